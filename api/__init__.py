@@ -1,0 +1,1 @@
+"""Questree: multi-hop question answering as DSPy programs."""

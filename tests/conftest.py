@@ -1,0 +1,17 @@
+"""Fixtures that every room shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real questions and passages beside the checkout; the test is skipped where it is absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"no real data at {SHARED_DATA}")
+    return SHARED_DATA
