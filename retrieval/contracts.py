@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
@@ -51,4 +52,12 @@ class Reader(Protocol):
 
     def __call__(self, query: str, passage: Passage) -> Span:
         """The passage's answer to the query, with the reader's confidence."""
+        ...
+
+
+class DuplicateCheck(Protocol):
+    """Tells whether a query asks what another one asked before."""
+
+    def __call__(self, query: str, seen: Sequence[str]) -> int | None:
+        """Index in ``seen`` of the query that it repeats, or None."""
         ...

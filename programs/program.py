@@ -1,0 +1,127 @@
+"""What every question-answering program shares: its inputs, its prediction, and how it fails."""
+
+from __future__ import annotations
+
+import copy
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import dspy
+from pydantic import BaseModel
+
+from ..retrieval import Passage, Reader, Retriever, neutralise
+from ..signatures import AnswerStyle
+from .failure import CallFailedError, Failure
+from .modules.ledger import add_up, ledger
+from .tree import ReasoningTree
+
+MAX_QUESTION_WORDS = 1000
+
+
+class Program(dspy.Module):
+    """A question-answering program. Subclasses write `reason`; this class owns how a question fails.
+
+    Args:
+        retriever: where passages come from; None for programs that use none. Shared by all copies.
+        settings: saved with the program; each subclass has its own kind.
+    """
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[BaseModel]]
+
+    def __init__(self, retriever: Retriever | None, settings: BaseModel):
+        super().__init__()
+        self.retriever = retriever
+        self.settings = settings
+
+    @abstractmethod
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """The method itself: answer ``tree.question``, letting the tree grow; end with `answered`."""
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle = "short",
+        watch: Callable[[ReasoningTree], None] | None = None,
+    ) -> dspy.Prediction:
+        """Answer one question.
+
+        Args:
+            question: in the user's words; field markers in it are neutralised.
+            answer_style: the form of the answer.
+            watch: called with the tree each time it changes.
+
+        Returns:
+            ``dspy.Prediction(answer, final_content, references, passages, tree, failure, spent, seconds)``.
+            ``[n]`` in ``final_content`` is ``references[n-1]``; ``failure`` is None, or says why there is no
+            answer, in which case ``answer`` is empty and the tree holds what was reasoned until then.
+        """
+        began = time.perf_counter()
+        tree = ReasoningTree(question=neutralise(question).strip()).watched_by(watch)
+        with ledger() as history:
+            try:
+                _check_question(tree.question)
+                prediction = self.reason(tree, answer_style)
+            except CallFailedError as error:
+                prediction = _failed(tree, error.failure)
+        tree.watched_by(None)
+        prediction.spent = add_up(history)
+        prediction.seconds = time.perf_counter() - began
+        return prediction
+
+    def retrieve(self, query: str, k: int) -> list[Passage]:
+        """The retriever's passages; its failure is the question's."""
+        if self.retriever is None:
+            raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
+        try:
+            return self.retriever(query, k)
+        except Exception as error:
+            raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+        """A copy with demonstrations of its own. Teleprompters copy programs often; an index is never copied."""
+        for shared in (self.retriever, getattr(self, "reader", None)):
+            if shared is not None and not isinstance(shared, dspy.Module):
+                memo[id(shared)] = shared
+        clone = type(self).__new__(type(self))
+        memo[id(self)] = clone
+        clone.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return clone
+
+    def deepcopy(self) -> Program:
+        """As ``copy.deepcopy``: dspy's own goes attribute by attribute and would copy the index."""
+        return copy.deepcopy(self)
+
+
+def answered(
+    tree: ReasoningTree, answer: str, final_content: str, references: list[Passage], **fields: Any
+) -> dspy.Prediction:
+    """The prediction of a question that was answered."""
+    return dspy.Prediction(
+        answer=answer,
+        final_content=final_content,
+        references=references,
+        passages=fields.pop("passages", tree.passages()),
+        tree=tree,
+        failure=None,
+        **fields,
+    )
+
+
+def _failed(tree: ReasoningTree, failure: Failure) -> dspy.Prediction:
+    return dspy.Prediction(
+        answer="", final_content="", references=[], passages=tree.passages(), tree=tree, failure=failure
+    )
+
+
+def _check_question(question: str) -> None:
+    if not question:
+        raise CallFailedError("question", "the question is empty; ask something")
+    words = len(question.split())
+    if words > MAX_QUESTION_WORDS:
+        raise CallFailedError("question", f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read")
+
+
+__all__ = ["Program", "Reader", "answered"]

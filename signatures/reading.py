@@ -1,0 +1,14 @@
+"""Reading: the LM in the place of a trained reader."""
+
+from __future__ import annotations
+
+import dspy
+
+
+class ReadPassage(dspy.Signature):
+    """Find the answer to the query in the passage, word for word as it stands there."""
+
+    query: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    span: str = dspy.OutputField(desc="copied from the passage; empty when it does not answer the query")
+    confidence: float = dspy.OutputField(desc="probability that the passage answers the query, from 0 to 1")
