@@ -1,0 +1,142 @@
+"""The metrics by name, each as the callable ``(example, prediction, trace=None)`` that DSPy takes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .closed_answers import label_accuracy, yes_no_accuracy
+from .long_answers import rouge_l
+from .short_answers import cover_exact_match, exact_match, f1, pattern_in, pattern_match
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What an answer is scored against: gold answers, whether they are regular expressions, answer style."""
+
+    answers: tuple[str, ...]
+    are_regex: bool = False
+    style: str = "short"
+
+    @classmethod
+    def of(cls, example: Any) -> Gold:
+        """The gold side of a DSPy example (or of anything with these attributes)."""
+        return cls(
+            answers=tuple(example.answers),
+            are_regex=bool(getattr(example, "answers_are_regex", False)),
+            style=getattr(example, "style", "short"),
+        )
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score of an answer, and the verdict that compilation needs.
+
+    Called without a trace it gives the score; with a trace (a teleprompter is choosing demonstrations) it
+    says whether the answer is good enough to learn from. A prediction that failed scores 0 and is never
+    good enough; whoever evaluates counts failures apart.
+
+    Attributes:
+        name: as registered.
+        grade: the score of an answer, between 0 and 1.
+        threshold: the score from which an answer is good enough, by answer style where styles differ.
+    """
+
+    name: str
+    grade: Callable[[str, Gold], float]
+    threshold: Callable[[Gold], float] = lambda gold: 1.0
+
+    def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
+        """The score, or with a trace the verdict."""
+        return self.score(example, prediction) if trace is None else self.verdict(example, prediction)
+
+    def score(self, example: Any, prediction: Any) -> float:
+        """Between 0 and 1; 0 for a failed prediction, or one without an answer."""
+        answer = getattr(prediction, "answer", None)
+        if getattr(prediction, "failure", None) is not None or not answer:
+            return 0.0
+        return float(self.grade(str(answer), Gold.of(example)))
+
+    def verdict(self, example: Any, prediction: Any) -> bool:
+        """Whether the score reaches the threshold."""
+        score = self.score(example, prediction)
+        return score > 0 and score >= self.threshold(Gold.of(example))
+
+
+def _cover_em(answer: str, gold: Gold) -> float:
+    return pattern_in(answer, gold.answers) if gold.are_regex else cover_exact_match(answer, gold.answers)
+
+
+def _cover_em_characters(answer: str, gold: Gold) -> float:
+    if gold.are_regex:
+        return pattern_in(answer, gold.answers)
+    return cover_exact_match(answer, gold.answers, whole_words=False)
+
+
+def _em(answer: str, gold: Gold) -> float:
+    return pattern_match(answer, gold.answers) if gold.are_regex else exact_match(answer, gold.answers)
+
+
+def _f1(answer: str, gold: Gold) -> float:
+    # words cannot be shared with a pattern: right or wrong is all there is
+    return pattern_match(answer, gold.answers) if gold.are_regex else f1(answer, gold.answers)
+
+
+def _by_style(answer: str, gold: Gold) -> float:
+    return metric_for(gold.style).grade(answer, gold)
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("cover-em", _cover_em),
+        Metric("cover-em-characters", _cover_em_characters),
+        Metric("em", _em),
+        # one word too many beside two right ones passes (.8), one right word of two does not (.5)
+        Metric("f1", _f1, lambda gold: 0.6),
+        Metric("yes-no", lambda answer, gold: yes_no_accuracy(answer, gold.answers)),
+        Metric("label", lambda answer, gold: label_accuracy(answer, gold.answers)),
+        # about what the papers' best systems reach on ELI5
+        Metric("rouge-l", lambda answer, gold: rouge_l(answer, gold.answers), lambda gold: 0.25),
+        Metric("by-style", _by_style, lambda gold: metric_for(gold.style).threshold(gold)),
+    )
+}
+"""Every metric by its name; ``by-style`` scores each question by the metric of its own answer style."""
+
+_OF_STYLE = {
+    "short": "cover-em",
+    "yes-no": "yes-no",
+    "label": "label",
+    "long": "rouge-l",
+    "mixed": "by-style",
+}
+
+
+def metric(name: str) -> Metric:
+    """The metric of this name.
+
+    Raises:
+        QuestreeError: if there is none; the message lists those there are, and the nearest.
+    """
+    return METRICS[_known(name, METRICS, "metric")]
+
+
+def metric_for(style: str) -> Metric:
+    """The metric of an answer style: short, yes-no, label, long, or mixed for questions of several styles.
+
+    Raises:
+        QuestreeError: if there is no such style.
+    """
+    return METRICS[_OF_STYLE[_known(style, _OF_STYLE, "answer style")]]
+
+
+def _known(name: str, table: dict[str, Any], what: str) -> str:
+    if name in table:
+        return name
+    from ..retrieval.errors import QuestreeError  # imports pydantic, which scoring does not need
+
+    nearest = difflib.get_close_matches(name, table, n=1)
+    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
+    raise QuestreeError(f"There is no {what} {name!r}.{hint} Choose one of: {', '.join(sorted(table))}.")
