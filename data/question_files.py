@@ -1,0 +1,93 @@
+"""Reads questions from a file: one JSON object a line, each checked, each error named by its line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..retrieval.errors import QuestreeError
+from .answer_styles import style_of_type
+from .known_tasks import KNOWN_TASKS
+from .task import Question, Split
+
+_SPLIT_SHARES: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test", 1.0))
+
+
+def read_questions(path: Path) -> list[Question]:
+    """The questions of a JSONL file, in its order.
+
+    A line needs ``id``, ``question`` and ``answers``; ``task`` is the file's name where it is absent; ``style``
+    follows from the task or the ``type``. Where no line has a ``split``, `split_of` gives each its own.
+
+    Raises:
+        QuestreeError: if the file cannot be read, is empty, names an id twice, gives a split to some
+            questions only, or has a line that is not a question; the message names file, line and fault.
+    """
+    questions: dict[str, Question] = {}
+    lines: dict[str, int] = {}
+    with_split = 0
+    for number, row in _rows(path):
+        with_split += "split" in row
+        question = _question(row, path, number)
+        if question.id in questions:
+            raise QuestreeError(
+                f"{path}, line {number}: id {question.id!r} is already that of line {lines[question.id]}. "
+                "Give every question its own id."
+            )
+        questions[question.id], lines[question.id] = question, number
+    if not questions:
+        raise QuestreeError(f"{path} holds no questions. It needs one JSON object a line.")
+    if with_split not in {0, len(questions)}:
+        raise QuestreeError(
+            f"{path}: {with_split} of {len(questions)} questions have a split. Give one to all or to none."
+        )
+    return list(questions.values())
+
+
+def split_of(task: str, question_id: str) -> Split:
+    """The split of a question whose file gives none: 40 % train, 30 % dev, 30 % test, by a hash of its id.
+
+    The same for every seed, limit and file order, so that no question that trained a program can score it.
+    """
+    known = KNOWN_TASKS.get(task)
+    if known and known.only_split:
+        return known.only_split
+    place = int.from_bytes(hashlib.sha256(f"split:{question_id}".encode()).digest()[:8], "big") / 2**64
+    return next(split for split, end in _SPLIT_SHARES if place < end)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise QuestreeError(f"Cannot read questions from {path}: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise QuestreeError(f"{path}, line {number}: not JSON ({error}).") from error
+        if not isinstance(row, dict):
+            raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")
+        yield number, row
+
+
+def _question(row: dict[str, Any], path: Path, number: int) -> Question:
+    task = str(row.get("task") or path.stem)
+    known = KNOWN_TASKS.get(task)
+    of_task = known.style if known and known.style != "mixed" else style_of_type(row.get("type"))
+    defaults = {"task": task, "style": of_task, "split": split_of(task, str(row.get("id")))}
+    try:
+        return Question.model_validate({**defaults, **{k: v for k, v in row.items() if v is not None}})
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(str(part) for part in fault['loc']) or 'question'}: {fault['msg']}"
+            for fault in error.errors(include_url=False)
+        )
+        raise QuestreeError(f"{path}, line {number}: {faults}.") from error

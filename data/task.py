@@ -1,0 +1,180 @@
+"""The task contract: what every data set is made into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from ..retrieval.errors import QuestreeError
+from .answer_styles import ANSWER_FORMATS, Style
+
+if TYPE_CHECKING:
+    import dspy
+
+Split = Literal["train", "dev", "test"]
+SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_EARLIER = re.compile(r"#(\d+)|<(\d+)>")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, populate_by_name=True, coerce_numbers_to_str=True)
+
+
+class AnnotatedStep(_Frozen):
+    """One step of an annotated decomposition.
+
+    Attributes:
+        question: may hold ``#1`` (or ``<1>``) where the answer of the first step goes.
+        answer: None where the data set does not give it.
+        support_title: of the passage that holds the answer; None where it is not known.
+    """
+
+    question: Text
+    answer: Text | None = None
+    support_title: Text | None = None
+
+
+class Paragraph(_Frozen):
+    """A paragraph that the data set hands out with a question."""
+
+    title: str = ""
+    text: Text
+    is_supporting: bool = False
+
+
+class Question(_Frozen):
+    """One question of a task. Immutable.
+
+    Attributes:
+        id: unique in its task.
+        task: the data set that it comes from.
+        question: its words; for fact checking, the claim.
+        answers: any of them is right; the first is the canonical one.
+        kind: the data set's own type of question (``type`` in a file).
+        hops: how many facts it needs; None where the data set does not say.
+        gold_titles: of the passages that support the answer.
+        steps: the annotated decomposition, in order; may be empty.
+        answers_are_regex: the answers are regular expressions (TREC).
+        style: what an answer looks like.
+        split: the part of the task that it belongs to.
+        paragraphs: handed out with the question; may be empty.
+    """
+
+    id: Text
+    task: Text
+    question: Text
+    answers: tuple[Text, ...] = Field(min_length=1)
+    kind: str | None = Field(default=None, alias="type")
+    hops: int | None = Field(default=None, ge=1)
+    gold_titles: tuple[Text, ...] = ()
+    steps: tuple[AnnotatedStep, ...] = ()
+    answers_are_regex: bool = False
+    style: Style
+    split: Split
+    paragraphs: tuple[Paragraph, ...] = ()
+
+    @model_validator(mode="after")
+    def _answers_fit(self) -> Question:
+        if self.style == "yes-no" and any(a.lower() not in {"yes", "no"} for a in self.answers):
+            raise ValueError(f"a yes-no question is answered yes or no, not {list(self.answers)}")
+        if self.answers_are_regex:
+            for answer in self.answers:
+                try:
+                    re.compile(answer)
+                except re.error as error:
+                    raise ValueError(f"answer {answer!r} is no regular expression: {error}") from None
+        return self
+
+    @property
+    def answer_format(self) -> str:
+        """What the answer should look like, in words for an LM."""
+        return ANSWER_FORMATS[self.style]
+
+    def resolved_steps(self) -> tuple[AnnotatedStep, ...]:
+        """The steps with the answers of earlier steps filled in; a reference to no earlier answer stays."""
+        return tuple(
+            step.model_copy(update={"question": self._resolved(step.question, before=number)})
+            for number, step in enumerate(self.steps, start=1)
+        )
+
+    def _resolved(self, text: str, before: int) -> str:
+        def earlier_answer(reference: re.Match[str]) -> str:
+            number = int(reference.group(1) or reference.group(2))
+            answer = self.steps[number - 1].answer if 1 <= number < before else None
+            return answer or reference.group()
+
+        return _EARLIER.sub(earlier_answer, text)
+
+    def to_example(self) -> dspy.Example:
+        """The question as DSPy trains and evaluates on it; a program is called with its two inputs.
+
+        Inputs are ``question`` and ``answer_format``. Where every step has its answer, ``chain`` holds them as
+        a chain of query (``{"query", "answer"}``), so that a labeled demonstration shows a plan.
+        """
+        import dspy
+
+        fields = {
+            "question": self.question,
+            "answer_format": self.answer_format,
+            "answer": self.answers[0],
+            "answers": list(self.answers),
+            "answers_are_regex": self.answers_are_regex,
+            "style": self.style,
+            "id": self.id,
+            "kind": self.kind,
+            "hops": self.hops,
+            "gold_titles": list(self.gold_titles),
+        }
+        if self.steps and all(step.answer for step in self.steps):
+            fields["chain"] = [{"query": s.question, "answer": s.answer} for s in self.resolved_steps()]
+        return dspy.Example(**fields).with_inputs("question", "answer_format")
+
+
+class Task(_Frozen):
+    """Questions by split, and what belongs to them.
+
+    Attributes:
+        name: as it was asked for.
+        style: the answer style; ``mixed`` where the questions' own styles differ.
+        metric: the name of the metric that the task is scored by.
+        questions: by split, each in its seeded order.
+        corpus: the file of passages that holds the gold passages; None where it is not known.
+        licence: of the questions.
+        citation: whom to cite.
+        source: where the data set is published.
+    """
+
+    name: str
+    style: Style | Literal["mixed"]
+    metric: str
+    questions: Mapping[Split, tuple[Question, ...]]
+    corpus: Path | None = None
+    licence: str = "not stated"
+    citation: str = "not stated"
+    source: str = "not stated"
+
+    def split(self, name: str) -> tuple[Question, ...]:
+        """The questions of a split.
+
+        Raises:
+            QuestreeError: if the task has none in it.
+        """
+        for split, questions in self.questions.items():
+            if split == name and questions:
+                return questions
+        sizes = ", ".join(f"{split} ({len(questions)})" for split, questions in self.questions.items() if questions)
+        raise QuestreeError(f"Task {self.name} has no questions in split {name!r}; it has: {sizes}.")
+
+    def examples(self, split: str) -> list[dspy.Example]:
+        """The questions of a split as DSPy examples.
+
+        Raises:
+            QuestreeError: if the task has none in it.
+        """
+        return [question.to_example() for question in self.split(split)]
