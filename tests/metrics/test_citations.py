@@ -1,0 +1,69 @@
+"""SKC and AMP on answers whose marks were judged by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from questree.metrics import citation_scores, marked_fragments, marking_accuracy, passage_scores
+from questree.metrics import supported_knowledge_count as skc
+
+CONTENT = "Dr. Curie was born in Warsaw [1]. She taught in Paris. The Seine flows there. [2] It is long [3]."
+REFERENCES = ["Marie Curie was born in Warsaw.", "Paris lies on the Seine.", "The Seine is 777 km long."]
+
+
+def test_a_fragment_ends_at_its_mark_and_begins_at_its_sentence() -> None:
+    assert marked_fragments(CONTENT) == [
+        ("Dr. Curie was born in Warsaw", [1]),
+        ("The Seine flows there.", [2]),
+        ("It is long", [3]),
+    ]
+    assert marked_fragments("J. R. R. Tolkien wrote it [1][2], in Oxford [3]") == [
+        ("J. R. R. Tolkien wrote it", [1, 2]),
+        ("in Oxford", [3]),
+    ]
+    assert marked_fragments("No marks.") == []
+
+
+def test_skc_counts_fragments_with_a_reference() -> None:
+    assert skc(CONTENT, 3) == 3
+    assert skc(CONTENT, 1) == 1
+    assert skc("Tolkien wrote it [1][2].", 2) == 1
+    assert skc("[1]", 1) == 0
+    assert skc("Nothing.", 3) == 0
+
+
+def test_amp_wants_the_answer_in_the_fragment_and_in_the_reference() -> None:
+    # the second mark stands behind the wrong sentence, the third behind one without the answer
+    assert marking_accuracy(CONTENT, REFERENCES, [["Warsaw"], ["Paris"], ["777 km"]]) == pytest.approx(1 / 3)
+    assert marking_accuracy(CONTENT, REFERENCES, [["Warsaw"], ["the Seine"], ["long"]]) == 1
+    assert marking_accuracy(CONTENT, REFERENCES[::-1], [["Warsaw"], ["the Seine"], ["long"]]) == pytest.approx(1 / 3)
+
+
+def test_amp_counts_a_mark_that_points_nowhere_as_wrong_and_needs_marks() -> None:
+    assert marking_accuracy("Warsaw [1]. Warsaw [7].", REFERENCES[:1], [["Warsaw"]]) == 0.5
+    assert marking_accuracy("Warsaw.", REFERENCES[:1], [["Warsaw"]]) is None
+    with pytest.raises(ValueError, match="3 references but 1 list"):
+        marking_accuracy(CONTENT, REFERENCES, [["Warsaw"]])
+
+
+def test_scores_of_a_prediction_come_from_its_tree_and_passages() -> None:
+    born = SimpleNamespace(id="p1", title="Curie", text="Marie Curie was born in Warsaw.")
+    flows = SimpleNamespace(id="p2", title="Paris", text="It lies on the Seine.")
+    nodes = [SimpleNamespace(answer="Warsaw", passage=born), SimpleNamespace(answer=None, passage=flows)]
+    prediction = SimpleNamespace(
+        failure=None,
+        final_content="Born in Warsaw [1]. On the Seine [2].",
+        references=[born, flows],
+        passages=[born, flows],
+        tree=SimpleNamespace(nodes=nodes),
+    )
+    assert citation_scores(prediction) == {"skc": 2, "amp": 0.5}
+    assert citation_scores(SimpleNamespace(failure="refused")) == {"skc": None, "amp": None}
+    assert passage_scores(SimpleNamespace(gold_titles=["Paris"]), prediction, k=1) == {
+        "recall@1": 0,
+        "recall": 1,
+        "precision": 0.5,
+        "s-precision": False,
+    }

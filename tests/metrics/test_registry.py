@@ -1,0 +1,104 @@
+"""Metrics by name, as DSPy calls them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from questree.metrics import METRICS, metric, metric_for
+from questree.retrieval.errors import QuestreeError
+
+
+def gold(*answers: str, **fields: object) -> SimpleNamespace:
+    return SimpleNamespace(answers=list(answers), **fields)
+
+
+def said(answer: str | None, failure: object = None) -> SimpleNamespace:
+    return SimpleNamespace(answer=answer, failure=failure)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "right", "score"),
+    [
+        ("cover-em", "it was Alfred Nobel", "Nobel", 1.0),
+        ("cover-em-characters", "Nobels", "Nobel", 1.0),
+        ("em", "it was Alfred Nobel", "Nobel", 0.0),
+        ("f1", "Alfred Nobel", "Nobel", 2 / 3),
+        ("yes-no", "Yes, it is", "yes", 1.0),
+        ("label", "supported", "SUPPORTS", 1.0),
+        ("rouge-l", "police ended the gunman", "police killed the gunman", 0.75),
+    ],
+)
+def test_each_metric_scores_by_its_own_measure(name: str, answer: str, right: str, score: float) -> None:
+    assert metric(name)(gold(right), said(answer)) == pytest.approx(score)
+
+
+def test_with_a_trace_it_answers_yes_or_no_and_little_overlap_is_no_success() -> None:
+    few, many = said("Nobel and six other words that differ"), said("Alfred Nobel")
+    f1 = metric("f1")
+    assert f1(gold("Nobel"), few) > 0
+    assert f1(gold("Nobel"), few, trace=[]) is False
+    assert f1(gold("Nobel"), many, trace=[]) is True
+    assert (
+        metric("rouge-l")(gold("police killed the gunman today"), said("today it was seen by us all"), trace=[])
+        is False
+    )
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_a_failed_or_empty_prediction_is_never_right(name: str) -> None:
+    example = gold("yes", style="yes-no")
+    for prediction in (said("yes", failure="refused"), said(""), said(None), SimpleNamespace()):
+        assert metric(name)(example, prediction) == 0
+        assert metric(name)(example, prediction, trace=[]) is False
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_scores_are_floats_and_verdicts_are_booleans(name: str) -> None:
+    example, prediction = gold("yes", style="short"), said("yes")
+    assert type(metric(name)(example, prediction)) is float
+    assert type(metric(name)(example, prediction, trace=[])) is bool
+
+
+@pytest.mark.parametrize("name", ["cover-em", "cover-em-characters", "em", "f1"])
+def test_gold_answers_that_are_patterns_are_matched_as_patterns(name: str) -> None:
+    example = gold("Turk(ey|ish)", answers_are_regex=True)
+    assert metric(name)(example, said("Turkish")) == 1
+    assert metric(name)(example, said("Turk(ey|ish)")) == 0
+
+
+def test_by_style_scores_each_question_by_its_own_style() -> None:
+    mixed = metric_for("mixed")
+    assert mixed(gold("no", style="yes-no"), said("There is no doubt: yes")) == 0
+    assert mixed(gold("no", style="short"), said("There is no doubt: yes")) == 1
+    assert mixed(gold("SUPPORTS", style="label"), said("true")) == 1
+    long = gold("police killed the gunman", style="long")
+    assert mixed(long, said("police ended the gunman")) == pytest.approx(0.75)
+    assert mixed(long, said("police ended the gunman"), trace=[]) is True
+
+
+def test_it_scores_dspys_own_objects() -> None:
+    import dspy
+
+    example = dspy.Example(question="?", answers=["Nobel"]).with_inputs("question")
+    assert metric("cover-em")(example, dspy.Prediction(answer="Alfred Nobel", failure=None)) == 1
+    assert metric("cover-em")(example, dspy.Prediction(answer="Alfred Nobel")) == 1
+
+
+def test_a_wrong_name_lists_what_exists_and_the_nearest() -> None:
+    with pytest.raises(QuestreeError, match=r"Did you mean 'rouge-l'.*cover-em, .*yes-no"):
+        metric("rouge")
+    with pytest.raises(QuestreeError, match="no answer style 'essay'"):
+        metric_for("essay")
+
+
+def test_scoring_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, questree.metrics as m; m.metric('f1');"
+        "print(sorted({'dspy', 'numpy', 'pydantic', 'nltk', 'rouge_score', 'torch'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert out.stdout.strip() == "[]"

@@ -1,0 +1,122 @@
+"""Short answers: the public definitions, on hand-made cases, against DSPy's own, and on real answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from questree.metrics import cover_exact_match, exact_match, f1, normalise, pattern_in, pattern_match
+
+texts = st.text(max_size=40) | st.sampled_from(["yes", "no", "the No.", "An apple", "apple pie", "noanswer", ""])
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The Eiffel  Tower!", "eiffel tower"),
+        ("a man, an apple", "man apple"),
+        ("U.S.A.", "usa"),
+        ("theatre", "theatre"),
+        ("Cafe\u0301", normalise("Café")),
+        ("the", ""),
+    ],
+)
+def test_normalise_is_squads(text: str, normal: str) -> None:
+    assert normalise(text) == normal
+
+
+@pytest.mark.parametrize(
+    ("answer", "golds", "em", "score"),
+    [
+        ("the Eiffel Tower", ["Eiffel Tower"], True, 1.0),
+        ("Eiffel Tower is in Paris", ["Paris"], False, 1 / 3),
+        ("Barack Obama", ["Obama", "Barack Hussein Obama"], False, 0.8),
+        ("New New York", ["New York"], False, 0.8),
+        ("London", ["Paris"], False, 0.0),
+        ("no one", ["no"], False, 0.0),
+        ("yes it is", ["yes"], False, 0.0),
+        ("yes", ["Yes."], True, 1.0),
+    ],
+)
+def test_exact_match_and_f1(answer: str, golds: list[str], em: bool, score: float) -> None:
+    assert exact_match(answer, golds) is em
+    assert f1(answer, golds) == pytest.approx(score)
+
+
+@given(texts, st.lists(texts, min_size=1, max_size=3))
+@example("the", ["a"])
+def test_they_are_dspys_exact_match_and_hotpot_f1(answer: str, golds: list[str]) -> None:
+    from dspy.evaluate.metrics import EM, HotPotF1, normalize_text
+
+    assert normalise(answer) == normalize_text(answer)
+    assert exact_match(answer, golds) == EM(answer, golds)
+    if normalise(answer):  # two empty texts are where the public scripts part
+        assert f1(answer, golds) == pytest.approx(HotPotF1(answer, golds))
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "words", "characters"),
+    [
+        ("It was Alfred Nobel, in 1867.", "Alfred Nobel", True, True),
+        ("3,845 miles", "45", False, True),
+        ("unknown", "no", False, True),
+        ("video games", "video game", False, True),
+        ("in the United States of America", "the United States", True, True),
+        ("Alfred", "Alfred Nobel", False, False),
+        ("anything", "the", False, False),
+    ],
+)
+def test_cover_exact_match(answer: str, gold: str, words: bool, characters: bool) -> None:
+    assert cover_exact_match(answer, [gold]) is words
+    assert cover_exact_match(answer, [gold], whole_words=False) is characters
+
+
+@given(texts, st.lists(texts, min_size=1, max_size=3))
+def test_exact_match_implies_cover_implies_containment_of_characters(answer: str, golds: list[str]) -> None:
+    covered = cover_exact_match(answer, golds)
+    if normalise(answer) and exact_match(answer, golds):
+        assert covered
+    if covered:
+        assert cover_exact_match(answer, golds, whole_words=False)
+
+
+@given(texts.filter(normalise), st.text(alphabet="xyz ,", max_size=10))
+def test_words_around_a_covered_answer_change_nothing(gold: str, around: str) -> None:
+    assert cover_exact_match(f"{around} {gold} {around}", [gold])
+
+
+@given(texts, st.lists(texts, min_size=1, max_size=3))
+def test_f1_lies_between_0_and_1_and_more_golds_never_lower_it(answer: str, golds: list[str]) -> None:
+    assert 0 <= f1(answer, golds[:1]) <= f1(answer, golds) <= 1
+
+
+def test_patterns_are_found_anywhere_in_any_case_and_match_from_the_beginning() -> None:
+    golds = [r"Turk(ey|ish)", r"^\s*Mass\.\s*$"]
+    assert pattern_in("it rises in TURKEY", golds)
+    assert not pattern_match("it rises in Turkey", golds)
+    assert pattern_match("Turkey, mostly", golds)
+    assert pattern_in("Mass.", golds)
+    assert not pattern_in("Mass. and Maine", golds)
+
+
+@pytest.mark.parametrize("name", ["hotpotqa", "musique", "2wikimultihopqa", "triviaqa", "zsre"])
+def test_a_real_gold_answer_is_right_by_every_measure(shared_data: Path, name: str) -> None:
+    for line in (shared_data / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        golds = json.loads(line)["answers"]
+        for gold in filter(normalise, golds):
+            assert exact_match(gold, golds)
+            assert f1(gold, golds) == 1
+            assert cover_exact_match(f"I believe it is {gold}.", golds)
+
+
+def test_recorded_answers_score_as_published(shared_data: Path) -> None:
+    rows = [json.loads(line) for line in (shared_data / "recorded.jsonl").read_text(encoding="utf-8").splitlines()]
+    pairs = [(row["recording"]["prediction"], row["answers"]) for row in rows]
+    assert len(pairs) == 390
+    in_characters = sum(cover_exact_match(answer, golds, whole_words=False) for answer, golds in pairs)
+    assert round(in_characters / 390, 2) == 0.48
+    assert sum(cover_exact_match(answer, golds) for answer, golds in pairs) == in_characters - 4
