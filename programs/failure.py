@@ -18,6 +18,7 @@ Cause = Literal[
     "refused",  # the LM's server rejected the request
     "retrieval",  # the retriever failed
     "reader",  # the reader failed
+    "error",  # a fault in a program, not in what it was given
 ]
 
 
