@@ -15,7 +15,7 @@ from .answer_styles import style_of_type
 from .known_tasks import KNOWN_TASKS
 from .task import Question, Split
 
-_SPLIT_SHARES: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test", 1.0))
+_SPLIT_ENDS: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test", 1.0))
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -49,16 +49,18 @@ def read_questions(path: Path) -> list[Question]:
     return list(questions.values())
 
 
-def split_of(task: str, question_id: str) -> Split:
-    """The split of a question whose file gives none: 40 % train, 30 % dev, 30 % test, by a hash of its id.
+def split_of(task: str, question: str) -> Split:
+    """The split of a question whose file gives none: 40 % train, 30 % dev, 30 % test, by a hash of its words.
 
-    The same for every seed, limit and file order, so that no question that trained a program can score it.
+    The same for every seed, limit, file and id, so that no question that trained a program can score it: a
+    data set may hold the same question under two ids (TREC does), and two files the same question.
     """
     known = KNOWN_TASKS.get(task)
     if known and known.only_split:
         return known.only_split
-    place = int.from_bytes(hashlib.sha256(f"split:{question_id}".encode()).digest()[:8], "big") / 2**64
-    return next(split for split, end in _SPLIT_SHARES if place < end)
+    words = " ".join(question.lower().split())
+    place = int.from_bytes(hashlib.sha256(f"split:{words}".encode()).digest()[:8], "big") / 2**64
+    return next(split for split, end in _SPLIT_ENDS if place < end)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -82,7 +84,7 @@ def _question(row: dict[str, Any], path: Path, number: int) -> Question:
     task = str(row.get("task") or path.stem)
     known = KNOWN_TASKS.get(task)
     of_task = known.style if known and known.style != "mixed" else style_of_type(row.get("type"))
-    defaults = {"task": task, "style": of_task, "split": split_of(task, str(row.get("id")))}
+    defaults = {"task": task, "style": of_task, "split": split_of(task, str(row.get("question")))}
     try:
         return Question.model_validate({**defaults, **{k: v for k, v in row.items() if v is not None}})
     except ValidationError as error:

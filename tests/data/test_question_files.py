@@ -1,0 +1,111 @@
+"""Files of questions, good and bad."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from questree.data import read_questions, split_of
+from questree.data.question_files import _question
+from questree.retrieval.errors import QuestreeError
+
+GOOD = {"id": "q0", "question": "Who?", "answers": ["Ada"]}
+
+
+def written(folder: Path, *rows: object, name: str = "own.jsonl") -> Path:
+    path = folder / name
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "\ufeff" + json.dumps(GOOD),
+        "",
+        {**GOOD, "id": 1, "type": "boolean", "answers": ["no"], "hops": None, "facts": ["left out"]},
+        {**GOOD, "id": 2, "type": "boolean", "style": "short"},
+        {**GOOD, "id": 3, "task": "fever", "answers": ["REFUTES"]},
+    )
+    questions = read_questions(path)
+    assert [(q.id, q.task, q.style) for q in questions] == [
+        ("q0", "own", "short"),
+        ("1", "own", "yes-no"),
+        ("2", "own", "short"),
+        ("3", "fever", "label"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("{not json", r"line 2: not JSON"),
+        ("[1]", r"line 2: a list, where a JSON object"),
+        ({"id": "q1", "question": "Who?"}, r"line 2: answers: Field required"),
+        ({"id": "q1", "answers": ["Ada"]}, r"line 2: question: Field required"),
+        ({"id": "q1", "question": "Who?", "answers": "Ada"}, r"line 2: answers: "),
+        (
+            {"id": "q1", "question": "Who?", "answers": ["Ada"], "steps": [{"answer": "x"}]},
+            r"line 2: steps\.0\.question",
+        ),
+        (
+            {"id": "q1", "question": "Who?", "answers": ["("], "answers_are_regex": True},
+            r"line 2: .*regular expression",
+        ),
+        (GOOD, r"line 2: id 'q0' is already that of line 1"),
+        ({**GOOD, "id": "q1", "split": "train"}, r"1 of 2 questions have a split"),
+    ],
+)
+def test_a_bad_line_is_named_with_what_is_wrong(tmp_path: Path, bad: object, message: str) -> None:
+    with pytest.raises(QuestreeError, match=message) as caught:
+        read_questions(written(tmp_path, GOOD, bad))
+    assert "own.jsonl" in str(caught.value)
+
+
+def test_an_empty_an_absent_and_a_binary_file_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(QuestreeError, match=r"own\.jsonl holds no questions"):
+        read_questions(written(tmp_path, "", ""))
+    with pytest.raises(QuestreeError, match=r"Cannot read questions from .*absent\.jsonl"):
+        read_questions(tmp_path / "absent.jsonl")
+    (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(QuestreeError, match=r"Cannot read questions from .*binary\.jsonl"):
+        read_questions(tmp_path / "binary.jsonl")
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+fields = ["id", "task", "question", "answers", "type", "hops", "steps", "split", "style", "gold_titles", "paragraphs"]
+
+
+@given(st.dictionaries(st.sampled_from(fields), anything))
+def test_whatever_a_line_holds_it_is_a_question_or_a_named_fault(row: dict[str, object]) -> None:
+    fault = "own.jsonl, line 7: "
+    try:
+        _question({**GOOD, **row}, Path("own.jsonl"), 7)
+    except QuestreeError as error:
+        fault = str(error)
+    assert fault.startswith("own.jsonl, line 7: ")
+
+
+def test_splits_are_40_30_30_and_hang_on_the_words_alone() -> None:
+    splits = [split_of("own", f"Question number {n}?") for n in range(4_000)]
+    shares = {split: splits.count(split) / 4_000 for split in ("train", "dev", "test")}
+    assert shares == pytest.approx({"train": 0.4, "dev": 0.3, "test": 0.3}, abs=0.03)
+    assert split_of("own", "Who  wrote Emma?") == split_of("other", "who wrote emma?")
+
+
+def test_bamboogle_is_never_trained_on() -> None:
+    assert {split_of("bamboogle", f"Question number {n}?") for n in range(50)} == {"test"}
+
+
+def test_a_split_in_the_file_is_kept(tmp_path: Path) -> None:
+    rows = [{**GOOD, "id": n, "split": split} for n, split in enumerate(["test", "train", "test"])]
+    assert [q.split for q in read_questions(written(tmp_path, *rows))] == ["test", "train", "test"]

@@ -1,0 +1,98 @@
+"""The task contract."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from questree.data import ANSWER_FORMATS, AnnotatedStep, Question, Task
+from questree.retrieval.errors import QuestreeError
+
+
+def question(**fields: object) -> Question:
+    given = {"id": "q", "task": "t", "question": "Who?", "answers": ["Ada"], "style": "short", "split": "train"}
+    return Question.model_validate({**given, **fields})
+
+
+def test_steps_are_resolved_from_earlier_answers_only() -> None:
+    steps = [
+        {"question": "Who wrote #1 hits like Emma?", "answer": "Jane Austen"},
+        {"question": "Where was #1 born?", "answer": "Steventon"},
+        {"question": "Which river is near <2>, and did #1 or #3 or #12 swim in it?", "answer": "Test"},
+    ]
+    assert [step.question for step in question(steps=steps).resolved_steps()] == [
+        "Who wrote #1 hits like Emma?",
+        "Where was Jane Austen born?",
+        "Which river is near Steventon, and did Jane Austen or #3 or #12 swim in it?",
+    ]
+
+
+def test_a_step_without_an_answer_leaves_its_references() -> None:
+    steps = [{"question": "Who?"}, {"question": "Where was #1 born?", "answer": "Steventon"}]
+    assert question(steps=steps).resolved_steps()[1].question == "Where was #1 born?"
+    assert "chain" not in question(steps=steps).to_example()
+
+
+def test_an_example_has_two_inputs_and_carries_what_metrics_and_demonstrations_need() -> None:
+    steps = [
+        {"question": "Who wrote Emma?", "answer": "Jane Austen"},
+        {"question": "Where was #1 born?", "answer": "Steventon"},
+    ]
+    made = question(
+        answers=["Steventon", "Hampshire"], steps=steps, type="bridge", hops=2, gold_titles=["Emma"]
+    ).to_example()
+    assert made.inputs().toDict() == {"question": "Who?", "answer_format": ANSWER_FORMATS["short"]}
+    assert made.labels().toDict() == {
+        "answer": "Steventon",
+        "answers": ["Steventon", "Hampshire"],
+        "answers_are_regex": False,
+        "style": "short",
+        "id": "q",
+        "kind": "bridge",
+        "hops": 2,
+        "gold_titles": ["Emma"],
+        "chain": [
+            {"query": "Who wrote Emma?", "answer": "Jane Austen"},
+            {"query": "Where was Jane Austen born?", "answer": "Steventon"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("style", ["short", "yes-no", "label", "long"])
+def test_every_style_tells_the_lm_what_to_write(style: str) -> None:
+    made = question(style=style, answers=["no"]).to_example()
+    assert made.answer_format == ANSWER_FORMATS[style]
+    assert len(set(ANSWER_FORMATS.values())) == 4
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"answers": []}, "answers"),
+        ({"answers": [" "]}, "answers"),
+        ({"question": ""}, "question"),
+        ({"hops": 0}, "hops"),
+        ({"split": "validation"}, "split"),
+        ({"style": "yes-no", "answers": ["maybe"]}, "answered yes or no"),
+        ({"answers": ["a("], "answers_are_regex": True}, "no regular expression"),
+    ],
+)
+def test_what_is_no_question_is_refused(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        question(**fields)
+
+
+def test_questions_do_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        question().split = "test"  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        AnnotatedStep(question="Who?").answer = "Ada"  # type: ignore[misc]
+
+
+def test_a_task_says_which_splits_it_has() -> None:
+    task = Task(name="t", style="short", metric="cover-em", questions={"train": (question(),), "dev": ()})
+    assert task.split("train") == (question(),)
+    assert [example.id for example in task.examples("train")] == ["q"]
+    for absent in ("dev", "test"):
+        with pytest.raises(QuestreeError, match=rf"Task t has no questions in split '{absent}'; it has: train \(1\)"):
+            task.split(absent)
