@@ -1,13 +1,12 @@
 """The tasks: questions with their answers, steps and gold passages, loaded by name or from a file."""
 
-from .answer_styles import ANSWER_FORMATS, Style, style_of_type
+from .answer_styles import Style, style_of_type
 from .known_tasks import KNOWN_TASKS, KnownTask
 from .loading import DATA_VARIABLE, load_task, task_names
 from .question_files import read_questions, split_of
 from .task import SPLITS, AnnotatedStep, Paragraph, Question, Split, Task
 
 __all__ = [
-    "ANSWER_FORMATS",
     "DATA_VARIABLE",
     "KNOWN_TASKS",
     "SPLITS",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..retrieval.errors import QuestreeError
-from .answer_styles import ANSWER_FORMATS, Style
+from .answer_styles import Style
 
 if TYPE_CHECKING:
     import dspy
@@ -91,11 +91,6 @@ class Question(_Frozen):
                     raise ValueError(f"answer {answer!r} is no regular expression: {error}") from None
         return self
 
-    @property
-    def answer_format(self) -> str:
-        """What the answer should look like, in words for an LM."""
-        return ANSWER_FORMATS[self.style]
-
     def resolved_steps(self) -> tuple[AnnotatedStep, ...]:
         """The steps with the answers of earlier steps filled in; a reference to no earlier answer stays."""
         return tuple(
@@ -114,18 +109,17 @@ class Question(_Frozen):
     def to_example(self) -> dspy.Example:
         """The question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
-        Inputs are ``question`` and ``answer_format``. Where every step has its answer, ``chain`` holds them as
+        Inputs are ``question`` and ``answer_style``. Where every step has its answer, ``chain`` holds them as
         a chain of query (``{"query", "answer"}``), so that a labeled demonstration shows a plan.
         """
         import dspy
 
         fields = {
             "question": self.question,
-            "answer_format": self.answer_format,
+            "answer_style": self.style,
             "answer": self.answers[0],
             "answers": list(self.answers),
             "answers_are_regex": self.answers_are_regex,
-            "style": self.style,
             "id": self.id,
             "kind": self.kind,
             "hops": self.hops,
@@ -133,7 +127,7 @@ class Question(_Frozen):
         }
         if self.steps and all(step.answer for step in self.steps):
             fields["chain"] = [{"query": s.question, "answer": s.answer} for s in self.resolved_steps()]
-        return dspy.Example(**fields).with_inputs("question", "answer_format")
+        return dspy.Example(**fields).with_inputs("question", "answer_style")
 
 
 class Task(_Frozen):

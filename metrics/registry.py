@@ -26,7 +26,7 @@ class Gold:
         return cls(
             answers=tuple(example.answers),
             are_regex=bool(getattr(example, "answers_are_regex", False)),
-            style=getattr(example, "style", "short"),
+            style=getattr(example, "answer_style", "short"),
         )
 
 

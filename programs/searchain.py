@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..metrics import normalise, rouge_l
+from ..metrics import contains, normalise, rouge_l
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, Step
@@ -153,8 +153,8 @@ class SearChain(Program):
         if not normalise(span.text) or span.score <= theta:
             return False
         if answer_style == "long":
-            return rouge_l(answer, passage.text) <= self.settings.alpha
-        return normalise(span.text) not in normalise(answer)
+            return rouge_l(answer, [passage.text]) <= self.settings.alpha
+        return not contains(answer, span.text)
 
     def share_passage(self, tree: ReasoningTree, node: Node) -> bool:
         """Whether the node's query was processed before; the node then shares that passage."""

@@ -18,9 +18,7 @@ class Tracing(dspy.Module):
         super().__init__()
         self.trace = dspy.Predict(TraceAnswer)
 
-    def forward(
-        self, question: str, answer_style: AnswerStyle, path: list[Node]
-    ) -> tuple[str, str, list[Passage]]:
+    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> tuple[str, str, list[Passage]]:
         """The answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``."""
         passages = list({node.passage.id: node.passage for node in path if node.passage}.values())
         number = {passage.id: n for n, passage in enumerate(passages, start=1)}

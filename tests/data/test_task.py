@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from pydantic import ValidationError
 
-from questree.data import ANSWER_FORMATS, AnnotatedStep, Question, Task
+from questree.data import AnnotatedStep, Question, Style, Task
 from questree.retrieval.errors import QuestreeError
+from questree.signatures import AnswerStyle
 
 
 def question(**fields: object) -> Question:
@@ -41,12 +44,11 @@ def test_an_example_has_two_inputs_and_carries_what_metrics_and_demonstrations_n
     made = question(
         answers=["Steventon", "Hampshire"], steps=steps, type="bridge", hops=2, gold_titles=["Emma"]
     ).to_example()
-    assert made.inputs().toDict() == {"question": "Who?", "answer_format": ANSWER_FORMATS["short"]}
+    assert made.inputs().toDict() == {"question": "Who?", "answer_style": "short"}
     assert made.labels().toDict() == {
         "answer": "Steventon",
         "answers": ["Steventon", "Hampshire"],
         "answers_are_regex": False,
-        "style": "short",
         "id": "q",
         "kind": "bridge",
         "hops": 2,
@@ -58,11 +60,8 @@ def test_an_example_has_two_inputs_and_carries_what_metrics_and_demonstrations_n
     }
 
 
-@pytest.mark.parametrize("style", ["short", "yes-no", "label", "long"])
-def test_every_style_tells_the_lm_what_to_write(style: str) -> None:
-    made = question(style=style, answers=["no"]).to_example()
-    assert made.answer_format == ANSWER_FORMATS[style]
-    assert len(set(ANSWER_FORMATS.values())) == 4
+def test_data_and_signatures_know_the_same_answer_styles() -> None:
+    assert get_args(Style) == get_args(AnswerStyle)
 
 
 @pytest.mark.parametrize(

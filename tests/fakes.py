@@ -1,0 +1,78 @@
+"""A scripted LM, a retriever and a reader that look up a list: for tests that go call by call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
+
+from questree.retrieval import Passage, Span
+
+
+class ScriptedEngine:
+    """Gives its replies in order, each a dict of output fields, a raw text, or an exception to raise."""
+
+    def __init__(self, replies: list[Any]):
+        self.replies = list(replies)
+        self.prompts: list[str] = []
+        self.requests: list[Request] = []
+
+    def complete(self, request: Request) -> Response:
+        self.requests.append(request)
+        self.prompts.append(request.messages[-1].text or "")
+        if not self.replies:
+            raise AssertionError(f"an unexpected call: {self.prompts[-1][:400]}")
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        text, finish = reply if isinstance(reply, tuple) else (reply, "stop")
+        if isinstance(text, dict):
+            text = "".join(f"[[ ## {name} ## ]]\n{_shown(value)}\n\n" for name, value in text.items())
+        usage = Usage(input_tokens=10, output_tokens=5, total_tokens=15)
+        return Response(
+            id=None, model="scripted", message=Message.assistant([TextPart(text)]), finish_reason=finish, usage=usage
+        )
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        return iter(response_to_events(self.complete(request)))
+
+    def close(self) -> None:
+        pass
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+class ListRetriever:
+    """Gives the passage that is listed for exactly this query, and remembers what it was asked."""
+
+    name = "list"
+    fingerprint = "list"
+
+    def __init__(self, found: dict[str, str]):
+        self.found = {q: Passage(id=f"p{n}", title=f"T{n}", text=text) for n, (q, text) in enumerate(found.items())}
+        self.queries: list[str] = []
+
+    def __call__(self, query: str, k: int = 1) -> list[Passage]:
+        self.queries.append(query)
+        return [self.found[query]][:k] if query in self.found else []
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        return [self(query, k) for query in queries]
+
+
+class ListReader:
+    """Reads the span that is listed for the query."""
+
+    name = "list"
+    threshold = 1.5
+
+    def __init__(self, spans: dict[str, tuple[str, float]]):
+        self.spans = spans
+
+    def __call__(self, query: str, passage: Passage) -> Span:
+        text, score = self.spans.get(query, ("", -5.0))
+        return Span(text=text, score=score)

@@ -1,0 +1,25 @@
+"""The scripted LM of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import dspy
+import pytest
+from fakes import ScriptedEngine
+
+
+@pytest.fixture
+def scripted() -> Iterator[Callable[..., ScriptedEngine]]:
+    """Make the LM of this test give the replies in order; returns the engine, which holds the prompts it got."""
+    with ExitStack() as contexts:
+
+        def script(*replies: Any) -> ScriptedEngine:
+            engine = ScriptedEngine(list(replies))
+            lm = dspy.LM("scripted/test", engine=engine, cache=False, num_retries=0)
+            contexts.enter_context(dspy.context(lm=lm, adapter=None))
+            return engine
+
+        yield script

@@ -1,0 +1,36 @@
+"""``[n]`` is always ``references[n-1]``."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from questree.programs.citations import settle_marks
+from questree.retrieval import Passage
+
+A, B, C = (Passage(id=name, text=name) for name in "abc")
+
+
+def test_marks_that_point_nowhere_and_unmarked_references_go():
+    content, references = settle_marks("One [1]. Two [3]. Three [7]. Zero [0].", [A, B, C])
+    assert content == "One [1]. Two [2]. Three. Zero."
+    assert references == [A, C]
+
+
+def test_renumbering_keeps_the_order_of_the_references():
+    content, references = settle_marks("Last [3] first [2].", [A, B, C])
+    assert content == "Last [2] first [1]."
+    assert references == [B, C]
+
+
+def test_joint_marks_are_parted():
+    assert settle_marks("Both [1, 2].", [A, B])[0] == "Both [1][2]."
+
+
+@given(st.lists(st.one_of(st.text(alphabet="ab []1,", max_size=5), st.integers(0, 5).map(lambda n: f"[{n}]"))))
+def test_every_mark_has_its_reference_and_every_reference_its_mark(parts):
+    content, references = settle_marks("".join(parts), [A, B, C])
+    marks = {int(n) for n in re.findall(r"\[(\d+)\]", content)}
+    assert marks == set(range(1, len(references) + 1))

@@ -1,0 +1,86 @@
+"""The reasoning tree: growth, paths, JSON and its three prints."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from questree.programs import ReasoningTree
+from questree.programs.rendering import as_html, as_mermaid, as_text
+from questree.retrieval import Passage, Span
+
+
+@pytest.fixture
+def tree() -> ReasoningTree:
+    tree = ReasoningTree(question="Which river?")
+    first = tree.grow(None, query="author", answer="Kafka", source="lm", passage=Passage(id="1", title="T", text="x"))
+    old = tree.grow(first, query="birthplace", answer="Vienna", source="lm", span=Span(text="Prague", score=3.5))
+    tree.grow(first, query="birthplace", answer="Prague", source="corrected", round=2, replaces=old.id)
+    tree.grow(tree.nodes[2], query="river", round=2)
+    return tree
+
+
+def test_the_last_path_leaves_out_replaced_nodes(tree):
+    assert [node.answer for node in tree.last_path()] == ["Kafka", "Prague", None]
+
+
+def test_json_in_and_out_loses_nothing(tree):
+    again = ReasoningTree.model_validate_json(tree.model_dump_json())
+    assert again == tree
+
+
+def test_passages_come_once_each(tree):
+    tree.grow(None, query="again", passage=tree.nodes[0].passage)
+    assert [passage.id for passage in tree.passages()] == ["1"]
+
+
+def test_text_marks_the_path_that_is_told(tree):
+    assert as_text(tree).splitlines() == [
+        "Which river?",
+        "└─● author → Kafka  (known by the LM)  [T]",
+        "   ├─○ birthplace → Vienna  (known by the LM)",
+        "   └─● birthplace → Prague  (corrected from a passage)",
+        "      └─● river → ?  (unsolved)",
+    ]
+
+
+def test_mermaid_has_a_box_and_an_arrow_for_each_node(tree):
+    drawn = as_mermaid(tree)
+    assert drawn.startswith("flowchart TD")
+    assert all(f'n{n}["' in drawn for n in range(4))
+    assert "n0 --> n1" in drawn
+    assert "class n1 left" in drawn
+
+
+HOSTILE = '<script>alert(1)</script>"] --> evil'
+
+
+def test_mermaid_labels_cannot_be_left():
+    tree = ReasoningTree(question=HOSTILE)
+    tree.grow(None, query=HOSTILE, answer=HOSTILE)
+    drawn = as_mermaid(tree)
+    assert "<script" not in drawn
+    assert "--> evil" not in drawn
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+
+
+def test_the_page_is_self_contained_and_escapes_everything():
+    tree = ReasoningTree(question=HOSTILE)
+    passage = Passage(id="1", title=HOSTILE, text=HOSTILE)
+    tree.grow(None, query=HOSTILE, answer=HOSTILE, passage=passage, span=Span(text=HOSTILE, score=1.0))
+    page = _Tags()
+    page.feed(as_html(tree, HOSTILE, HOSTILE, [HOSTILE]))
+    assert not {"script", "img", "link", "iframe"} & set(page.tags)
+    assert not {"src", "href", "onload", "onerror"} & set(page.attributes)
+    assert page.tags.count("details") == 1
