@@ -1,0 +1,151 @@
+"""The simulated model behind dspy's engine contract, and the LM around it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any
+
+import dspy
+from dspy.clients.engines.base import validate_request
+from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
+
+from ..data import Question
+from .mind import Mind
+from .prompt import read_prompt
+from .reply import cut, write_reply
+from .traits import Traits
+from .world import World
+
+PREFIXES = ("simulated", "recorded")
+
+
+class SimulatedEngine:
+    """Answers requests as a mind does, at dspy's engine contract (3.4).
+
+    At temperature 0, or where none is given, a reply is a function of prompt and mind alone. Above it, it also
+    hangs on temperature and token limit, on the request's own seed if it has one, and otherwise on how many times
+    this engine was asked the same before: DSPy keeps ``rollout_id`` to itself, so counting is the one way in which
+    a second retry can differ from the first. The n-th sample of a prompt is thus the same in every process.
+    """
+
+    def __init__(self, mind: Mind):
+        self.mind = mind
+        self._asked: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request) -> Response:
+        """The reply to one request, after the latency that the traits give it."""
+        response = self.reply_to(request)
+        if self.mind.traits.latency:
+            time.sleep(self.mind.traits.latency)
+        return response
+
+    def reply_to(self, request: Request) -> Response:
+        """The reply, at once."""
+        validate_request(request)
+        prompt = read_prompt(request)
+        whole = write_reply(self.mind, prompt, self._salt(request, prompt.text))
+        text, was_cut = cut(whole, request.config.max_tokens)
+        tokens_in, tokens_out = len(prompt.text.split()), len(text.split())
+        return Response(
+            id=None,
+            model=request.model,
+            message=Message.assistant([TextPart(text)]),
+            finish_reason="length" if was_cut else "stop",
+            usage=Usage(input_tokens=tokens_in, output_tokens=tokens_out, total_tokens=tokens_in + tokens_out),
+        )
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """The same reply as events."""
+        return iter(response_to_events(self.complete(request)))
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def dump_state(self) -> dict[str, Any]:
+        """The mind, as JSON values."""
+        kind = type(self.mind)
+        return {"mind": f"{kind.__module__}:{kind.__qualname__}", "state": self.mind.to_state()}
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> SimulatedEngine:
+        """The engine with the mind that was dumped."""
+        module, _, name = str(state["mind"]).partition(":")
+        kind = getattr(importlib.import_module(module), name)
+        if not (isinstance(kind, type) and issubclass(kind, Mind)):
+            raise TypeError(f"{state['mind']} is no mind of a simulated model")
+        return cls(kind.from_state(state["state"]))
+
+    def _salt(self, request: Request, text: str) -> str:
+        config = request.config
+        if not config.temperature:
+            return ""
+        sampling = f"{config.temperature}|{config.max_tokens}|{config.seed}"
+        if config.seed is not None:
+            return sampling
+        asked = hashlib.blake2b(f"{sampling}|{text}".encode(), digest_size=16).hexdigest()
+        with self._lock:
+            self._asked[asked] += 1
+            return f"{sampling}|{self._asked[asked]}"
+
+
+class AsyncSimulatedEngine:
+    """The same engine for callers that await."""
+
+    def __init__(self, engine: SimulatedEngine):
+        self.engine = engine
+
+    async def complete(self, request: Request) -> Response:
+        """The reply to one request, after the latency that the traits give it."""
+        import asyncio
+
+        response = self.engine.reply_to(request)
+        if self.engine.mind.traits.latency:
+            await asyncio.sleep(self.engine.mind.traits.latency)
+        return response
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """The same reply as events."""
+        for event in response_to_events(await self.complete(request)):
+            yield event
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+    def dump_state(self) -> dict[str, Any]:
+        """The mind, as JSON values."""
+        return self.engine.dump_state()
+
+    @classmethod
+    def load_state(cls, state: dict[str, Any]) -> AsyncSimulatedEngine:
+        """The engine with the mind that was dumped."""
+        return cls(SimulatedEngine.load_state(state))
+
+
+def simulated_lm(questions: Iterable[Question], traits: Traits | None = None, **settings: Any) -> dspy.LM:
+    """An LM that is asked like any other, and simulated.
+
+    Args:
+        questions: all that it can be asked about; give every split, since it knows of no other.
+        traits: what it is like.
+        settings: of `dspy.LM`, such as ``temperature`` or ``cache``.
+    """
+    return lm_of(Mind(World(questions), traits or Traits()), **settings)
+
+
+def lm_of(mind: Mind, **settings: Any) -> dspy.LM:
+    """An LM with this mind. Its name tells minds apart, so DSPy's cache never takes one for another."""
+    engine = SimulatedEngine(mind)
+    name = f"{mind.kind}/{mind.fingerprint}"
+    return dspy.LM(name, engine=engine, async_engine=AsyncSimulatedEngine(engine), num_retries=0, **settings)
+
+
+def is_simulated(lm: dspy.BaseLM | str) -> bool:
+    """Whether numbers made with this LM must be called simulated: it is one, or a server's name says so."""
+    name = lm if isinstance(lm, str) else str(lm.model)
+    return any(part.split(":")[0].split("-")[0] in PREFIXES for part in name.split("/"))

@@ -1,0 +1,124 @@
+"""What the simulated model has in its head: memory, reading and outlines, each a function of its traits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..data import Question
+from ..metrics import contains, normalise
+from .traits import Traits
+from .world import Fact, World, kind_of
+
+_NAMES = re.compile(r"[^\W\d_a-z][\w'’-]*(?: (?:of |the )?[^\W\d_a-z][\w'’-]*)*|\d[\d,.]*\d|\d")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the model takes from a passage as the answer, and the confidence that it states (0 to 1)."""
+
+    span: str
+    confidence: float
+
+
+class Mind:
+    """A model that knows a share of a world's facts.
+
+    Args:
+        world: what is true.
+        traits: what the model makes of it.
+    """
+
+    kind = "simulated"
+
+    def __init__(self, world: World, traits: Traits):
+        self.world = world
+        self.traits = traits
+
+    @property
+    def fingerprint(self) -> str:
+        """Of world and traits: minds with the same one reply the same."""
+        return f"{int(self.traits.chance('mind', self.world.fingerprint, self.traits.model_dump_json()) * 2**32):08x}"
+
+    def outline(self, question: Question) -> list[str]:
+        """The queries of a good decomposition, with ``#n`` where the n-th answer goes."""
+        return [step.question for step in question.steps] or [question.question]
+
+    def believes(self, query: str) -> str | None:
+        """The model's answer from memory; None where it knows that it does not know."""
+        fact = self.world.fact(query)
+        if fact is not None and all(self._knows(need) for need in fact.needs):
+            return fact.answers[0]
+        return self.invention(query, fact)
+
+    def invention(self, query: str, fact: Fact | None) -> str | None:
+        """A wrong answer of the right kind to a query whose answer the model does not know; None if it says so."""
+        key = normalise(query)
+        if self.traits.chance("invents", key) >= self.traits.invents:
+            return None
+        kind, true = (fact.kind, fact.answers) if fact else (kind_of(query), ())
+        others = self.world.alike(kind, other_than=true)
+        return self.traits.choice(others, "invention", key) if others else None
+
+    def reads(self, query: str, passage: str) -> Reading:
+        """The model's reading of a passage that is shown to it as ``title | text``."""
+        key = (normalise(query), normalise(passage))
+        fact = self.world.fact(query)
+        span = held(fact, passage) if fact else ""
+        if span and self.traits.chance("reads", *key) < self.traits.reads:
+            return Reading(span, self._confidence(0.85, 0.99, *key))
+        if span:
+            return Reading(self.misread(query, passage, not_this=span), self._confidence(0.4, 0.95, *key))
+        if self.traits.chance("misreads", *key) < self.traits.misreads:
+            return Reading(self.misread(query, passage), self._confidence(0.8, 0.95, *key))
+        return Reading("", self._confidence(0.0, 0.3, *key))
+
+    def misread(self, query: str, passage: str, not_this: str = "") -> str:
+        """A name or number that stands in the passage and is not the answer."""
+        text = split_title(passage)[1]
+        wrong = [name for name in _NAMES.findall(text) if not contains(name, not_this) and not contains(query, name)]
+        return self.traits.choice(wrong or text.split()[:1] or [""], "misreading", query, passage)
+
+    def to_state(self) -> dict[str, Any]:
+        """All of it as JSON values; `from_state` is the way back."""
+        questions = [question.model_dump(mode="json", exclude={"paragraphs"}) for question in self.world.questions]
+        return {"traits": self.traits.model_dump(), "questions": questions}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Mind:
+        """The mind whose `to_state` this is."""
+        world = World(Question.model_validate(row) for row in state["questions"])
+        return cls(world, Traits.model_validate(state["traits"]))
+
+    def _knows(self, key: str) -> bool:
+        return self.traits.chance("knows", key) < self.traits.knows
+
+    def _confidence(self, low: float, high: float, *key: object) -> float:
+        return round(low + (high - low) * self.traits.chance("confidence", *key), 2)
+
+
+def held(fact: Fact, passage: str) -> str:
+    """The fact's answer as it stands in the passage, if the passage is about the fact; else empty."""
+    title, text = split_title(passage)
+    if fact.titles is not None and normalise(title) not in {normalise(one) for one in fact.titles}:
+        return ""
+    return next((span for answer in fact.answers for span in _occurrences(answer, text)), "")
+
+
+def split_title(passage: str) -> tuple[str, str]:
+    """Title and text of a passage shown as ``title | text``; the title is empty where it has none."""
+    title, bar, text = passage.partition(" | ")
+    return (title, text) if bar else ("", passage)
+
+
+def _occurrences(answer: str, text: str) -> Iterator[str]:
+    """Word windows of the text that normalise to the answer."""
+    wanted = normalise(answer)
+    words = text.split() if contains(text, answer) else []
+    for start in range(len(words)):
+        for stop in range(start + 1, min(start + len(wanted.split()) + 3, len(words)) + 1):
+            if normalise(" ".join(words[start:stop])) == wanted:
+                yield " ".join(words[start:stop]).strip(".,;:!?()\"'“”")
+                return

@@ -1,0 +1,168 @@
+"""What the adapter sent, read back: which fields are asked for, what fills the inputs, which demonstrations stand there."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dspy.lm15 import Request
+
+Form = Literal["chat", "json", "plain"]
+Values = dict[str, Any]
+
+_INPUTS, _OUTPUTS, _STRUCTURE = (
+    "Your input fields are:",
+    "Your output fields are:",
+    "All interactions will be structured",
+)
+_FIELD = re.compile(r"^\d+\. `(\w+)` \((.*?)\):", re.MULTILINE)
+_SCHEMA = re.compile(r"must adhere to the JSON schema: (\{.*)")
+_TAIL = re.compile(
+    r"\n\s*Respond with (?:the corresponding output fields, starting with|a JSON object in the following)"
+)
+_MARKER = r"^[ \t]*\[\[ ## {} ## \]\][ \t]*$"
+_PARTIAL = "This is an example of the task, though some input or output fields are not supplied."
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the signature, as the system text lists it.
+
+    Attributes:
+        type: in the adapter's spelling, such as ``str`` or ``list[Step]``.
+        schema: the JSON schema of an output that has one.
+    """
+
+    name: str
+    type: str = "str"
+    schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A request to the LM, understood.
+
+    Attributes:
+        form: how the reply must look; ``plain`` where no DSPy signature was found.
+        inputs: the fields given.
+        outputs: the fields asked for, in order.
+        values: the inputs of the last user message; typed ones decoded from JSON.
+        demos: complete demonstrations, inputs and outputs together.
+        partial_demos: those that the adapter marked as lacking fields.
+        text: everything that was sent; the key of draws that may differ with any word of it.
+    """
+
+    form: Form
+    text: str
+    inputs: tuple[Field, ...] = ()
+    outputs: tuple[Field, ...] = ()
+    values: Values = field(default_factory=dict)
+    demos: tuple[Values, ...] = ()
+    partial_demos: tuple[Values, ...] = ()
+
+
+def read_prompt(request: Request) -> Prompt:
+    """Understand a request that ``dspy.ChatAdapter`` or ``dspy.JSONAdapter`` wrote; any other is ``plain``.
+
+    Only field names that the system text lists are looked for, and inputs only in the last user message, so
+    neither an instruction that an optimizer rewrote nor a marker inside a passage changes what is understood.
+    """
+    system = _system_text(request)
+    turns = [(message.role, message.text or "") for message in request.messages]
+    text = "\n".join([system, *(f"{role}: {content}" for role, content in turns)])
+    inputs, outputs = _listed(system, _INPUTS, _OUTPUTS), _listed(system, _OUTPUTS, _STRUCTURE)
+    users = [content for role, content in turns if role == "user"]
+    if not outputs or not users:
+        return Prompt(form="plain", text=text)
+    form: Form = "json" if "Outputs will be a JSON object" in system else "chat"
+    complete, partial = _demos(turns[:-1], inputs, outputs, form)
+    return Prompt(
+        form=form,
+        text=text,
+        inputs=inputs,
+        outputs=tuple(Field(f.name, f.type, _schema(system, f.name)) for f in outputs),
+        values=_sections(_without_tail(users[-1]), inputs),
+        demos=tuple(complete),
+        partial_demos=tuple(partial),
+    )
+
+
+def _system_text(request: Request) -> str:
+    if request.system is None or isinstance(request.system, str):
+        return request.system or ""
+    return "".join(getattr(part, "text", "") for part in request.system)
+
+
+def _listed(system: str, begin: str, end: str) -> tuple[Field, ...]:
+    """The fields listed between two headings; the first of each, since instructions stand after them."""
+    start = system.find(begin)
+    stop = system.find(end, start)
+    if start < 0 or stop < 0:
+        return ()
+    return tuple(Field(found[1], found[2]) for found in _FIELD.finditer(system[start:stop]))
+
+
+def _schema(system: str, name: str) -> dict[str, Any] | None:
+    """The JSON schema that the adapter notes beside an output field."""
+    for line in system.splitlines():
+        if not line.lstrip().startswith((f"{{{name}}}", f'"{name}": ')):
+            continue
+        if line.lstrip().startswith('"'):  # in the JSON form, the note is inside a JSON string
+            line = str(_decoded(line.split(": ", 1)[1].rstrip().rstrip(",")))
+        found = _SCHEMA.search(line)
+        schema = _decoded(found[1]) if found else None
+        return schema if isinstance(schema, dict) else None
+    return None
+
+
+def _demos(
+    turns: list[tuple[str, str]], inputs: tuple[Field, ...], outputs: tuple[Field, ...], form: Form
+) -> tuple[list[Values], list[Values]]:
+    complete, partial = [], []
+    for (role, content), (next_role, reply) in zip(turns, turns[1:], strict=False):
+        if (role, next_role) != ("user", "assistant"):
+            continue
+        given = _sections(_without_tail(content), inputs)
+        replied = _json_reply(reply) if form == "json" else _sections(reply, outputs)
+        lacking = content.lstrip().startswith(_PARTIAL) or any(f.name not in replied for f in outputs)
+        (partial if lacking else complete).append({**given, **replied})
+    return complete, partial
+
+
+def _json_reply(reply: str) -> Values:
+    found = _decoded(reply)
+    return found if isinstance(found, dict) else {}
+
+
+def _sections(content: str, fields: tuple[Field, ...]) -> Values:
+    """The value of each field that has a marker.
+
+    Looked for from the last field backwards: a marker inside the value of an earlier field, where passages
+    stand, is then never taken for the field itself.
+    """
+    values: Values = {}
+    for one in reversed(fields):
+        markers = list(re.finditer(_MARKER.format(re.escape(one.name)), content, re.MULTILINE))
+        if markers:
+            raw = content[markers[-1].end() :].split("\n[[ ## completed ## ]]")[0].strip()
+            values[one.name] = raw if one.type == "str" else _decoded(raw)
+            content = content[: markers[-1].start()]
+    return {one.name: values[one.name] for one in fields if one.name in values}
+
+
+def _without_tail(content: str) -> str:
+    """A user message without the adapter's closing request."""
+    tails = list(_TAIL.finditer(content))
+    return content[: tails[-1].start()] if tails else content
+
+
+def _decoded(raw: str) -> Any:
+    """The JSON value, or the text itself where it is none (``None`` is how the adapter writes null)."""
+    if raw == "None":
+        return None
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw

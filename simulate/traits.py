@@ -1,0 +1,66 @@
+"""What the simulated model is like, and the draws that make it so."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+
+class Traits(BaseModel):
+    """Every trait of the simulated model; shares are from 0 to 1.
+
+    Attributes:
+        knows: share of the facts that it knows, in whatever prompt they are asked.
+        invents: share of the other facts for which it states a wrong answer instead of none.
+        reads: share of the passages that do hold the answer which it reads right. Its confidence is then .85
+            to .99; where it reads them wrong, .4 to .95, so that most but not all wrong spans are recognised.
+        misreads: share of the passages without the answer in which it sees one, at a confidence of .8 to .95;
+            in the others it sees none.
+        plans: share of the questions that it decomposes well without demonstrations. A bad plan asks the whole
+            question at once, leaves a step out, or stops short.
+        plans_shown: the same with ``demos_enough`` good demonstrations in the prompt; linear in between. A good
+            one is complete and holds a chain of two or more queries that each stand alone.
+        cites: share of the marks that it does not forget, without demonstrations.
+        cites_shown: the same with ``demos_enough`` demonstrations that hold marks.
+        demos_enough: good demonstrations after which more of them help no further.
+        whim: share of plans whose quality hangs on the wording of the prompt instead of the question alone.
+        trusts: share of the corrections that it takes over from the passage.
+        malformed: share of its replies that no adapter can parse.
+        latency: seconds that each reply takes.
+        seed: another seed is another model with the same traits.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    knows: float = Field(default=0.35, ge=0, le=1)
+    invents: float = Field(default=0.4, ge=0, le=1)
+    reads: float = Field(default=0.9, ge=0, le=1)
+    misreads: float = Field(default=0.05, ge=0, le=1)
+    plans: float = Field(default=0.5, ge=0, le=1)
+    plans_shown: float = Field(default=0.95, ge=0, le=1)
+    cites: float = Field(default=0.7, ge=0, le=1)
+    cites_shown: float = Field(default=0.98, ge=0, le=1)
+    demos_enough: int = Field(default=3, ge=1)
+    whim: float = Field(default=0.15, ge=0, le=1)
+    trusts: float = Field(default=0.95, ge=0, le=1)
+    malformed: float = Field(default=0.01, ge=0, le=1)
+    latency: float = Field(default=0.0, ge=0)
+    seed: int = 0
+
+    def chance(self, *key: object) -> float:
+        """A draw from [0, 1) that depends on the seed and the key and on nothing else."""
+        digest = hashlib.blake2b("\x1f".join(map(str, (self.seed, *key))).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") / 2**64
+
+    def choice(self, options: Sequence[T], *key: object) -> T:
+        """One of the options, drawn as by `chance`."""
+        return options[int(self.chance(*key) * len(options))]
+
+    def learnt(self, plain: float, shown: float, good_demos: int) -> float:
+        """A skill, given how many good demonstrations of it are in the prompt."""
+        return plain + (shown - plain) * min(good_demos, self.demos_enough) / self.demos_enough
