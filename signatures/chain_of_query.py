@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dspy
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from .answer_style import AnswerStyle, answer_style_field
 
@@ -13,6 +13,12 @@ class Step(BaseModel):
 
     query: str = Field(description="complete in itself: names what it asks about, never 'it' or 'that person'")
     answer: str | None = Field(default=None, description="null when you are not sure of it")
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _null_in_words(cls, answer: object) -> object:
+        """An LM writes null as a word, and dspy's chat adapter takes it for the text of a ``str | None`` field."""
+        return None if isinstance(answer, str) and answer.strip().lower() in {"", "null", "none"} else answer
 
 
 class PlanChain(dspy.Signature):
