@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
-from collections.abc import Iterable
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,112 @@ from .settings import RunSettings
 if TYPE_CHECKING:
     import dspy
 
-    from .data import Task
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
 
+RECORDED = "recorded:"
 
-def build_task(settings: RunSettings) -> Task:
-    """The task that the settings name."""
+
+def build_lm(settings: RunSettings) -> dspy.LM:
+    """The LM that ``--lm`` names: simulated, recorded, or any that DSPy knows.
+
+    Raises:
+        QuestreeError: if the task or file behind a simulated one cannot be read.
+    """
+    if settings.lm == "simulated":
+        from .data import load_task
+        from .simulate import simulated_lm
+
+        questions = load_task(settings.task).questions.values()
+        return simulated_lm([question for split in questions for question in split])
+    if settings.lm.startswith(RECORDED):
+        from .simulate import recorded_lm
+
+        return recorded_lm(Path(settings.lm.removeprefix(RECORDED)))
+    return _served_lm(settings)
+
+
+def _served_lm(settings: RunSettings) -> dspy.LM:
+    import dspy
+
+    server: dict[str, Any] = {}
+    if settings.api_base is not None:
+        # Local servers ask for no key, but the client does.
+        server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
+    return dspy.LM(settings.lm, timeout=settings.timeout, max_tokens=settings.max_tokens, num_retries=3, **server)
+
+
+def use_lm_cache(settings: RunSettings) -> None:
+    """Keep the LM's replies on disk, in a private folder for each server address.
+
+    DSPy's cache key does not tell servers apart, so that one server would be given another's answers; and what
+    it reads it would unpickle without restriction (CVE-2025-69872).
+    """
+    import dspy
+
+    from .retrieval.places import cache_folder
+
+    address = hashlib.sha256((settings.api_base or "").encode()).hexdigest()[:12]
+    folder = cache_folder() / "lm" / address
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    dspy.configure_cache(disk_cache_dir=str(folder), disk_size_limit_bytes=10 * 2**30, restrict_pickle=True)
+
+
+def build_retriever(settings: RunSettings) -> Retriever:
+    """The index that ``--retriever`` names; for the bundled task, one that is made on first use.
+
+    Raises:
+        QuestreeError: if none is named, or it cannot be used; says which command makes one.
+    """
+    from .retrieval import build_index, load_index
+
+    if settings.retriever is not None:
+        return load_index(settings.retriever)
+    if settings.task != "mini":
+        raise QuestreeError(
+            "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
+        )
     from .data import load_task
+    from .retrieval.places import cache_folder
 
-    return load_task(settings.task, limit=settings.limit, seed=settings.seed)
+    folder = cache_folder() / "indexes" / "mini"
+    corpus = load_task("mini").corpus
+    return load_index(folder) if folder.exists() else load_index(build_index(corpus, folder))
+
+
+def build_reader(settings: RunSettings) -> Reader | None:
+    """The reader that ``--reader`` names; None for the LM itself, which programs come with."""
+    if settings.reader == "lm":
+        return None
+    from .retrieval.dpr_reader import DPRReader
+
+    return DPRReader.load(settings.reader)
+
+
+def build_duplicates(settings: RunSettings) -> DuplicateCheck | None:
+    """The check that ``--duplicates`` names; None for the one by words, which programs come with."""
+    if settings.duplicates == "exact":
+        return None
+    from .retrieval.duplicates import CrossEncoderDuplicates
+
+    return CrossEncoderDuplicates.load(settings.duplicates)
+
+
+def build_program(name: str, settings: RunSettings, **program_settings: Any) -> Program:
+    """A registered program by name, uncompiled; or a compiled one, by its folder or MLflow URI.
+
+    Args:
+        name: as in `questree.programs.PROGRAMS`, a folder, ``runs:/…`` or ``models:/…``.
+        settings: name the index, the reader and the duplicate check.
+        program_settings: of the program; a compiled one has its own.
+    """
+    from .front import load, program
+    from .programs import PROGRAMS
+
+    parts = {"reader": build_reader(settings), "duplicates": build_duplicates(settings)}
+    if name in PROGRAMS:
+        searches = PROGRAMS[name].searches and program_settings.get("retrieval", True)
+        return program(name, retriever=build_retriever(settings) if searches else None, **parts, **program_settings)
+    if program_settings:
+        raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")
+    return load(name, retriever=build_retriever(settings), **parts)

@@ -1,5 +1,6 @@
 """The methods as DSPy programs."""
 
+from .building import build
 from .failure import Failure
 from .modules.ledger import Spent
 from .program import Program, answered
@@ -17,4 +18,5 @@ __all__ = [
     "SearChainSettings",
     "Spent",
     "answered",
+    "build",
 ]

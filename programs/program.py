@@ -30,6 +30,8 @@ class Program(dspy.Module):
 
     name: ClassVar[str]
     Settings: ClassVar[type[BaseModel]]
+    searches: ClassVar[bool] = True
+    """Whether it takes a retriever at all."""
 
     def __init__(self, retriever: Retriever | None, settings: BaseModel):
         super().__init__()

@@ -27,3 +27,25 @@ Config = Annotated[Path | None, typer.Option(help="TOML file of settings. [quest
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the program; may be repeated.")
 ]
+
+
+def program_settings(given: list[str] | None) -> dict[str, object]:
+    """``["max_rounds=3", "completion=false"]`` as settings; values are read as JSON where they are JSON.
+
+    Raises:
+        QuestreeError: if one has no ``=``.
+    """
+    import json
+
+    from ..retrieval.errors import QuestreeError
+
+    settings: dict[str, object] = {}
+    for one in given or []:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise QuestreeError(f"--set {one!r}: write NAME=VALUE, for example --set max_rounds=3")
+        try:
+            settings[name.strip().replace("-", "_")] = json.loads(value)
+        except ValueError:
+            settings[name.strip().replace("-", "_")] = value
+    return settings

@@ -1,0 +1,142 @@
+"""questree ask"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+
+
+class Form(str, Enum):
+    """What to print."""
+
+    text = "text"
+    json = "json"
+    mermaid = "mermaid"
+    html = "html"
+
+
+class Style(str, Enum):
+    """The form of the answer."""
+
+    short = "short"
+    yes_no = "yes-no"
+    label = "label"
+    long = "long"
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="In your own words.")],
+    program: Annotated[str, typer.Option(help="A program's name, a compiled one's folder, runs:/… or models:/…")] = (
+        "searchain"
+    ),
+    style: Annotated[Style, typer.Option(help="The form of the answer.")] = Style.short,
+    form: Annotated[Form, typer.Option("--format", help="text grows as it is reasoned; html is a page.")] = Form.text,
+    set_: options.Set = None,
+    task: options.Task = None,
+    lm: options.LM = None,
+    api_base: options.ApiBase = None,
+    retriever: options.Retriever = None,
+    reader: options.Reader = None,
+    duplicates: options.Duplicates = None,
+    seed: options.Seed = None,
+    out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+    config: options.Config = None,
+) -> None:
+    """Answer one question and show how."""
+    from ..parts import build_lm, build_program, use_lm_cache
+    from ..settings import run_settings
+
+    settings = run_settings(
+        config,
+        task=task,
+        lm=lm,
+        api_base=api_base,
+        retriever=retriever,
+        reader=reader,
+        duplicates=duplicates,
+        seed=seed,
+    )
+    import dspy
+
+    use_lm_cache(settings)
+    dspy.configure(lm=build_lm(settings))
+    answerer = build_program(program, settings, **options.program_settings(set_))
+    if form is Form.text and out is None:
+        prediction = _ask_live(answerer, question, style.value)
+    else:
+        prediction = answerer(question=question, answer_style=style.value)
+        typer.echo(_printed(prediction, form), file=out)
+    if prediction.failure is not None:
+        from ..retrieval.errors import QuestreeError
+
+        raise QuestreeError(f"no answer ({prediction.failure})")
+
+
+def _ask_live(program: Any, question: str, style: str) -> Any:
+    """Show the tree as it grows, then the answer under it."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from ..programs.rendering import as_text
+
+    console = Console()
+    with Live(Text(question), console=console, auto_refresh=False) as live:
+        prediction = program(
+            question=question,
+            answer_style=style,
+            watch=lambda tree: live.update(Text(as_text(tree)), refresh=True),
+        )
+    if prediction.failure is None:
+        console.print(Text(f"\n{_told(prediction)}"))
+    return prediction
+
+
+def _printed(prediction: Any, form: Form) -> str:
+    from ..programs.rendering import as_html, as_mermaid, as_text
+
+    if form is Form.html:
+        cited = [passage.cited() for passage in prediction.references]
+        return as_html(prediction.tree, prediction.answer, prediction.final_content, cited)
+    if form is Form.mermaid:
+        return as_mermaid(prediction.tree)
+    if form is Form.json:
+        return _as_json(prediction)
+    return f"{as_text(prediction.tree)}\n\n{_told(prediction)}"
+
+
+def _told(prediction: Any) -> str:
+    references = [f"[{n}] {passage.cited()}" for n, passage in enumerate(prediction.references, start=1)]
+    simulated = "  (simulated)" if _is_simulated() else ""
+    return "\n".join([prediction.final_content, *references, "", f"Answer: {prediction.answer}{simulated}"])
+
+
+def _as_json(prediction: Any) -> str:
+    import json
+
+    return json.dumps(
+        {
+            "answer": prediction.answer,
+            "final_content": prediction.final_content,
+            "references": [passage.model_dump() for passage in prediction.references],
+            "tree": prediction.tree.model_dump(),
+            "failure": None if prediction.failure is None else prediction.failure.model_dump(),
+            "spent": prediction.spent.model_dump(),
+            "seconds": prediction.seconds,
+            "simulated": _is_simulated(),
+        },
+        ensure_ascii=False,
+        indent=2,
+    )
+
+
+def _is_simulated() -> bool:
+    import dspy
+
+    from ..simulate import is_simulated
+
+    return is_simulated(dspy.settings.lm)
