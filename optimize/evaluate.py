@@ -1,0 +1,195 @@
+"""Ask a program many questions, keep each as it finishes, and add up."""
+
+from __future__ import annotations
+
+import contextvars
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from ..programs import Program
+from ..retrieval.errors import QuestreeError
+from .evaluation import Evaluation
+from .identity import lm_facts, reader_name, retriever_facts, state_digest
+from .policy import RunPolicy
+from .records import Record, ScoreFunction, metric_name, question_id, record, record_of_error
+from .run_folder import RunFolder, open_run
+
+Around = Callable[[dspy.Example], AbstractContextManager[Any]]
+"""Entered around each question, in its thread: where tracking opens the question's trace."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after everything that was finished has been kept; the message says how to go on."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        done: questions finished, those of an earlier run among them.
+        total: questions of the run.
+        latest: the one that finished last; None before the first.
+    """
+
+    done: int
+    total: int
+    latest: Record | None = None
+
+
+def evaluate(
+    program: Program,
+    examples: Sequence[dspy.Example],
+    metrics: ScoreFunction | Sequence[ScoreFunction],
+    *,
+    task: str = "",
+    out: str | Path | None = None,
+    seed: int = 0,
+    policy: RunPolicy | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    around: Around | None = None,
+) -> Evaluation:
+    """Ask the program every question, and score the answers.
+
+    Each finished question is on the disk at once, and a run that was interrupted goes on where it stopped: the
+    questions that are answered are not asked again, those that failed are. The result does not depend on which
+    question finishes first.
+
+    Args:
+        program: asked through ``program(**example.inputs())``, several questions at a time.
+        examples: with unique ids; a `Task`'s ``examples(split)``.
+        metrics: the first is the run's score.
+        task: the name of what is asked, for the run's manifest.
+        out: folder of the run; None keeps nothing.
+        seed: of the intervals.
+        policy: concurrency, and when to give up.
+        on_progress: called in the caller's thread after each question, and once before the first.
+        around: a context entered around each question, in its thread.
+
+    Raises:
+        QuestreeError: if there are no questions, ids repeat, ``out`` holds another run or cannot be written,
+            or the policy stops the run.
+        Interrupted: on Ctrl-C.
+    """
+    metrics = [metrics] if callable(metrics) else list(metrics)
+    policy = policy or RunPolicy()
+    ids = _ids(examples)
+    with ExitStack() as stack:
+        folder = None
+        if out is not None:
+            folder = stack.enter_context(open_run(Path(out), run_identity(program, metrics, task=task)))
+        done = _answered(folder, set(ids), metrics)
+        loop = _Loop(program, metrics, policy, folder, around or (lambda example: nullcontext()))
+        todo = [example for example, id in zip(examples, ids, strict=True) if id not in done]
+        loop.ask(todo, Progress(len(done), len(ids)), on_progress or (lambda progress: None))
+        done |= loop.finished
+    simulated = bool(lm_facts()["simulated"])
+    return Evaluation(metric_name(metrics[0]), tuple(done[id] for id in ids), simulated=simulated, seed=seed)
+
+
+def run_identity(program: Program, metrics: Sequence[ScoreFunction], *, task: str) -> dict[str, Any]:
+    """What must be the same for a run to be gone on with."""
+    return {
+        "program": program.name,
+        "settings": program.settings.model_dump(mode="json"),
+        "compiled state": state_digest(program),
+        "task": task,
+        "lm": lm_facts(),
+        "retriever": retriever_facts(program),
+        "reader": reader_name(program),
+        "metrics": [metric_name(metric) for metric in metrics],
+    }
+
+
+def _ids(examples: Sequence[dspy.Example]) -> list[str]:
+    ids = [question_id(example) for example in examples]
+    if not ids:
+        raise QuestreeError("There are no questions to ask; choose another split or a higher limit.")
+    repeated = [id for id, count in Counter(ids).items() if count > 1]
+    if repeated:
+        raise QuestreeError(f"Question id {repeated[0]!r} stands there more than once; ids must be unique.")
+    return ids
+
+
+def _answered(folder: RunFolder | None, ids: set[str], metrics: Sequence[ScoreFunction]) -> dict[str, Record]:
+    """The questions of an earlier run that need not be asked again."""
+    names = {metric_name(metric) for metric in metrics}
+    there = folder.records if folder else {}
+    return {id: r for id, r in there.items() if id in ids and r.failure is None and names <= r.scores.keys()}
+
+
+class _Loop:
+    """Asks questions on threads; keeps records on the caller's, as they come."""
+
+    def __init__(
+        self,
+        program: Program,
+        metrics: Sequence[ScoreFunction],
+        policy: RunPolicy,
+        folder: RunFolder | None,
+        around: Around,
+    ):
+        self.program, self.metrics, self.policy, self.folder, self.around = program, metrics, policy, folder, around
+        self.finished: dict[str, Record] = {}
+
+    def ask(
+        self, examples: Sequence[dspy.Example], progress: Progress, on_progress: Callable[[Progress], None]
+    ) -> None:
+        """Ask them all; ``finished`` grows, also when this raises."""
+        on_progress(progress)
+        total = len(examples)
+        with ThreadPoolExecutor(self.policy.concurrency, thread_name_prefix="question") as pool:
+            # a copy of the caller's context for each question: DSPy's settings, MLflow's span, the ledger
+            waiting = {pool.submit(contextvars.copy_context().run, self.ask_one, example) for example in examples}
+            try:
+                while waiting:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self.keep(future.result())
+                        progress = Progress(progress.done + 1, progress.total, future.result())
+                        on_progress(progress)
+                    self.policy.check([r.failure for r in self.finished.values()], total)
+            except KeyboardInterrupt:
+                self.keep_the_running(waiting)
+                raise Interrupted(self.how_to_go_on()) from None
+            except BaseException:
+                self.keep_the_running(waiting)
+                raise
+
+    def ask_one(self, example: dspy.Example) -> Record:
+        """On a thread: the question's record, whatever happens in it."""
+        began = time.perf_counter()
+        try:
+            # a trace of its own: DSPy's default one is shared by everything and grows
+            with dspy.context(trace=[]), self.around(example):
+                prediction = self.program(**example.inputs())
+            return record(example, prediction, self.metrics)
+        except Exception as error:
+            return record_of_error(example, error, time.perf_counter() - began, self.metrics)
+
+    def keep(self, record: Record) -> None:
+        """Into the result, and onto the disk."""
+        self.finished[record.id] = record
+        if self.folder is not None:
+            self.folder.append(record)
+
+    def keep_the_running(self, waiting: set[Future[Record]]) -> None:
+        """Start no more questions; those on their way are paid for, so wait for them and keep them."""
+        running = [future for future in waiting if not future.cancel()]
+        for future in running:
+            self.keep(future.result())
+
+    def how_to_go_on(self) -> str:
+        """For whoever pressed Ctrl-C."""
+        finished = f"Stopped; {len(self.finished)} questions were finished"
+        if self.folder is None:
+            return f"{finished} and are lost, as no --out was given."
+        return f"{finished} and are kept in {self.folder.path}: run the same again to go on."

@@ -1,0 +1,62 @@
+"""A run's policy: how much at once, and when to give up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..programs import Failure
+from ..retrieval.errors import QuestreeError
+
+HOPELESS = frozenset({"auth", "unreachable", "refused", "error", "retrieval"})
+"""Causes that the next question would share, when the first questions all failed of them."""
+
+
+class RunPolicy(BaseModel):
+    """How a run over many questions goes about it.
+
+    Attributes:
+        concurrency: questions asked at the same time.
+        max_failures: the run stops when more questions than this have failed; None for never.
+        hopeless_after: the run stops when its first so many questions have all failed for a reason that the
+            others would share: no LM at the address, a wrong key, a retriever that cannot be had.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    concurrency: int = Field(default=4, ge=1)
+    max_failures: int | None = Field(default=None, ge=0)
+    hopeless_after: int = Field(default=5, ge=1)
+
+    def check(self, failures: Iterable[Failure | None], total: int) -> None:
+        """Stop a run that should not go on.
+
+        Args:
+            failures: one for each question finished in this run; None for an answered one.
+            total: questions of the run.
+
+        Raises:
+            QuestreeError: if the policy says so; names the causes.
+        """
+        finished = list(failures)
+        failed = [failure for failure in finished if failure is not None]
+        if self.max_failures is not None and len(failed) > self.max_failures:
+            raise QuestreeError(
+                f"{len(failed)} of {len(finished)} questions failed, more than max_failures={self.max_failures}: "
+                f"{_told(failed)}. Put that right, or raise max_failures."
+            )
+        enough = len(finished) >= min(self.hopeless_after, total)
+        if failed and enough and len(failed) == len(finished) and all(f.cause in HOPELESS for f in failed):
+            raise QuestreeError(
+                f"The first {len(failed)} questions all failed, and the others would too: {_told(failed)}. "
+                "Check the LM's name, address and key, and the index; then run again."
+            )
+
+
+def _told(failures: list[Failure]) -> str:
+    """Each cause with its count and its first message."""
+    counts = Counter(failure.cause for failure in failures)
+    first = {failure.cause: failure.message for failure in reversed(failures)}
+    return "; ".join(f"{count} {cause} ({first[cause]})" for cause, count in counts.most_common())

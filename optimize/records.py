@@ -1,0 +1,133 @@
+"""One finished question: what was asked, answered, found, cited and spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import dspy
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..metrics import recall_at_k
+from ..programs import Failure, Spent
+from ..retrieval import Passage
+from .identity import digest
+
+ScoreFunction = Callable[..., Any]
+"""``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""
+
+
+class Cited(BaseModel):
+    """A passage by id and title; its text stands in the tree and in the corpus."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    title: str = ""
+
+
+class Record(BaseModel):
+    """What a run keeps of a question; one line of JSON.
+
+    Attributes:
+        id: the question's, unique in its task.
+        answers: the gold answers.
+        passages: what retrieval found, best or first first.
+        tree: the reasoning tree as JSON.
+        sources: knowledge source of each node on the final path (SearChain, table 2).
+        scores: by the metric's name; 0 where the question failed.
+        recall: share of the gold passages among ``passages``; None where they are unknown.
+        failure: why there is no answer; None where there is one.
+        seconds: wall time of the question.
+        kind: the data set's own type of question.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    answer: str = ""
+    final_content: str = ""
+    references: tuple[Cited, ...] = ()
+    passages: tuple[Cited, ...] = ()
+    gold_titles: tuple[str, ...] = ()
+    tree: dict[str, Any] | None = None
+    sources: tuple[str, ...] = ()
+    scores: dict[str, float] = Field(default_factory=dict)
+    recall: float | None = None
+    failure: Failure | None = None
+    spent: Spent = Spent()
+    seconds: float = 0.0
+    kind: str | None = None
+    hops: int | None = None
+
+
+def question_id(example: dspy.Example) -> str:
+    """The example's id; where it has none, one that is made from its question."""
+    return str(example.get("id") or digest(example.question))
+
+
+def metric_name(metric: ScoreFunction) -> str:
+    """Under which name a metric's scores are kept."""
+    return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
+
+
+def record(example: dspy.Example, prediction: dspy.Prediction, metrics: Sequence[ScoreFunction]) -> Record:
+    """The record of a question that has been asked."""
+    passages = prediction.get("passages") or []
+    gold_titles = tuple(example.get("gold_titles") or ())
+    titles = [passage.title for passage in passages]
+    failure = prediction.get("failure")
+    return Record(
+        **_of_example(example),
+        answer=prediction.get("answer") or "",
+        final_content=prediction.get("final_content") or "",
+        references=_cited(prediction.get("references") or []),
+        passages=_cited(passages),
+        gold_titles=gold_titles,
+        tree=_tree(prediction),
+        sources=_sources(prediction),
+        scores={metric_name(m): 0.0 if failure else float(m(example, prediction)) for m in metrics},
+        recall=recall_at_k(titles, gold_titles, k=max(1, len(titles))),
+        failure=failure,
+        spent=prediction.get("spent") or Spent(),
+        seconds=prediction.get("seconds") or 0.0,
+    )
+
+
+def record_of_error(
+    example: dspy.Example, error: Exception, seconds: float, metrics: Sequence[ScoreFunction]
+) -> Record:
+    """The record of a question in which the program itself went wrong."""
+    return Record(
+        **_of_example(example),
+        gold_titles=tuple(example.get("gold_titles") or ()),
+        scores={metric_name(metric): 0.0 for metric in metrics},
+        failure=Failure(cause="error", message=f"{type(error).__name__}: {error}"[:500]),
+        seconds=seconds,
+    )
+
+
+def _of_example(example: dspy.Example) -> dict[str, Any]:
+    return {
+        "id": question_id(example),
+        "question": example.question,
+        "answers": tuple(example.get("answers") or ()),
+        "kind": example.get("kind"),
+        "hops": example.get("hops"),
+    }
+
+
+def _cited(passages: Iterable[Passage]) -> tuple[Cited, ...]:
+    return tuple(Cited(id=passage.id, title=passage.title) for passage in passages)
+
+
+def _tree(prediction: dspy.Prediction) -> dict[str, Any] | None:
+    tree = prediction.get("tree")
+    return tree.model_dump(mode="json") if isinstance(tree, BaseModel) else None
+
+
+def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:
+    last_path = getattr(prediction.get("tree"), "last_path", None)
+    return tuple(node.source for node in last_path()) if last_path else ()

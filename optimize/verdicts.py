@@ -1,0 +1,69 @@
+"""The metric as compilation takes it: good enough to learn from, or not."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+import dspy
+
+from ..programs import Failure
+from .records import ScoreFunction, metric_name
+
+
+class Verdicts:
+    """Asks the metric for yes or no, and counts what was asked, accepted and failed.
+
+    A failed prediction is never good enough. A metric that gives a number instead of a verdict must give a full
+    score: an F1 of .05 is no success. Safe to call from several threads.
+
+    Attributes:
+        asked: predictions judged.
+        accepted: those good enough.
+        failures: failed predictions by cause.
+    """
+
+    def __init__(self, metric: ScoreFunction):
+        self.metric = metric
+        self.__name__ = metric_name(metric)
+        self.asked = self.accepted = 0
+        self.failures: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
+        """Whether the prediction is good enough."""
+        failure: Failure | None = prediction.get("failure") if prediction is not None else None
+        failed = prediction is None or failure is not None
+        verdict = not failed and self._good_enough(example, prediction, trace)
+        with self._lock:
+            self.asked += 1
+            self.accepted += verdict
+            if failed:
+                self.failures["error" if failure is None else failure.cause] += 1
+        return verdict
+
+    def with_feedback(
+        self,
+        example: dspy.Example,
+        prediction: dspy.Prediction,
+        trace: Any = None,
+        predictor: str | None = None,
+        predictor_trace: Any = None,
+    ) -> dspy.Prediction:
+        """As GEPA takes it: the verdict as a score, and words for the LM that reflects on it."""
+        verdict = self(example, prediction, trace)
+        return dspy.Prediction(score=float(verdict), feedback=_feedback(example, prediction, verdict))
+
+    def _good_enough(self, example: dspy.Example, prediction: Any, trace: Any) -> bool:
+        # with a trace, a metric answers yes or no
+        value = self.metric(example, prediction, [] if trace is None else trace)
+        return bool(value >= 1)
+
+
+def _feedback(example: dspy.Example, prediction: dspy.Prediction, verdict: bool) -> str:
+    failure = prediction.get("failure")
+    if failure is not None:
+        return f"No answer was given: {failure}."
+    gold = " or ".join(repr(answer) for answer in example.get("answers") or [example.get("answer")])
+    return f"The answer {prediction.get('answer')!r} is {'right' if verdict else 'wrong'}; right is {gold}."
