@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +76,16 @@ class Mind:
         return Reading("", self._confidence(0.0, 0.3, *key))
 
     def misread(self, query: str, passage: str, not_this: str = "") -> str:
-        """A name or number that stands in the passage and is not the answer."""
+        """A name or number that stands in the passage and is not the answer; of the answer's sort, if there is one."""
         text = split_title(passage)[1]
-        wrong = [name for name in _NAMES.findall(text) if not contains(name, not_this) and not contains(query, name)]
-        return self.traits.choice(wrong or text.split()[:1] or [""], "misreading", query, passage)
+        names = [found[0] for found in _NAMES.finditer(text)]
+        wrong = [name for name in names if not contains(name, not_this) and not contains(query, name)]
+        alike = [name for name in wrong if name[0].isdigit() == not_this[:1].isdigit()]
+        return self.traits.choice(alike or wrong or text.split()[:1] or [""], "misreading", query, passage)
+
+    def concludes(self, question: Question, answers: Sequence[str | None]) -> str | None:
+        """A conclusion of this mind's own from the answers on a path, in order; None where it has none."""
+        return None
 
     def to_state(self) -> dict[str, Any]:
         """All of it as JSON values; `from_state` is the way back."""

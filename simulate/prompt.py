@@ -1,7 +1,8 @@
-"""What the adapter sent, read back: which fields are asked for, what fills the inputs, which demonstrations stand there."""
+"""What the adapter sent, read back: the fields that are asked for, the inputs, the demonstrations."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import dataclass, field
@@ -120,8 +121,8 @@ def _schema(system: str, name: str) -> dict[str, Any] | None:
 def _demos(
     turns: list[tuple[str, str]], inputs: tuple[Field, ...], outputs: tuple[Field, ...], form: Form
 ) -> tuple[list[Values], list[Values]]:
-    complete, partial = [], []
-    for (role, content), (next_role, reply) in zip(turns, turns[1:], strict=False):
+    complete, partial = list[Values](), list[Values]()
+    for (role, content), (next_role, reply) in itertools.pairwise(turns):
         if (role, next_role) != ("user", "assistant"):
             continue
         given = _sections(_without_tail(content), inputs)

@@ -28,14 +28,21 @@ def trace_answer(mind: Mind, prompt: Prompt, salt: str) -> Values:
 def conclude(mind: Mind, words: str, style: str, steps: list[dict[str, Any]]) -> str:
     """The answer to the question that these steps bear out.
 
-    Where the last step's answer is the question's, the path's own last answer, right or wrong. Where the answer
-    has to be worked out (comparisons, yes or no, labels, long answers), the right one if every annotated
-    step's answer stands on the path, and else a wrong one.
+    Where the last step's answer is the question's, the path's own last answer, right or wrong; if that step is
+    unsolved, what the model remembers of the whole question, or else the last answer before. Where the answer has to
+    be worked out (comparisons, yes or no, labels, long answers), the right one if every annotated step's answer
+    stands on the path, and else a wrong one.
     """
-    answers = [str(step["answer"]) for step in steps if step.get("answer")]
+    path = [str(step["answer"]) if step.get("answer") else None for step in steps]
+    answers = [answer for answer in path if answer]
     question = mind.world.question(words)
-    if question is None or not _worked_out(question):
+    if question is None:
         return answers[-1] if answers and style == "short" else _guess(mind, words, style, answers)
+    own = mind.concludes(question, path)
+    if own is not None:
+        return own
+    if not _worked_out(question):
+        return path[-1] if path and path[-1] else mind.believes(words) or (answers or [UNKNOWN])[-1]
     if any(_matches(answer, question.answers) for answer in answers[-1:]) or _borne_out(question, answers):
         return question.answers[0]
     return _wrong(mind, question, answers)

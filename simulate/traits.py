@@ -41,7 +41,7 @@ class Traits(BaseModel):
     invents: float = Field(default=0.4, ge=0, le=1)
     reads: float = Field(default=0.9, ge=0, le=1)
     misreads: float = Field(default=0.05, ge=0, le=1)
-    plans: float = Field(default=0.5, ge=0, le=1)
+    plans: float = Field(default=0.35, ge=0, le=1)
     plans_shown: float = Field(default=0.95, ge=0, le=1)
     cites: float = Field(default=0.7, ge=0, le=1)
     cites_shown: float = Field(default=0.98, ge=0, le=1)
