@@ -1,0 +1,97 @@
+"""BM25 (Robertson et al., 1994) through bm25s."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .base import BaseRetriever, Hits, Passages, best
+from .errors import IndexRefused
+from .passage import Passage
+from .store import corpus_hash
+
+_FOLDER = "bm25"
+
+
+@dataclass(frozen=True)
+class BM25Settings:
+    """Term saturation, length normalisation, and whether English stopwords are left out.
+
+    Recall@5 of gold titles with them and without: MuSiQue .503, .507 (16,988 passages, 200 questions);
+    2Wiki .661, .664 (12,002; 600); HotpotQA .699, .705 (23,125; 400). Without is also twice as fast.
+    """
+
+    k1: float = 1.2
+    b: float = 0.75
+    without_stopwords: bool = True
+
+
+class BM25Retriever(BaseRetriever):
+    """BM25 over title and text, lower-cased."""
+
+    name = "bm25"
+
+    def __init__(self, passages: Passages, fingerprint: str, index: Any, settings: BM25Settings) -> None:
+        super().__init__(passages, fingerprint)
+        self._index = index
+        self._settings = settings
+
+    @classmethod
+    def from_passages(cls, passages: Iterable[Passage], settings: BM25Settings = BM25Settings()) -> BM25Retriever:
+        """An index in memory; milliseconds for a few thousand passages."""
+        held = list(passages)
+        made_from = json.dumps([cls.name, asdict(settings), corpus_hash(held)])
+        fingerprint = hashlib.sha256(made_from.encode()).hexdigest()[:16]
+        return cls(held, fingerprint, _built(held, settings), settings)
+
+    @classmethod
+    def load(cls, folder: Path, passages: Passages, fingerprint: str, settings: BM25Settings) -> BM25Retriever:
+        """The index that ``write`` left in a folder."""
+        import bm25s
+
+        try:
+            index = bm25s.BM25.load(str(folder / _FOLDER), load_corpus=False, allow_pickle=False)
+        except (OSError, ValueError, KeyError) as problem:
+            raise IndexRefused(f"{folder} is damaged: bm25s cannot read it ({problem}).") from problem
+        return cls(passages, fingerprint, index, settings)
+
+    @staticmethod
+    def write(folder: Path, passages: Iterable[Passage], settings: BM25Settings) -> None:
+        """Index the passages into a folder, as arrays and JSON (nothing pickled)."""
+        _built(passages, settings).save(str(folder / _FOLDER), show_progress=False, allow_pickle=False)
+
+    def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
+        import numpy as np
+
+        found: list[Hits] = []
+        for tokens in _tokens(queries, self._settings):
+            scores = self._index.get_scores(tokens) if tokens else np.zeros(len(self.passages), np.float32)
+            found.append(best(scores, k))
+        return found
+
+
+def _built(passages: Iterable[Passage], settings: BM25Settings) -> Any:
+    import bm25s
+
+    index = bm25s.BM25(k1=settings.k1, b=settings.b)
+    index.index(_tokens([f"{p.title} {p.text}" for p in passages], settings), show_progress=False)
+    return index
+
+
+def _tokens(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
+    import bm25s
+
+    stopwords: Any = "english" if settings.without_stopwords else []
+    tokens: list[list[str]] = bm25s.tokenize(
+        list(texts),
+        stopwords=stopwords,
+        token_pattern=r"(?u)\b\w+\b",
+        return_ids=False,
+        show_progress=False,
+        allow_empty=False,
+    )
+    return tokens

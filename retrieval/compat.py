@@ -1,0 +1,204 @@
+"""What colbert-ai 0.2.22 needs to be dependable here: transformers 5, a private process state, quiet.
+
+Everything of colbert's is imported through ``colbert_ready``; nothing else in the package imports it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import io
+import logging
+import os
+import shutil
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .errors import QuestreeError
+
+logger = logging.getLogger(__name__)
+
+_FACTORY_USERS = (
+    "colbert.modeling.hf_colbert",
+    "colbert.modeling.base_colbert",
+    "colbert.modeling.tokenization.doc_tokenization",
+    "colbert.modeling.tokenization.query_tokenization",
+)
+_SET_BY_COLBERT = ("TOKENIZERS_PARALLELISM", "CUDA_VISIBLE_DEVICES", "TORCH_FORCE_WEIGHTS_ONLY_LOAD")
+_one_at_a_time = threading.RLock()
+
+
+@contextlib.contextmanager
+def colbert_ready() -> Iterator[None]:
+    """colbert-ai imported and mended; what it changes in the process is as before when the block ends.
+
+    Inside, the hub is out of reach (checkpoints are local folders by then, and colbert-ai would answer any
+    failure by fetching another model), tensors load without unpickling, and colbert's prints go to the
+    debug log. One thread at a time.
+    """
+    with _one_at_a_time, _kept_environment(), _offline(), _quiet():
+        os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
+        _import_mended()
+        yield
+
+
+@functools.cache
+def _import_mended() -> None:
+    import multiprocessing
+
+    method = multiprocessing.get_start_method(allow_none=True)
+    import colbert.indexing.collection_indexer
+    import colbert.modeling.checkpoint
+    import colbert.search.index_storage  # noqa: F401
+
+    multiprocessing.set_start_method(method, force=True)
+    import importlib
+
+    modules = [importlib.import_module(name) for name in _FACTORY_USERS]
+    mended = mend(modules[0].class_factory)
+    for module in modules:
+        module.class_factory = mended  # type: ignore[attr-defined]
+
+
+def mend(factory: Callable[[str], Any]) -> Callable[[str], Any]:
+    """colbert's class factory, giving classes that transformers 5 can load.
+
+    transformers 5 wants a set where colbert-ai has a list, and ``post_init`` (which sets the attributes of
+    tied weights) where colbert-ai calls ``init_weights``.
+    """
+
+    @functools.wraps(factory)
+    def mended(name_or_path: str) -> Any:
+        made = factory(name_or_path)
+
+        class Mended(made):  # type: ignore[misc]
+            _keys_to_ignore_on_load_unexpected: ClassVar[set[str]] = set(made._keys_to_ignore_on_load_unexpected)
+
+            def __init__(self, config: Any, colbert_config: Any) -> None:
+                self._ready = False
+                super().__init__(config, colbert_config)
+                self._ready = True
+                self.post_init()
+
+            def init_weights(self) -> None:
+                if self._ready:
+                    super().init_weights()
+
+        Mended.__name__ = made.__name__
+        return Mended
+
+    return mended
+
+
+@contextlib.contextmanager
+def _kept_environment() -> Iterator[None]:
+    """Environment, random generators and warnings as they were, whatever happens in the block."""
+    import random
+
+    import numpy as np
+    import torch
+
+    environment = {name: os.environ.get(name) for name in _SET_BY_COLBERT}
+    state, numpy_state = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numpy_state)
+        for name, value in environment.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _offline() -> Iterator[None]:
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Send colbert's prints and progress bars to the debug log."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            yield
+    finally:
+        if said.getvalue().strip():
+            logger.debug("colbert-ai: %s", said.getvalue().strip())
+
+
+@contextlib.contextmanager
+def without_extensions() -> Iterator[None]:
+    """Let a checkpoint be loaded without compiling the C++ extensions, which only PLAID's search needs."""
+    from colbert.modeling.colbert import ColBERT
+
+    if hasattr(ColBERT, "loaded_extensions"):
+        yield
+        return
+    ColBERT.loaded_extensions = False
+    try:
+        yield
+    finally:
+        del ColBERT.loaded_extensions
+
+
+def load_extensions() -> None:
+    """Compile (once for a machine; torch caches them) and load colbert-ai's C++ extensions for the CPU.
+
+    Raises:
+        QuestreeError: no C++ compiler, or it fails.
+    """
+    import torch
+
+    if torch.cuda.is_available():
+        return
+    _put_ninja_on_path()
+    if not any(shutil.which(compiler) for compiler in (os.environ.get("CXX", "c++"), "c++", "g++", "clang++")):
+        raise QuestreeError(
+            "PLAID search needs a C++ compiler and none is found. Install one (Debian: apt install g++; macOS: "
+            "xcode-select --install), or use exact search, which needs none: --kind exact."
+        )
+    with colbert_ready():
+        from colbert.modeling.colbert import ColBERT
+        from colbert.search.index_storage import IndexScorer
+
+        if not hasattr(IndexScorer, "loaded_extensions"):
+            logger.info("Loading colbert-ai's C++ extensions; the first time they are compiled (two minutes or so).")
+        try:
+            ColBERT.try_load_torch_extensions(False)
+            IndexScorer.try_load_torch_extensions(False)
+        except (RuntimeError, OSError, ImportError) as problem:
+            raise QuestreeError(
+                f"colbert-ai's C++ extensions could not be compiled: {str(problem).strip().splitlines()[0]} "
+                "Mend the compiler, or use exact search, which needs none: --kind exact."
+            ) from problem
+
+
+def _put_ninja_on_path() -> None:
+    """Find ``ninja`` beside the interpreter or in its package, for a virtual environment not activated."""
+    if shutil.which("ninja"):
+        return
+    places = [Path(sys.executable).parent]
+    spec = importlib.util.find_spec("ninja")
+    if spec and spec.origin:
+        places.append(Path(spec.origin).parent / "data" / "bin")
+    for place in places:
+        if shutil.which("ninja", path=str(place)):
+            os.environ["PATH"] = os.pathsep.join([str(place), os.environ.get("PATH", "")])
+            return
+    raise QuestreeError("PLAID search needs `ninja` and it is not found. Install it: pip install ninja")

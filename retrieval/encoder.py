@@ -1,0 +1,157 @@
+"""ColBERT's two encoders (Khattab and Zaharia, SIGIR 2020, section 3) through colbert-ai."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from .checkpoint import Checkpoint
+from .compat import colbert_ready, without_extensions
+from .errors import CheckpointError
+
+if TYPE_CHECKING:
+    import torch
+
+logger = logging.getLogger(__name__)
+
+Precision = Literal["auto", "float32", "bfloat16"]
+_WINDOW = 4096
+"""Passages that are sorted by length together; also how many embeddings are in memory at once."""
+_TOKENS_A_BATCH = {"cpu": 1_500, "cuda": 60_000}
+
+
+class Encoder:
+    """Turns queries and passages into one unit vector a token. Made by ``load``; safe in several threads."""
+
+    def __init__(self, checkpoint: Checkpoint, model: Any, precision: Literal["float32", "bfloat16"]) -> None:
+        self.checkpoint = checkpoint
+        self.precision = precision
+        self.filled = 0
+        """Passages, so far, that fill the window; what stands beyond it was not read."""
+        self._model = model
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, checkpoint: Checkpoint, precision: Precision = "auto") -> Encoder:
+        """Load the model (seconds: colbert-ai's import), on the GPU where there is one.
+
+        Args:
+            checkpoint: of ``find_checkpoint``.
+            precision: for passages on a CPU; queries are float32. ``auto`` is bfloat16 where the CPU computes
+                with it (three times as fast there), float32 elsewhere (where bfloat16 is five times as slow).
+
+        Raises:
+            CheckpointError: it is not a model that colbert-ai can load.
+        """
+        import torch
+
+        path = str(checkpoint.folder)
+        with colbert_ready(), without_extensions():
+            from colbert.infra import ColBERTConfig
+            from colbert.modeling.checkpoint import Checkpoint as ColbertCheckpoint
+            from colbert.utils.amp import MixedPrecisionManager
+
+            try:
+                _check_architecture(path)
+                config = ColBERTConfig(checkpoint=path, model_name=path)
+                model = ColbertCheckpoint(path, colbert_config=config, verbose=0)
+            except Exception as problem:  # whatever a foreign folder makes colbert-ai and transformers raise
+                raise CheckpointError(f"{path} cannot be loaded as a ColBERT checkpoint: {problem}") from problem
+            if torch.cuda.is_available():
+                model = model.cuda()
+            else:
+                model.amp_manager = MixedPrecisionManager(False)
+        return cls(checkpoint, model, _chosen(precision))
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of an embedding."""
+        return int(self._model.colbert_config.dim)
+
+    @property
+    def window(self) -> int:
+        """Tokens of a passage that are read, markers included."""
+        return int(self._model.colbert_config.doc_maxlen)
+
+    def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
+        """One (tokens, dim) float32 tensor for each query, on the CPU; padding left out."""
+        import torch
+
+        with self._lock, torch.inference_mode():
+            ids, mask = self._model.query_tokenizer.tensorize(list(queries))
+            read = (ids != self._model.pad_token).any(0)
+            embedded = self._model.query(ids[:, read], mask[:, read], to_cpu=True).float()
+        return [matrix[matrix.any(-1)] for matrix in embedded]
+
+    def passages(
+        self, texts: Iterable[str], progress: Callable[[int], None] = lambda _: None
+    ) -> Iterator[torch.Tensor]:
+        """One (tokens, dim) float16 tensor for each text, in their order, on the CPU.
+
+        Args:
+            texts: any number; a few thousand are in memory at a time.
+            progress: told how many more are done, after each batch.
+        """
+        remaining = iter(texts)
+        while window := list(islice(remaining, _WINDOW)):
+            yield from self._window(window, progress)
+
+    def _window(self, texts: Sequence[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
+        """Texts of about one length share a batch, so that little of it is padding."""
+        order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
+        done: dict[int, torch.Tensor] = {}
+        for batch in self._batches(texts, order):
+            done.update(zip(batch, self._encoded([texts[position] for position in batch]), strict=True))
+            progress(len(batch))
+        return [done[position] for position in range(len(texts))]
+
+    def _batches(self, texts: Sequence[str], order: list[int]) -> Iterator[list[int]]:
+        budget = _TOKENS_A_BATCH[self._model.device.type]
+        batch: list[int] = []
+        for position in order:
+            tokens = min(self.window, len(texts[position]) // 4 + 4)
+            if batch and (len(batch) + 1) * tokens > budget:
+                yield batch
+                batch = []
+            batch.append(position)
+        if batch:
+            yield batch
+
+    def _encoded(self, texts: list[str]) -> list[torch.Tensor]:
+        import torch
+
+        with self._lock, torch.inference_mode(), self._autocast():
+            ids, attended = self._model.doc_tokenizer.tensorize(texts)
+            self.filled += int((attended.sum(1) >= self.window).sum())
+            embedded, kept = self._model.doc(ids, attended, keep_dims="return_mask", to_cpu=True)
+        kept = kept.squeeze(-1).cpu()
+        return [matrix[rows].half() for matrix, rows in zip(embedded, kept, strict=True)]
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        import torch
+
+        if self.precision == "bfloat16" and self._model.device.type == "cpu":
+            return torch.autocast("cpu", dtype=torch.bfloat16)
+        return contextlib.nullcontext()
+
+
+def _chosen(precision: Precision) -> Literal["float32", "bfloat16"]:
+    import torch
+
+    if precision != "auto":
+        return precision
+    supported = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return "bfloat16" if supported is not None and supported() else "float32"
+
+
+def _check_architecture(path: str) -> None:
+    """Refuse what colbert-ai would answer with another model: it catches every failure of its class factory."""
+    from colbert.modeling import hf_colbert
+    from transformers import AutoConfig
+
+    AutoConfig.from_pretrained(path, trust_remote_code=False)
+    hf_colbert.class_factory(path)
