@@ -29,7 +29,7 @@ def build(name: str, settings: dict[str, Any], **parts: Any) -> Program:
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise QuestreeError(f"There is no program {name!r}.{hint} There are: {', '.join(PROGRAMS)}.")
     kind = PROGRAMS[name]
-    taken = inspect.signature(kind).parameters
+    taken = inspect.signature(kind.__init__).parameters
     accepted = {part: value for part, value in parts.items() if part in taken}
     return kind(**accepted, settings=_checked(kind, settings))
 
