@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import logging
 import os
@@ -18,10 +17,9 @@ from typing import Any
 
 import dspy
 from dspy.utils.saving import get_dependency_versions
-from pydantic import ValidationError
 
-from ..programs import PROGRAMS, Program
-from ..retrieval import Reader, Retriever
+from ..programs import PROGRAMS, Program, build
+from ..retrieval import DuplicateCheck, Reader, Retriever
 from ..retrieval.errors import QuestreeError
 from .composed import Composed, Lesson, Majority, NearestDemonstrations
 from .identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
@@ -64,6 +62,7 @@ def load(
     *,
     retriever: Retriever | None = None,
     reader: Reader | None = None,
+    duplicates: DuplicateCheck | None = None,
     allow_changed_signatures: bool = False,
 ) -> Program:
     """A saved program, ready to be asked. The LM is whichever is configured; one in the artifact is never used.
@@ -72,6 +71,7 @@ def load(
         folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``.
         retriever: where passages come from. One with another fingerprint than at compile time gives a warning.
         reader: as at compile time; the LM reads where None.
+        duplicates: for programs that skip repeated queries; by their words where None.
         allow_changed_signatures: load instructions and demonstrations although the code's signatures have
             changed since. The saved instructions then win over the code's.
 
@@ -81,11 +81,14 @@ def load(
     """
     path = _fetched(str(folder))
     manifest = read_manifest(path)
-    name = manifest["program"]["name"]
+    name, settings = manifest["program"]["name"], manifest["program"]["settings"]
     if name not in PROGRAMS:
-        raise QuestreeError(f"{path} holds the program {name!r}, which does not exist here. There are: {', '.join(PROGRAMS)}.")
+        raise QuestreeError(
+            f"{path} holds the program {name!r}, which does not exist here. There are: {', '.join(PROGRAMS)}."
+        )
     _check_reader(manifest, reader, path)
-    members = [_member(path, file, manifest, retriever, reader) for file in manifest["members"]]
+    parts = {"retriever": retriever, "reader": reader, "duplicates": duplicates}
+    members = [build(name, settings, **parts) for _ in manifest["members"]]
     _check_signatures(manifest, members[0], path, allow_changed_signatures)
     for member, file in zip(members, manifest["members"], strict=True):
         _load_state(member, path / file)
@@ -113,26 +116,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise QuestreeError(f"{folder / MANIFEST} was changed after it was saved; save the program again.")
     for file, checksum in manifest["files"].items():
         if not (folder / file).is_file() or _checksum(folder / file) != checksum:
-            raise QuestreeError(f"{folder / file} is missing, or was changed after it was saved; save the program again.")
+            raise QuestreeError(
+                f"{folder / file} is missing, or was changed after it was saved; save the program again."
+            )
     return manifest
-
-
-def build_program(
-    name: str, settings: dict[str, Any], retriever: Retriever | None = None, reader: Reader | None = None
-) -> Program:
-    """The program of this name as the code makes it, uncompiled.
-
-    Raises:
-        QuestreeError: if a setting is unknown or does not fit.
-    """
-    kind = PROGRAMS[name]
-    try:
-        parts: dict[str, Any] = {"retriever": retriever, "reader": reader, "settings": kind.Settings(**settings)}
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise QuestreeError(f"{name}: setting {first['loc'][0]}={first['input']!r}: {first['msg']}.") from error
-    taken = inspect.signature(kind.__init__).parameters
-    return kind(**{part: value for part, value in parts.items() if part in taken})
 
 
 def state_of(program: Program) -> dict[str, Any]:
@@ -154,15 +141,15 @@ def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
     if isinstance(program, NearestDemonstrations):
         _write_json(folder / "lessons.json", [lesson.model_dump(mode="json") for lesson in program.lessons])
     settings = program.settings.model_dump(mode="json")
+    by_lm = reader_name(program) == "lm"  # a module with a prompt of its own, which may have been compiled
+    reader = None if by_lm else getattr(members[0], "reader", None)
     manifest = {
         "format": FORMAT,
         "program": {"name": program.name, "settings": settings},
         "form": program.form if isinstance(program, Composed) else "single",
         "members": names,
         **({"k": program.k} if isinstance(program, NearestDemonstrations) else {}),
-        "signatures": signature_fingerprints(
-            build_program(program.name, settings, program.retriever, getattr(members[0], "reader", None))
-        ),
+        "signatures": signature_fingerprints(build(program.name, settings, retriever=program.retriever, reader=reader)),
         "lm": lm_facts(),
         "retriever": retriever_facts(program),
         "reader": reader_name(program),
@@ -183,13 +170,6 @@ def _replace(temporary: Path, target: Path) -> None:
     target.rename(old)
     temporary.rename(target)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _member(
-    path: Path, file: str, manifest: dict[str, Any], retriever: Retriever | None, reader: Reader | None
-) -> Program:
-    program = manifest["program"]
-    return build_program(program["name"], program["settings"], retriever, reader)
 
 
 def _composed(manifest: dict[str, Any], members: list[Program], path: Path) -> Program:

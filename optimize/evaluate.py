@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,6 @@ from .identity import lm_facts, reader_name, retriever_facts, state_digest
 from .policy import RunPolicy
 from .records import Record, ScoreFunction, metric_name, question_id, record, record_of_error
 from .run_folder import RunFolder, open_run
-
-Around = Callable[[dspy.Example], AbstractContextManager[Any]]
-"""Entered around each question, in its thread: where tracking opens the question's trace."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -55,7 +52,6 @@ def evaluate(
     seed: int = 0,
     policy: RunPolicy | None = None,
     on_progress: Callable[[Progress], None] | None = None,
-    around: Around | None = None,
 ) -> Evaluation:
     """Ask the program every question, and score the answers.
 
@@ -72,7 +68,6 @@ def evaluate(
         seed: of the intervals.
         policy: concurrency, and when to give up.
         on_progress: called in the caller's thread after each question, and once before the first.
-        around: a context entered around each question, in its thread.
 
     Raises:
         QuestreeError: if there are no questions, ids repeat, ``out`` holds another run or cannot be written,
@@ -87,7 +82,7 @@ def evaluate(
         if out is not None:
             folder = stack.enter_context(open_run(Path(out), run_identity(program, metrics, task=task)))
         done = _answered(folder, set(ids), metrics)
-        loop = _Loop(program, metrics, policy, folder, around or (lambda example: nullcontext()))
+        loop = _Loop(program, metrics, policy, folder)
         todo = [example for example, id in zip(examples, ids, strict=True) if id not in done]
         loop.ask(todo, Progress(len(done), len(ids)), on_progress or (lambda progress: None))
         done |= loop.finished
@@ -135,9 +130,8 @@ class _Loop:
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
         folder: RunFolder | None,
-        around: Around,
     ):
-        self.program, self.metrics, self.policy, self.folder, self.around = program, metrics, policy, folder, around
+        self.program, self.metrics, self.policy, self.folder = program, metrics, policy, folder
         self.finished: dict[str, Record] = {}
 
     def ask(
@@ -169,7 +163,7 @@ class _Loop:
         began = time.perf_counter()
         try:
             # a trace of its own: DSPy's default one is shared by everything and grows
-            with dspy.context(trace=[]), self.around(example):
+            with dspy.context(trace=[]):
                 prediction = self.program(**example.inputs())
             return record(example, prediction, self.metrics)
         except Exception as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import logging
 import threading
@@ -82,6 +81,12 @@ class CandidateKeeper(BaseCallback):  # type: ignore[misc]
         self.on_candidate(candidate)
 
 
+def read_candidates(folder: Path) -> tuple[Candidate, ...]:
+    """The candidates that a `CandidateKeeper` kept in a folder."""
+    kept = ((int(file.stem), json.loads(file.read_bytes())) for file in sorted(folder.glob("[0-9]*.json")))
+    return tuple(Candidate(number, **content) for number, content in kept)
+
+
 class LMBill(BaseCallback):  # type: ignore[misc]
     """Every LM call made while it listens, whoever made it: programs, proposers, judges."""
 
@@ -115,7 +120,11 @@ def listening(*observers: BaseCallback) -> Iterator[None]:
     from dspy.teleprompt import bootstrap, random_search, utils
     from tqdm import tqdm
 
-    silent = functools.partialmethod(tqdm.__init__, disable=True)
+    drawn = tqdm.__init__
+
+    def silent(bar: tqdm[Any], *args: Any, **how: Any) -> None:
+        drawn(bar, *args, **{**how, "disable": True})
+
     with ExitStack() as stack:
         for module in (bootstrap, random_search, utils):
             stack.enter_context(patch.object(module, "print", lambda *words, **how: None, create=True))

@@ -265,9 +265,7 @@ def _lesson(student: Program, example: dspy.Example, job: Job) -> Lesson | None:
         metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0, max_errors=PATIENCE
     )
     taught = teleprompter.compile(student, teacher=job.teacher, trainset=[example])
-    demonstrations = {
-        name: part["demos"] for name, part in taught.dump_state().items() if part["demos"]
-    }
+    demonstrations = {name: part["demos"] for name, part in taught.dump_state().items() if part["demos"]}
     inputs = {key: str(value) for key, value in example.inputs().items()}
     return Lesson(inputs=inputs, demonstrations=demonstrations) if demonstrations else None
 
@@ -299,7 +297,9 @@ def optimizer(name: str, **settings: Any) -> Optimizer:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
     if name not in OPTIMIZERS:
-        raise QuestreeError(f"There is no optimizer {name!r}.{_nearest(name, OPTIMIZERS)} There are: {', '.join(OPTIMIZERS)}.")
+        raise QuestreeError(
+            f"There is no optimizer {name!r}.{_nearest(name, OPTIMIZERS)} There are: {', '.join(OPTIMIZERS)}."
+        )
     kind = OPTIMIZERS[name]
     for setting in settings:
         if setting not in kind.model_fields:

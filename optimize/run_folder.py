@@ -70,7 +70,9 @@ def open_run(path: Path, identity: dict[str, Any]) -> Iterator[RunFolder]:
         lock = FileLock(path / "lock")
         lock.acquire(timeout=0)
     except Timeout:
-        raise QuestreeError(f"Another process is writing the run in {path}; wait for it, or name another folder.") from None
+        raise QuestreeError(
+            f"Another process is writing the run in {path}; wait for it, or name another folder."
+        ) from None
     except OSError as error:
         raise QuestreeError(f"Cannot write a run to {path}: {error.strerror}; name another folder.") from error
     try:
@@ -89,6 +91,7 @@ def claim(manifest: Path, identity: dict[str, Any]) -> None:
     """
     identity = {"format": FORMAT, **json.loads(json.dumps(identity))}
     if not manifest.exists():
+        manifest.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(manifest, json.dumps(identity, indent=2, ensure_ascii=False))
         return
     there = read_manifest(manifest)

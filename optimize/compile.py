@@ -1,0 +1,231 @@
+"""Compile a program against a task's metric: score, compile, score again, save, track."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import dspy
+
+from ..programs import Program, Spent
+from .artifact import MANIFEST, load, read_manifest, save
+from .compiled import Compilation, Compiled, CompileProgress, Examples
+from .composed import Composed
+from .evaluate import evaluate, run_identity
+from .evaluation import Evaluation
+from .identity import digest, lm_facts, reader_name, versions
+from .observers import Candidate, CandidateKeeper, LMBill, listening, read_candidates
+from .optimizers import PATIENCE, Job, Optimizer
+from .optimizers import optimizer as optimizer_named
+from .policy import RunPolicy
+from .records import ScoreFunction, question_id
+from .run_folder import claim
+from .serving import log_model
+from .tracking import TrackedRun, Tracking
+from .verdicts import Verdicts
+
+
+def compile(
+    program: Program,
+    examples: Examples,
+    metric: ScoreFunction,
+    *,
+    optimizer: Optimizer | str = "bootstrap-random-search",
+    teacher: Program | None = None,
+    prompt_lm: dspy.BaseLM | None = None,
+    seed: int = 0,
+    policy: RunPolicy | None = None,
+    out: str | Path | None = None,
+    tracking: Tracking | None = None,
+    on_progress: Callable[[CompileProgress], None] | None = None,
+) -> Compiled:
+    """Compile a program, and score it before and after on questions that the optimizer never sees.
+
+    What is finished is on the disk at once: each scored question, each candidate. Run again with the same
+    ``out``, it goes on: finished questions and a finished program are taken as they are; the optimizer itself
+    starts over, in the same order, and the LM calls that were answered come from DSPy's cache.
+
+    Args:
+        program: stays as it is.
+        examples: see `Examples`.
+        metric: compilation asks it for yes or no.
+        optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``.
+        teacher: makes the demonstrations, where another program than this should.
+        prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
+        seed: of everything random.
+        policy: concurrency, and when to give up.
+        out: folder for ``before``, ``candidates``, ``after`` and ``program``; None keeps nothing.
+        tracking: where to track; None for not at all.
+        on_progress: called in the caller's thread.
+
+    Raises:
+        QuestreeError: as `evaluate`; also if there are too few questions, or the optimizer finds nothing.
+        Interrupted: on Ctrl-C.
+    """
+    plan = _Plan(
+        program=program,
+        examples=examples,
+        metric=metric,
+        optimizer=optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer,
+        teacher=teacher,
+        prompt_lm=prompt_lm,
+        seed=seed,
+        policy=policy or RunPolicy(),
+        out=None if out is None else Path(out),
+        tell=on_progress or (lambda progress: None),
+    )
+    if tracking is None:
+        return plan.carry_out(None)
+    simulated, facts = bool(lm_facts()["simulated"]), plan.facts() | {"versions": versions()}
+    with tracking.run(f"{program.name} {plan.optimizer.name}", facts, simulated=simulated) as run:
+        return plan.carry_out(run)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A compilation as it was asked for."""
+
+    program: Program
+    examples: Examples
+    metric: ScoreFunction
+    optimizer: Optimizer
+    teacher: Program | None
+    prompt_lm: dspy.BaseLM | None
+    seed: int
+    policy: RunPolicy
+    out: Path | None
+    tell: Callable[[CompileProgress], None]
+
+    def facts(self) -> dict[str, Any]:
+        """What it is about: the parameters of its run, and what must be the same to go on with it."""
+        return {
+            **run_identity(self.program, [self.metric], task=self.examples.task),
+            "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
+            "teacher": None if self.teacher is None else self.teacher.name,
+            "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),
+            "seed": self.seed,
+            "questions": {
+                name: {"n": len(part), "digest": digest([question_id(example) for example in part])}
+                for name, part in (
+                    ("train", self.examples.train),
+                    ("val", self.examples.val),
+                    ("dev", self.examples.dev),
+                )
+            },
+        }
+
+    def carry_out(self, run: TrackedRun | None) -> Compiled:
+        """Score, compile, score again; save and track what comes of it."""
+        train, val = self.examples.split(self.seed)
+        if self.out is not None:
+            claim(self.out / "compile.json", self.facts())
+        before = self.score(self.program, "before", run)
+        compilation = self.earlier() or self.make(train, val, run)
+        if self.out is not None:
+            save(compilation.program, self.out / "program", **self.told(compilation))
+        after = self.score(compilation.program, "after", run)
+        return self.keep(Compiled(compilation, before, after), run)
+
+    def score(self, program: Program, stage: Literal["before", "after"], run: TrackedRun | None) -> Evaluation:
+        """The program's score on the dev questions."""
+        with run.traces() if run else nullcontext():
+            evaluation = evaluate(
+                program,
+                self.examples.dev,
+                self.metric,
+                task=self.examples.task,
+                out=self.out and self.out / stage,
+                seed=self.seed,
+                policy=self.policy,
+                on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
+            )
+        if run is not None:
+            run.evaluation(evaluation, prefix=f"{stage}_")
+        return evaluation
+
+    def make(self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun | None) -> Compilation:
+        """Let the optimizer work."""
+
+        def on_candidate(candidate: Candidate) -> None:
+            if run is not None:
+                run.candidate(candidate)
+            self.tell(CompileProgress("compile", candidate=candidate))
+
+        self.tell(CompileProgress("compile"))
+        began, bill, verdicts = time.perf_counter(), LMBill(), Verdicts(self.metric)
+        keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
+        student = self.program.deepcopy()
+        student._compiled = False
+        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, self.teacher)
+        traces = run.traces(compilation=True) if run else nullcontext()
+        with traces, listening(keeper, bill), dspy.context(max_errors=PATIENCE, num_threads=self.policy.concurrency):
+            program = self.optimizer.compile(student, job)
+        for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
+            keeper.keep(candidate["program"], float(candidate["score"]), len(train))
+        _strip(program, like=student)
+        judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
+        return Compilation(program, tuple(keeper.candidates), bill.spent, time.perf_counter() - began, judged)
+
+    def earlier(self) -> Compilation | None:
+        """What an interrupted run of the same plan had finished compiling, if it had."""
+        if self.out is None or not (self.out / "program" / MANIFEST).exists():
+            return None
+        by_lm = reader_name(self.program) in {None, "lm"}
+        program = load(
+            self.out / "program",
+            retriever=self.program.retriever,
+            reader=None if by_lm else getattr(self.program, "reader", None),
+            duplicates=getattr(self.program, "duplicates", None),
+        )
+        done = read_manifest(self.out / "program")["compilation"]
+        candidates = read_candidates(self.out / "candidates")
+        return Compilation(program, candidates, Spent(**done["spent"]), done["seconds"], done["judged"])
+
+    def told(self, compilation: Compilation) -> dict[str, Any]:
+        """What the artifact says of how it was made."""
+        facts = self.facts()
+        return {
+            **{
+                key: facts[key] for key in ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
+            },
+            "compilation": {
+                "spent": compilation.spent.model_dump(),
+                "seconds": round(compilation.seconds, 3),
+                "judged": dict(compilation.judged),
+                "candidates": len(compilation.candidates),
+            },
+        }
+
+    def keep(self, compiled: Compiled, run: TrackedRun | None) -> Compiled:
+        """Save the program with its scores, and track it."""
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = self.out / "program" if self.out else Path(temporary) / "program"
+            scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
+            scores["gain"] = asdict(compiled.gain)
+            if self.out is not None or run is not None:
+                save(compiled.program, folder, scores=scores, **self.told(compiled.compilation))
+            address = _track(run, compiled, folder) if run else None
+        return Compiled(compiled.compilation, compiled.before, compiled.after, folder if self.out else None, address)
+
+
+def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
+    """Log what compilation gave and took, the artifact, and the model to serve; the artifact's address."""
+    gain, compilation = compiled.gain, compiled.compilation
+    figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
+    figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
+    figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
+    run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
+    log_model(folder)
+    return run.folder(folder, "program")
+
+
+def _strip(program: Program, like: Program) -> None:
+    """Remove what optimizers hang on a program: its candidates, whole programs each, and their logs."""
+    for one in program.members if isinstance(program, Composed) else [program]:
+        for extra in vars(one).keys() - vars(like).keys() - {"_compiled"}:
+            delattr(one, extra)

@@ -1,0 +1,32 @@
+"""The script that MLflow runs to make a served model (models from code). Not imported by anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dspy
+import mlflow
+from mlflow.pyfunc import PythonModel
+
+from questree.optimize import answer_all
+from questree.parts import build_lm, build_program
+from questree.settings import RunSettings
+
+
+class ServedProgram(PythonModel):  # type: ignore[misc]
+    """A saved program behind MLflow's scoring protocol; LM, index and reader come from the environment."""
+
+    def load_context(self, context: Any) -> None:
+        """Load the program, once a process. Requests come on many threads, so DSPy is not configured globally."""
+        self.settings = RunSettings(**(context.model_config or {}))
+        self.lm = build_lm(self.settings)
+        self.program = build_program(str(Path(context.artifacts["program"])), self.settings)
+
+    def predict(self, context: Any, model_input: Any, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """One answer for each row, in order."""
+        with dspy.context(lm=self.lm):
+            return answer_all(self.program, model_input.to_dict("records"), self.settings.concurrency)
+
+
+mlflow.models.set_model(ServedProgram())

@@ -1,0 +1,121 @@
+"""One question, one trace in MLflow: the program, its predictors and its LM calls as spans.
+
+MLflow's own autologging would set DSPy's global configuration, which only one thread may, and would keep each prompt
+three times; this listens in the caller's context alone, and writes nothing that it does not know to be harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dspy
+from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
+from pydantic import BaseModel
+
+_NOT_TOLD = {"lm", "watch", "config", "demos", "prompt"}  # objects, or nothing for a reader
+_LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def traced(run_id: str, experiment_id: str) -> Iterator[None]:
+    """DSPy's calls inside become traces of the run."""
+    import mlflow
+
+    with dspy.context(callbacks=[*dspy.settings.callbacks, TraceWriter(run_id, experiment_id)]):
+        yield
+    mlflow.flush_trace_async_logging()
+
+
+class TraceWriter(BaseCallback):  # type: ignore[misc]
+    """Writes a span for each module and each LM call; a module that none called begins a trace."""
+
+    def __init__(self, run_id: str, experiment_id: str):
+        self._run_id, self._experiment_id = run_id, experiment_id
+        self._spans: dict[str, Any] = {}
+        self._lms: dict[str, dspy.BaseLM] = {}
+        self._lock = threading.Lock()
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """A program or one of its predictors is called."""
+        predictor = isinstance(instance, dspy.Predict)
+        name = instance.signature.__name__ if predictor else type(instance).__name__
+        kwargs = inputs.get("kwargs", inputs)
+        self._open(call_id, name, "CHAIN", {key: value for key, value in kwargs.items() if key not in _NOT_TOLD})
+
+    def on_module_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
+        """It has answered, or raised."""
+        self._close(call_id, dict(outputs) if isinstance(outputs, dspy.Prediction) else outputs, exception)
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """The LM is asked."""
+        self._lms[call_id] = instance
+        traits = {key: instance.kwargs.get(key) for key in _LM_TRAITS if instance.kwargs.get(key) is not None}
+        self._open(call_id, str(instance.model), "CHAT_MODEL", {"messages": inputs.get("messages")}, traits)
+
+    def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
+        """The LM has replied, or failed."""
+        history = self._lms.pop(call_id).history
+        usage = (history[-1].get("usage") or {}) if history and exception is None else {}
+        self._close(call_id, outputs, exception, _token_usage(usage))
+
+    def _open(
+        self, call_id: str, name: str, kind: str, inputs: dict[str, Any], attributes: dict[str, Any] | None = None
+    ) -> None:
+        import mlflow
+
+        with self._lock:
+            parent = self._spans.get(ACTIVE_CALL_ID.get() or "")
+        of_trace = {"metadata": {"mlflow.sourceRun": self._run_id}, "experiment_id": self._experiment_id}
+        span = mlflow.start_span_no_context(
+            name,
+            span_type=kind,
+            parent_span=parent,
+            inputs=plain(inputs),
+            attributes=attributes,
+            **({} if parent else of_trace),
+        )
+        with self._lock:
+            self._spans[call_id] = span
+
+    def _close(
+        self, call_id: str, outputs: Any, exception: BaseException | None, attributes: dict[str, Any] | None = None
+    ) -> None:
+        with self._lock:
+            span = self._spans.pop(call_id, None)
+        if span is None:
+            return
+        if exception is not None:
+            attributes = {**(attributes or {}), "error": f"{type(exception).__name__}: {exception}"[:500]}
+        span.end(outputs=plain(outputs), attributes=attributes, status="OK" if exception is None else "ERROR")
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON knows it; of an object that it does not know, the kind alone, never what is in it."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return f"<{type(value).__name__}>"
+
+
+def _token_usage(usage: dict[str, Any]) -> dict[str, Any] | None:
+    tokens_in, tokens_out = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+    if not usage:
+        return None
+    return {
+        "mlflow.chat.tokenUsage": {
+            "input_tokens": tokens_in,
+            "output_tokens": tokens_out,
+            "total_tokens": tokens_in + tokens_out,
+        }
+    }
