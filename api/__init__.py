@@ -1,8 +1,8 @@
 """Questree answers questions that need several facts, shows each step, and cites the passage behind it.
 
-    program = questree.load("runs:/…/program", retriever="indexes/wiki")
-    prediction = program(question="…")
-    prediction.answer, prediction.final_content, prediction.references, prediction.tree
+program = questree.load("runs:/…/program", retriever="indexes/wiki")
+prediction = program(question="…")
+prediction.answer, prediction.final_content, prediction.references, prediction.tree
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def as_html(tree: ReasoningTree, answer: str = "", final_content: str = "", refe
         references="".join(f"<li>{escape(reference)}</li>" for reference in references or []),
         legend="".join(f"<span class={source}>{words}</span>" for source, (words, _) in _SOURCES.items()),
         tree=_branches(tree, None, told),
-        colours="".join(f".{source}{{border-color:{colour}}}" for source, (_, colour) in _SOURCES.items()),
+        colours="".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in _SOURCES.items()),
     )
 
 
@@ -103,9 +103,9 @@ _PAGE = Template("""<!doctype html>
 <title>$question</title><style>
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 h1{font-size:1.4rem} .answer{font-size:1.2rem;font-weight:600}
-.legend span{border-left:4px solid;padding:0 .8rem 0 .4rem;font-size:.85rem}
+.legend span{border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}
 ul.tree,.tree ul{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #ddd}
-.tree div{border-left:4px solid;background:#f7f7f7;padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}
+.tree div{border-left:4px solid var(--source);background:#f7f7f7;padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}
 .tree p{margin:.2rem 0} .left{opacity:.55} details{font-size:.9rem} small{color:#777;float:right}
 @media (prefers-color-scheme:dark){body{background:#191919;color:#ddd}.tree div{background:#262626}}
 $colours</style></head><body>

@@ -11,9 +11,7 @@ Task = Annotated[str | None, typer.Option(help="Task by name, or a JSONL file of
 Split = Annotated[str | None, typer.Option(help="train, dev or test. [dev]")]
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many questions, a seeded sample.")]
 Seed = Annotated[int | None, typer.Option(help="Of every random choice. [0]")]
-LM = Annotated[
-    str | None, typer.Option("--lm", help="A DSPy model name, 'simulated', or 'recorded:FILE'. [simulated]")
-]
+LM = Annotated[str | None, typer.Option("--lm", help="A DSPy model name, 'simulated', or 'recorded:FILE'. [simulated]")]
 ApiBase = Annotated[str | None, typer.Option(help="Address of an OpenAI-compatible server, ending in /v1.")]
 Retriever = Annotated[Path | None, typer.Option(help="Folder of an index made by `questree index`.")]
 Reader = Annotated[str | None, typer.Option(help="'lm', or a DPR reader by name or folder. [lm]")]

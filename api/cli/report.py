@@ -1,0 +1,64 @@
+"""What commands print of a run: its progress and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from ..optimize import Evaluation
+    from ..optimize.evaluate import Progress as RunProgress
+
+
+@contextmanager
+def progress_bar(what: str = "questions") -> Iterator[Callable[[RunProgress], None]]:
+    """A bar with questions done, calls, tokens and cost so far; what it yields is an ``on_progress``."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, TextColumn("{task.fields[spent]}"), console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=None, spent="")
+        calls = tokens = failed = 0
+        cost = 0.0
+
+        def on_progress(progress: RunProgress) -> None:
+            nonlocal calls, tokens, failed, cost
+            if progress.latest is not None:
+                spent = progress.latest.spent
+                calls, cost = calls + spent.calls, cost + spent.cost
+                tokens += spent.tokens_in + spent.tokens_out
+                failed += progress.latest.failure is not None
+            told = f"{calls} calls, {tokens:,} tokens, ${cost:.2f}" + (f", {failed} failed" if failed else "")
+            bar.update(task, completed=progress.done, total=progress.total, spent=told)
+
+        yield on_progress
+
+
+def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
+    """One row for each evaluation; a title that says "simulated" where any of them is."""
+    simulated = any(evaluation.simulated for evaluation in evaluations.values())
+    table = Table(title="simulated LM: these numbers say nothing about the methods" if simulated else None)
+    for heading in ("", "metric", "score [95%]", "n", "failed", "recall", "calls/q", "words in/out", "s/q", "sources"):
+        table.add_column(heading)
+    for name, evaluation in evaluations.items():
+        table.add_row(name, *_cells(evaluation))
+    return table
+
+
+def _cells(evaluation: Evaluation) -> list[str]:
+    score, spent, n = evaluation.score, evaluation.spent, evaluation.n
+    nodes = sum(evaluation.sources.values())
+    return [
+        evaluation.metric,
+        f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]",
+        str(n),
+        ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0",
+        "" if evaluation.recall is None else f"{evaluation.recall:.3f}",
+        f"{spent.calls / n:.1f}",
+        f"{spent.words_in / n:.0f}/{spent.words_out / n:.0f}",
+        f"{evaluation.seconds:.2f}",
+        ", ".join(f"{source} {count / nodes:.0%}" for source, count in evaluation.sources.items()),
+    ]

@@ -1,0 +1,101 @@
+"""questree show"""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..optimize.records import Record
+
+
+class Form(str, Enum):
+    """How to show a tree."""
+
+    text = "text"
+    mermaid = "mermaid"
+    html = "html"
+
+
+def show(
+    source: Annotated[
+        str, typer.Argument(help="A compiled program's folder or MLflow URI, or an evaluation's folder.")
+    ],
+    id: Annotated[str | None, typer.Option(help="Of an evaluation: the question whose tree to show.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="Of a tree.")] = Form.text,
+    tracking_uri: options.TrackingURI = None,
+    out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+) -> None:
+    """Show a compiled program, an evaluation, or one question's tree."""
+    from rich.console import Console
+
+    console = Console(file=out)
+    if (Path(source) / "records.jsonl").exists():
+        _show_run(console, Path(source), id, form)
+    else:
+        _show_program(console, source, tracking_uri)
+
+
+def _show_run(console: Any, folder: Path, id: str | None, form: Form) -> None:
+    from ..optimize.run_folder import read_records
+
+    records = read_records(folder)
+    if id is None:
+        console.print(_table(records))
+        return
+    found = next((record for record in records if record.id == id), None)
+    if found is None:
+        from ..retrieval.errors import QuestreeError
+
+        raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
+    console.print(_tree(found, form), markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(records: list[Record]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    metrics = list(records[0].scores) if records else []
+    table = Table("id", "question", "answer", "gold", *metrics, "calls", "failure")
+    for record in records:
+        cells = [record.id, record.question, record.answer, record.answers[0]]
+        cells += [f"{record.scores[metric]:.2f}" for metric in metrics]
+        cells += [str(record.spent.calls), "" if record.failure is None else record.failure.cause]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _tree(record: Record, form: Form) -> str:
+    from ..programs.rendering import as_html, as_mermaid, as_text
+
+    if form is Form.html:
+        return as_html(record.tree, record.answer, record.final_content, [p.cited() for p in record.references])
+    if form is Form.mermaid:
+        return as_mermaid(record.tree)
+    answer = record.answer if record.failure is None else f"none ({record.failure})"
+    return f"{as_text(record.tree)}\n\n{record.final_content}\n\nAnswer: {answer}"
+
+
+def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
+    import json
+
+    from ..optimize.artifact import fetch, read_manifest
+
+    if tracking_uri:
+        import mlflow
+
+        mlflow.set_tracking_uri(tracking_uri)
+    folder = fetch(source)
+    manifest = read_manifest(folder)
+    told = {key: value for key, value in manifest.items() if key not in {"files", "checksum", "signatures"}}
+    console.print_json(json.dumps(told), indent=2)
+    for file in manifest["members"]:
+        state = json.loads((folder / file).read_text(encoding="utf-8"))
+        for name, part in state.items():
+            if isinstance(part, dict) and "demos" in part:
+                console.print(f"{name}: {len(part['demos'])} demonstrations", highlight=False)
