@@ -15,22 +15,28 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 if TYPE_CHECKING:
-    from .front import load, load_index, program
-    from .optimize import compile, evaluate
-    from .retrieval import Passage, build_index
+    from .data import load_task as load_task
+    from .front import load as load
+    from .front import program as program
+    from .optimize import compile as compile
+    from .optimize import evaluate as evaluate
+    from .retrieval import Passage as Passage
+    from .retrieval import build_index as build_index
+    from .retrieval import load_index as load_index
+    from .retrieval.errors import QuestreeError as QuestreeError
 
 _HOMES = {
-    "load": ".front",
-    "load_index": ".retrieval",
-    "program": ".front",
-    "compile": ".optimize",
-    "evaluate": ".optimize",
-    "load_task": ".data",
-    "build_index": ".retrieval",
     "Passage": ".retrieval",
     "QuestreeError": ".retrieval.errors",
+    "build_index": ".retrieval",
+    "compile": ".optimize",
+    "evaluate": ".optimize",
+    "load": ".front",
+    "load_index": ".retrieval",
+    "load_task": ".data",
+    "program": ".front",
 }
-__all__ = [*_HOMES]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

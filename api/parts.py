@@ -56,7 +56,7 @@ def use_lm_cache(settings: RunSettings) -> None:
     """
     import dspy
 
-    from .retrieval.places import cache_folder
+    from .retrieval.checkpoint import cache_folder
 
     address = hashlib.sha256((settings.api_base or "").encode()).hexdigest()[:12]
     folder = cache_folder() / "lm" / address
@@ -79,7 +79,7 @@ def build_retriever(settings: RunSettings) -> Retriever:
             "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
         )
     from .data import load_task
-    from .retrieval.places import cache_folder
+    from .retrieval.checkpoint import cache_folder
 
     folder = cache_folder() / "indexes" / "mini"
     corpus = load_task("mini").corpus

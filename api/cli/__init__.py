@@ -8,7 +8,6 @@ import sys
 import typer
 from rich.console import Console
 
-from ..retrieval.errors import QuestreeError
 from . import ask, compile, demo, evaluate, index, show, simulate
 
 app = typer.Typer(
@@ -32,26 +31,25 @@ def main() -> None:
     """Run a command. A mistake that the user can put right is one line and exit code 2."""
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    errors = Console(stderr=True)
     try:
         app(args=["--debug", *arguments] if debug and arguments else arguments)
-    except QuestreeError as error:
-        if debug:
-            raise
-        errors.print(f"[red]error:[/] {_escaped(error)}", soft_wrap=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        errors.print("[red]stopped[/]; what was finished is kept, the same command goes on from there")
+    except KeyboardInterrupt as stop:
+        _say("stopped", str(stop) or "run the same command again to go on")
         sys.exit(130)
     except Exception as error:
         if debug:
             raise
-        kind = type(error).__name__
-        errors.print(f"[red]unexpected {kind}:[/] {_escaped(error)} (--debug shows where)", soft_wrap=True)
+        from ..retrieval.errors import QuestreeError  # not before it is needed: pydantic takes a while
+
+        if isinstance(error, QuestreeError):
+            _say("error", str(error))
+            sys.exit(2)
+        _say(f"unexpected {type(error).__name__}", f"{error} (--debug shows where)")
         sys.exit(1)
 
 
-def _escaped(error: Exception) -> str:
-    from rich.markup import escape
+def _say(what: str, message: str) -> None:
+    from rich.text import Text
 
-    return escape(" ".join(str(error).split()))
+    told = Text(f"{what}: ", style="red").append(" ".join(message.split()), style="default")
+    Console(stderr=True).print(told, soft_wrap=True)

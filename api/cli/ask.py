@@ -64,9 +64,9 @@ def ask(
 
     use_lm_cache(settings)
     dspy.configure(lm=build_lm(settings))
-    answerer = build_program(program, settings, **options.program_settings(set_))
+    answerer = build_program(program, settings, **options.named_values(set_, "--set"))
     if form is Form.text and out is None:
-        prediction = _ask_live(answerer, question, style.value)
+        prediction = ask_live(answerer, question, style.value)
     else:
         prediction = answerer(question=question, answer_style=style.value)
         typer.echo(_printed(prediction, form), file=out)
@@ -76,7 +76,7 @@ def ask(
         raise QuestreeError(f"no answer ({prediction.failure})")
 
 
-def _ask_live(program: Any, question: str, style: str) -> Any:
+def ask_live(program: Any, question: str, style: str) -> Any:
     """Show the tree as it grows, then the answer under it."""
     from rich.console import Console
     from rich.live import Live

@@ -52,7 +52,7 @@ def evaluate(
 
     with progress_bar() as on_progress:
         evaluation, folder = evaluate_named(
-            program, settings, metrics=metric, on_progress=on_progress, **options.program_settings(set_)
+            program, settings, metrics=metric, on_progress=on_progress, **options.named_values(set_, "--set")
         )
     from rich.console import Console
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..retrieval.corpus import BadLine
 
 
 class Kind(str, Enum):
@@ -14,7 +17,7 @@ class Kind(str, Enum):
 
     auto = "auto"
     exact = "exact"
-    plaid = "plaid"
+    colbert = "colbert"
     bm25 = "bm25"
 
 
@@ -22,7 +25,7 @@ def index(
     corpus: Annotated[Path, typer.Argument(help="JSONL (id, title, text) or TSV of passages.")],
     out: Annotated[Path, typer.Option(help="Folder of the index.")],
     kind: Annotated[
-        Kind, typer.Option(help="auto: exact late interaction while the corpus is small, else PLAID.")
+        Kind, typer.Option(help="auto: exact late interaction while the corpus is small, else PLAID (colbert).")
     ] = Kind.auto,
     checkpoint: Annotated[
         str | None, typer.Option(help="A ColBERT checkpoint by name or folder. [made from MiniLM, offline]")
@@ -30,18 +33,33 @@ def index(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")
     ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the index that is there.")] = False,
 ) -> None:
     """Make an index of a corpus, for every command's --retriever."""
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from ..retrieval import build_index
+    from ..retrieval.manifest import read_manifest
 
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("reading", total=None)
-
-        def shown(stage: str, done: int, total: int | None) -> None:
-            progress.update(task, description=stage, completed=done, total=total)
-
-        build_index(corpus, out, kind=kind.value, checkpoint=checkpoint, skip_bad=skip_bad, progress=shown)
-    typer.echo(f"{out} is ready: --retriever {out}")
+    bad: list[BadLine] = []
+    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("encoding", total=None)
+        build_index(
+            corpus,
+            out,
+            kind=kind.value,
+            checkpoint=checkpoint,
+            skip_bad=skip_bad,
+            bad=bad,
+            overwrite=overwrite,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    for line in bad:
+        typer.echo(f"left out line {line.number}: {line.problem}", err=True)
+    manifest = read_manifest(out)
+    typer.echo(
+        f"{out}: {manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}; "
+        f"use it with --retriever {out}"
+    )

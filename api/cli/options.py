@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,7 +27,7 @@ Set = Annotated[
 ]
 
 
-def program_settings(given: list[str] | None) -> dict[str, object]:
+def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
     """``["max_rounds=3", "completion=false"]`` as settings; values are read as JSON where they are JSON.
 
     Raises:
@@ -37,11 +37,11 @@ def program_settings(given: list[str] | None) -> dict[str, object]:
 
     from ..retrieval.errors import QuestreeError
 
-    settings: dict[str, object] = {}
+    settings: dict[str, Any] = {}
     for one in given or []:
         name, equals, value = one.partition("=")
         if not equals:
-            raise QuestreeError(f"--set {one!r}: write NAME=VALUE, for example --set max_rounds=3")
+            raise QuestreeError(f"{option} {one}: write NAME=VALUE, for example max_rounds=3")
         try:
             settings[name.strip().replace("-", "_")] = json.loads(value)
         except ValueError:

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from ..optimize import Evaluation
-    from ..optimize.evaluate import Progress as RunProgress
+    from ..optimize import Compiled, CompileProgress, Evaluation
+    from ..optimize import Progress as RunProgress
 
 
 @contextmanager
@@ -35,6 +35,42 @@ def progress_bar(what: str = "questions") -> Iterator[Callable[[RunProgress], No
             bar.update(task, completed=progress.done, total=progress.total, spent=told)
 
         yield on_progress
+
+
+@contextmanager
+def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
+    """A line for each stage of a compilation, with the best candidate so far; yields an ``on_progress``."""
+    columns = (TextColumn("{task.description:>8}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        stages: dict[str, TaskID] = {}
+        best = 0.0
+
+        def on_progress(progress: CompileProgress) -> None:
+            nonlocal best
+            if progress.stage not in stages:
+                stages[progress.stage] = bars.add_task(progress.stage, total=None, told="")
+            task = stages[progress.stage]
+            if progress.questions is not None:
+                done, total = progress.questions.done, progress.questions.total
+                bars.update(task, completed=done, total=total, told=f"{done}/{total} questions")
+            if progress.candidate is not None:
+                best = max(best, progress.candidate.score)
+                told = f"candidate {progress.candidate.number}: {progress.candidate.score:.1f}, best {best:.1f}"
+                bars.update(task, told=told)
+
+        yield on_progress
+
+
+def print_compiled(name: str, compiled: Compiled) -> None:
+    """The scores before and after, and the gain with its interval."""
+    console = Console()
+    console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
+    gain, spent = compiled.gain, compiled.compilation.spent
+    console.print(
+        f"gain {gain.mean:+.3f} \\[{gain.low:+.3f}, {gain.high:+.3f}], paired over {gain.n} questions; compiling took "
+        f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
+        f"{compiled.compilation.seconds:.0f} s"
+    )
 
 
 def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:

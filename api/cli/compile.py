@@ -1,0 +1,76 @@
+"""questree compile"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import options
+
+
+def compile(
+    program: Annotated[str, typer.Argument(help="A program's name.")] = "searchain",
+    optimizer: Annotated[
+        str,
+        typer.Option(
+            help="labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, gepa, copro, "
+            "knn-few-shot or ensemble."
+        ),
+    ] = "bootstrap-random-search",
+    optimizer_set: Annotated[
+        list[str] | None,
+        typer.Option("--optimizer-set", metavar="NAME=VALUE", help="A setting of the optimizer; may be repeated."),
+    ] = None,
+    train_limit: Annotated[int | None, typer.Option(min=2, help="At most so many training questions.")] = None,
+    metric: Annotated[str | None, typer.Option(help="By name. [the task's]")] = None,
+    set_: options.Set = None,
+    task: options.Task = None,
+    split: options.Split = None,
+    limit: options.Limit = None,
+    seed: options.Seed = None,
+    lm: options.LM = None,
+    api_base: options.ApiBase = None,
+    retriever: options.Retriever = None,
+    reader: options.Reader = None,
+    duplicates: options.Duplicates = None,
+    concurrency: options.Concurrency = None,
+    tracking_uri: options.TrackingURI = None,
+    out: options.Out = None,
+    config: options.Config = None,
+) -> None:
+    """Compile a program: choose its demonstrations or instructions, and score it before and after."""
+    from ..settings import run_settings
+
+    settings = run_settings(
+        config,
+        task=task,
+        split=split,
+        limit=limit,
+        seed=seed,
+        lm=lm,
+        api_base=api_base,
+        retriever=retriever,
+        reader=reader,
+        duplicates=duplicates,
+        concurrency=concurrency,
+        tracking_uri=tracking_uri,
+        out=out,
+    )
+    from ..experiments import compile_named
+    from .report import compile_bars, print_compiled
+
+    with compile_bars() as on_progress:
+        compiled, folder = compile_named(
+            program,
+            settings,
+            optimizer=optimizer,
+            optimizer_settings=options.named_values(optimizer_set, "--optimizer-set"),
+            train_limit=train_limit,
+            metric_name=metric,
+            on_progress=on_progress,
+            **options.named_values(set_, "--set"),
+        )
+    print_compiled(program, compiled)
+    typer.echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
+    typer.echo(f"ask it: questree ask QUESTION --program {folder / 'program'}")

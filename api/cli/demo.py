@@ -1,0 +1,94 @@
+"""questree demo"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ..settings import RunSettings
+
+QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for everything it makes.")] = Path("runs/demo"),
+    candidates: Annotated[int, typer.Option(min=1, help="Programs that the random search tries.")] = 6,
+) -> None:
+    """Index, score, compile, score again, track, save, load and ask: SearChain on the bundled questions.
+
+    Retrieval, compilation and tracking are real; the LM is simulated. A second run reuses what the first one made.
+    """
+    from ..settings import RunSettings
+
+    settings = RunSettings(
+        task="mini",
+        split="dev",
+        lm="simulated",
+        retriever=out / "index",
+        tracking_uri=f"sqlite:///{out / 'mlflow.db'}",
+        out=out / "compile",
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    with _step("1. index 305 passages with ColBERT"):
+        _index(out / "index")
+    with _step("2. score SearChain, compile it, score it again"):
+        address = _compile(settings, candidates)
+    with _step(f"3. load {address} and ask"):
+        _ask(address, settings, out / "tree.html")
+    typer.echo(f"\nthe tree as a page: {out / 'tree.html'}")
+    typer.echo(f"each run and trace: .venv/bin/mlflow ui --backend-store-uri {settings.tracking_uri}")
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    typer.secho(f"\n{title}", bold=True)
+    began = time.perf_counter()
+    yield
+    typer.echo(f"({time.perf_counter() - began:.0f} s)")
+
+
+def _index(folder: Path) -> None:
+    from ..data import load_task
+    from ..retrieval import build_index
+
+    if folder.exists():
+        typer.echo(f"{folder} is there")
+        return
+    corpus = load_task("mini").corpus
+    assert corpus is not None  # it is bundled
+    build_index(corpus, folder)
+
+
+def _compile(settings: RunSettings, candidates: int) -> str:
+    from ..experiments import compile_named
+    from .report import compile_bars, print_compiled
+
+    with compile_bars() as on_progress:
+        compiled, _ = compile_named(
+            "searchain",
+            settings,
+            optimizer="bootstrap-random-search",
+            optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 2, "max_labeled_demos": 2},
+            on_progress=on_progress,
+        )
+    print_compiled("searchain", compiled)
+    return str(compiled.address)
+
+
+def _ask(address: str, settings: RunSettings, page: Path) -> None:
+    import mlflow
+
+    from ..front import load
+    from ..programs.rendering import as_html
+    from .ask import ask_live
+
+    mlflow.set_tracking_uri(settings.tracking_uri)
+    prediction = ask_live(load(address, retriever=settings.retriever), QUESTION, "short")
+    cited = [passage.cited() for passage in prediction.references]
+    page.write_text(as_html(prediction.tree, prediction.answer, prediction.final_content, cited), encoding="utf-8")

@@ -1,0 +1,155 @@
+"""Whole experiments from what a user types: evaluate, and compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .parts import build_lm, build_program, use_lm_cache
+from .settings import RunSettings
+
+if TYPE_CHECKING:
+    import dspy
+
+    from .data import Task
+    from .optimize import Compiled, CompileProgress, Evaluation, Progress, Tracking
+
+
+def evaluate_named(
+    name: str,
+    settings: RunSettings,
+    *,
+    metrics: Sequence[str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **program_settings: Any,
+) -> tuple[Evaluation, Path]:
+    """Evaluate a program on the split that the settings name.
+
+    Args:
+        name: of a program, or where a compiled one is.
+        settings: everything else.
+        metrics: by name, the first is the score; the task's own where None.
+        on_progress: as `questree.optimize.evaluate` takes it.
+        program_settings: of an uncompiled program.
+
+    Returns:
+        What was found, and the folder that holds each question.
+    """
+    from .data import load_task
+    from .metrics import metric
+    from .optimize import RunPolicy, evaluate
+    from .optimize.evaluate import run_identity
+    from .optimize.identity import digest
+
+    task = load_task(settings.task, seed=settings.seed)
+    scores = [metric(one) for one in metrics or task_metrics(task)]
+    use_lm(settings)
+    program = build_program(name, settings, **program_settings)
+    identity = run_identity(program, scores, task=task.name)
+    out = settings.out or Path("runs") / f"{program.name}-{_plain(task.name)}-{digest(identity)[:8]}"
+    tracking = build_tracking(settings)
+    run = (
+        tracking.run(f"evaluate {program.name}", identity, simulated=identity["lm"]["simulated"]) if tracking else None
+    )
+    with run or nullcontext() as tracked, tracked.traces() if tracked else nullcontext():
+        evaluation = evaluate(
+            program,
+            examples_of(task, settings.split, settings.limit),
+            scores,
+            task=task.name,
+            out=out,
+            seed=settings.seed,
+            policy=RunPolicy(concurrency=settings.concurrency),
+            on_progress=on_progress,
+        )
+        if tracked:
+            tracked.evaluation(evaluation)
+    return evaluation, out
+
+
+def compile_named(
+    name: str,
+    settings: RunSettings,
+    *,
+    optimizer: str = "bootstrap-random-search",
+    optimizer_settings: dict[str, Any] | None = None,
+    train_limit: int | None = None,
+    metric_name: str | None = None,
+    on_progress: Callable[[CompileProgress], None] | None = None,
+    **program_settings: Any,
+) -> tuple[Compiled, Path]:
+    """Compile a program on a task's training questions, and score it before and after on the split of the settings.
+
+    Args:
+        name: of a program.
+        settings: everything else; ``limit`` is of the questions that it is scored on.
+        optimizer: one of `questree.optimize.OPTIMIZERS`.
+        optimizer_settings: of the optimizer.
+        train_limit: at most so many training questions.
+        metric_name: the task's own where None.
+        on_progress: as `questree.optimize.compile` takes it.
+        program_settings: of the program.
+
+    Returns:
+        What came of it, and the folder that holds all of it.
+    """
+    from .data import load_task
+    from .metrics import metric
+    from .optimize import Examples, RunPolicy, compile
+    from .optimize import optimizer as optimizer_named
+
+    chosen = optimizer_named(optimizer, **(optimizer_settings or {}))
+    task = load_task(settings.task, seed=settings.seed)
+    score = metric(metric_name or task.metric)
+    use_lm(settings)
+    program = build_program(name, settings, **program_settings)
+    out = settings.out or Path("runs") / f"compile-{program.name}-{_plain(task.name)}-{optimizer}"
+    compiled = compile(
+        program,
+        Examples(
+            train=examples_of(task, "train", train_limit),
+            dev=examples_of(task, settings.split, settings.limit),
+            task=task.name,
+        ),
+        score,
+        optimizer=chosen,
+        seed=settings.seed,
+        policy=RunPolicy(concurrency=settings.concurrency),
+        out=out,
+        tracking=build_tracking(settings),
+        on_progress=on_progress,
+    )
+    return compiled, out
+
+
+def use_lm(settings: RunSettings) -> None:
+    """Configure DSPy with the LM and the cache of the settings."""
+    import dspy
+
+    use_lm_cache(settings)
+    dspy.configure(lm=build_lm(settings))
+
+
+def build_tracking(settings: RunSettings) -> Tracking | None:
+    """Where the settings track to; None for ``none``."""
+    from .optimize import Tracking
+
+    return None if settings.tracking_uri == "none" else Tracking(uri=settings.tracking_uri)
+
+
+def examples_of(task: Task, splits: str, limit: int | None) -> list[dspy.Example]:
+    """The first ``limit`` questions of one split, or of several: ``dev,test``."""
+    examples = [example for split in splits.split(",") for example in task.examples(split.strip())]
+    return examples[:limit]
+
+
+def task_metrics(task: Task) -> list[str]:
+    """The task's metric first; for short answers also the two that the other papers report."""
+    return [task.metric, *(["em", "f1"] if task.style == "short" else [])]
+
+
+def _plain(name: str) -> str:
+    """A task's name as part of a folder's."""
+    return "".join(character if character.isalnum() else "-" for character in name).strip("-")
