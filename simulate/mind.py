@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from .traits import Traits
 from .world import Fact, World, kind_of
 
 _NAMES = re.compile(r"[^\W\d_a-z][\w'’-]*(?: (?:of |the )?[^\W\d_a-z][\w'’-]*)*|\d[\d,.]*\d|\d")
+_EDGES = ".,;:!?()\"'“”"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def held(fact: Fact, passage: str) -> str:
     title, text = split_title(passage)
     if fact.titles is not None and normalise(title) not in {normalise(one) for one in fact.titles}:
         return ""
-    return next((span for answer in fact.answers for span in _occurrences(answer, text)), "")
+    spans = (span for answer in fact.answers if (span := _occurrence(answer, text)))
+    return next(spans, "")
 
 
 def split_title(passage: str) -> tuple[str, str]:
@@ -119,12 +121,11 @@ def split_title(passage: str) -> tuple[str, str]:
     return (title, text) if bar else ("", passage)
 
 
-def _occurrences(answer: str, text: str) -> Iterator[str]:
-    """Word windows of the text that normalise to the answer."""
-    wanted = normalise(answer)
-    words = text.split() if contains(text, answer) else []
-    for start in range(len(words)):
-        for stop in range(start + 1, min(start + len(wanted.split()) + 3, len(words)) + 1):
-            if normalise(" ".join(words[start:stop])) == wanted:
-                yield " ".join(words[start:stop]).strip(".,;:!?()\"'“”")
-                return
+def _occurrence(answer: str, text: str) -> str:
+    """The shortest run of words in the text that normalises to the answer; empty where there is none."""
+    if not contains(text, answer):
+        return ""
+    wanted, words = normalise(answer), text.split()
+    most = len(wanted.split()) + 2  # articles may stand in between
+    runs = [" ".join(words[i : i + n]).strip(_EDGES) for i in range(len(words)) for n in range(1, most + 1)]
+    return min((run for run in runs if normalise(run) == wanted), key=len, default="")

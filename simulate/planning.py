@@ -44,7 +44,7 @@ def complete_chain(mind: Mind, prompt: Prompt, salt: str) -> Values:
 
 
 def good_demos(prompt: Prompt) -> int:
-    """Demonstrations in the prompt that show how to decompose: complete, two or more queries that stand alone."""
+    """Demonstrations in the prompt that show how to decompose: whole ones of two or more queries that stand alone."""
     return sum(_shows_decomposing(demo) for demo in prompt.demos)
 
 

@@ -24,7 +24,7 @@ _TAIL = re.compile(
     r"\n\s*Respond with (?:the corresponding output fields, starting with|a JSON object in the following)"
 )
 _MARKER = r"^[ \t]*\[\[ ## {} ## \]\][ \t]*$"
-_PARTIAL = "This is an example of the task, though some input or output fields are not supplied."
+_NOT_SUPPLIED = "Not supplied for this"
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Prompt:
         inputs: the fields given.
         outputs: the fields asked for, in order.
         values: the inputs of the last user message; typed ones decoded from JSON.
-        demos: complete demonstrations, inputs and outputs together.
-        partial_demos: those that the adapter marked as lacking fields.
+        demos: demonstrations with every output, inputs and outputs together; labelled ones often lack an input.
+        partial_demos: those that lack an output.
         text: everything that was sent; the key of draws that may differ with any word of it.
     """
 
@@ -127,7 +127,7 @@ def _demos(
             continue
         given = _sections(_without_tail(content), inputs)
         replied = _json_reply(reply) if form == "json" else _sections(reply, outputs)
-        lacking = content.lstrip().startswith(_PARTIAL) or any(f.name not in replied for f in outputs)
+        lacking = any(str(replied.get(f.name, _NOT_SUPPLIED)).startswith(_NOT_SUPPLIED) for f in outputs)
         (partial if lacking else complete).append({**given, **replied})
     return complete, partial
 

@@ -24,7 +24,7 @@ class Traits(BaseModel):
         plans: share of the questions that it decomposes well without demonstrations. A bad plan asks the whole
             question at once, leaves a step out, or stops short.
         plans_shown: the same with ``demos_enough`` good demonstrations in the prompt; linear in between. A good
-            one is complete and holds a chain of two or more queries that each stand alone.
+            one lacks no output and holds a chain of two or more queries that each stand alone.
         cites: share of the marks that it does not forget, without demonstrations.
         cites_shown: the same with ``demos_enough`` demonstrations that hold marks.
         demos_enough: good demonstrations after which more of them help no further.

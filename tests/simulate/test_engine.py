@@ -1,0 +1,171 @@
+"""Replies: pure, told apart, cut, saved; through every adapter, synchronous and not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+import dspy
+import pytest
+from dspy.utils.exceptions import AdapterParseError
+from pydantic import BaseModel
+from tiny_world import BLANK, QUESTIONS, RIVER, SURE, ask, request
+
+from questree.signatures import CompleteChain, CorrectChain, PlanChain, ReadPassage, TraceAnswer
+from questree.simulate import Traits, is_simulated, simulated_lm
+
+ASKED: list[tuple[Any, dict[str, Any]]] = [
+    (PlanChain, {"question": RIVER.question, "answer_style": "short"}),
+    (
+        CorrectChain,
+        {
+            "question": RIVER.question,
+            "answer_style": "short",
+            "solved": [],
+            "query": "Who wrote The Metamorphosis?",
+            "your_answer": "Ovid",
+            "passages": ["The Metamorphosis | by Franz Kafka"],
+            "reference_answer": "Franz Kafka",
+        },
+    ),
+    (
+        CompleteChain,
+        {
+            "question": RIVER.question,
+            "answer_style": "short",
+            "solved": [],
+            "query": "Who wrote The Metamorphosis?",
+            "passages": ["The Metamorphosis | by Franz Kafka"],
+            "reference_answer": "Franz Kafka",
+        },
+    ),
+    (ReadPassage, {"query": "Where was Franz Kafka born?", "passages": ["Franz Kafka | born in Prague"]}),
+    (
+        TraceAnswer,
+        {
+            "question": RIVER.question,
+            "answer_style": "short",
+            "steps": [{"query": "Which river flows through Prague?", "answer": "Vltava", "reference": 1}],
+        },
+    ),
+]
+PLAN = ASKED[0][1]
+WILD = Traits(plans=0.5, malformed=0.3)
+
+
+def plan_text(lm: dspy.LM, question: str = RIVER.question, **config: Any) -> str:
+    """The text of the LM's reply to a plan's prompt."""
+    return str(lm(request(PlanChain, PLAN | {"question": question}, model=lm.model, **config)).text)
+
+
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+@pytest.mark.parametrize(("signature", "inputs"), ASKED, ids=[signature.__name__ for signature, _ in ASKED])
+def test_every_signature_gets_a_parsable_reply(adapter: dspy.Adapter, signature: Any, inputs: dict[str, Any]) -> None:
+    prediction = ask(signature, BLANK, adapter=adapter, **inputs)
+    assert set(prediction.keys()) == set(signature.output_fields)
+
+
+def test_the_same_prompt_gets_the_same_reply_and_another_seed_another_model() -> None:
+    def replies(traits: Traits) -> list[str]:
+        lm = simulated_lm(QUESTIONS, traits, cache=False)
+        return [plan_text(lm, question=q.question) for q in QUESTIONS]
+
+    assert replies(WILD) == replies(WILD)
+    assert len({tuple(replies(WILD.model_copy(update={"seed": seed}))) for seed in range(6)}) > 3
+
+
+def test_samples_above_temperature_0_differ_and_are_the_same_in_every_engine() -> None:
+    def samples() -> list[str]:
+        lm = simulated_lm(QUESTIONS, WILD, cache=False)
+        return [plan_text(lm, temperature=0.7) for _ in range(12)]
+
+    assert samples() == samples()
+    assert len(set(samples())) > 1  # the second retry can differ from the first
+
+
+def test_the_seed_of_a_request_fixes_its_sample() -> None:
+    lm = simulated_lm(QUESTIONS, WILD, cache=False)
+    assert len({plan_text(lm, temperature=0.7, seed=5) for _ in range(8)}) == 1
+
+
+def test_malformed_replies_come_at_their_rate_and_a_retry_can_help() -> None:
+    def parses(n: int, **config: Any) -> bool:
+        signature = PlanChain.with_instructions(f"Variant {n}")
+        try:
+            ask(signature, SURE.model_copy(update={"malformed": 0.3}), config=config, **PLAN)
+        except AdapterParseError:
+            return False
+        return True
+
+    at_0 = [parses(n) for n in range(80)]
+    assert 0.15 < at_0.count(False) / len(at_0) < 0.45
+    failed = [n for n, parsed in enumerate(at_0) if not parsed]
+    assert any(parses(n, temperature=0.7) for n in failed)
+    assert not any(parses(n) for n in failed)
+
+
+def test_a_reply_past_max_tokens_is_cut_and_says_so() -> None:
+    lm = simulated_lm(QUESTIONS, SURE, cache=False)
+    whole, cut = plan_text(lm), plan_text(lm, max_tokens=5)
+    assert whole.startswith(cut)
+    assert len(cut.split(" ")) == 5
+    assert lm.history[-1]["response"].finish_reason == "length"
+    assert lm.history[-1]["usage"]["completion_tokens"] == len(cut.split())
+
+
+def test_awaiting_gives_the_same_reply() -> None:
+    lm = simulated_lm(QUESTIONS, WILD, cache=False)
+    assert asyncio.run(lm.acall(request(PlanChain, PLAN, model=lm.model))).text == plan_text(lm)
+
+
+def test_a_saved_lm_comes_back_with_its_mind() -> None:
+    lm = simulated_lm(QUESTIONS, WILD, cache=False)
+    again = dspy.LM.load_state(lm.dump_state(), allow_custom_lm_class=True)
+    assert plan_text(again) == plan_text(lm)
+
+
+def test_names_tell_worlds_and_traits_apart_and_say_simulated() -> None:
+    lms = [
+        simulated_lm(QUESTIONS, SURE),
+        simulated_lm(QUESTIONS, BLANK),
+        simulated_lm(QUESTIONS[:2], SURE),
+    ]
+    assert len({lm.model for lm in lms}) == 3
+    assert all(is_simulated(lm) for lm in lms)
+    assert is_simulated("openai/recorded-1a2b3c4d")
+    assert not is_simulated("openai/gpt-5")
+    assert not is_simulated("openai/simulatedish")
+
+
+class Verdict(BaseModel):
+    kind: Literal["good", "bad"]
+    reasons: list[str]
+    note: str | None = None
+
+
+class Judge(dspy.Signature):
+    """Judge it."""
+
+    thing: str = dspy.InputField()
+    thoughts: str = dspy.OutputField()
+    verdict: Verdict = dspy.OutputField()
+    sure: bool = dspy.OutputField()
+    count: int = dspy.OutputField()
+    share: float = dspy.OutputField()
+    label: Literal["a", "b"] = dspy.OutputField()
+    maybe: list[Verdict] = dspy.OutputField()
+
+
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+def test_an_unknown_signature_gets_values_of_the_right_types(adapter: dspy.Adapter) -> None:
+    judged = ask(Judge, adapter=adapter, thing="x")
+    assert isinstance(judged.verdict, Verdict)
+    assert judged.thoughts
+    assert judged.label in {"a", "b"}
+
+
+def test_a_plain_prompt_and_a_proposal_get_words() -> None:
+    assert simulated_lm(QUESTIONS, SURE, cache=False)("Propose an instruction.")[0]
+    proposal = ask("basic_instruction -> proposed_instruction", basic_instruction="Plan the queries.")
+    assert proposal.proposed_instruction.startswith("Plan the queries.")
+    assert len(proposal.proposed_instruction) > len("Plan the queries. ")

@@ -1,0 +1,161 @@
+"""A recorded model: its plans, memories and readings, and what is done where it said nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from tiny_world import PASSAGES, RIVER, TitleRetriever
+
+from questree.programs import SearChain
+from questree.retrieval.errors import QuestreeError
+from questree.signatures import PlanChain, Step
+from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
+from questree.simulate.engine import SimulatedEngine
+from questree.simulate.recorded import Recording, measured_traits
+
+
+def node(index: int, template: str, query: str, closed: tuple[str, float], read: tuple[str, float]) -> dict[str, Any]:
+    return {
+        "index": index,
+        "query_template": template,
+        "query": query,
+        "children": [0, 1, 2] if index == 3 else [],
+        "parent": None if index == 3 else 3,
+        "closed_book": {"answer": closed[0], "logprob": closed[1]},
+        "open_book": {"answer": read[0], "logprob": read[1]},
+    }
+
+
+AUTHOR, BIRTH = "Who is the author of The Metamorphosis?", "Which city is Kafka's birthplace?"
+RIVER_OF_BRNO = "What river runs through Brno?"
+ROW: dict[str, Any] = {
+    **RIVER.model_dump(mode="json", exclude={"style", "split", "kind", "hops", "paragraphs"}),
+    "recording": {
+        "model": "some-model",
+        "prediction": "Elbe",
+        "nodes": [
+            node(0, AUTHOR, AUTHOR, ("Kafka", -0.05), ("Franz Kafka", -0.02)),
+            node(1, "Which city is #1's birthplace?", BIRTH, ("Brno", -0.1), ("Prague", -0.1)),
+            node(
+                2, "What river runs through #2?", RIVER_OF_BRNO, ("Svratka", -0.4), ("Unknown. It is not said.", -0.1)
+            ),
+            node(3, RIVER.question, RIVER.question, ("Elbe", -0.3), ("Unknown", -100)),
+        ],
+    },
+}
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    path = tmp_path / "recorded.jsonl"
+    path.write_text(json.dumps(ROW), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def mind(recorded: Path) -> RecordedMind:
+    return RecordedMind(*read_recordings(recorded))
+
+
+def test_the_plan_and_the_memories_are_the_model_s_own(recorded: Path) -> None:
+    with dspy.context(lm=recorded_lm(recorded, cache=False)):
+        chain = dspy.Predict(PlanChain)(question=RIVER.question, answer_style="short").chain
+    assert chain == [
+        Step(query=AUTHOR, answer="Kafka"),
+        Step(query=BIRTH, answer="Brno"),
+        Step(query=RIVER_OF_BRNO, answer=None),  # under the threshold
+    ]
+
+
+def test_the_threshold_decides_what_is_flagged(recorded: Path) -> None:
+    questions, recordings = read_recordings(recorded)
+    assert RecordedMind(questions, recordings, flags_below=-0.5).believes(RIVER_OF_BRNO) == "Svratka"
+    assert RecordedMind(questions, recordings, flags_below=-0.07).believes(BIRTH) is None
+
+
+def test_readings_are_recorded_ones_of_supporting_passages(mind: RecordedMind) -> None:
+    right = mind.reads(BIRTH, PASSAGES["Franz Kafka"].shown())
+    assert (right.span, right.confidence) == ("Prague", pytest.approx(0.905, abs=1e-3))
+    assert mind.reads(BIRTH, PASSAGES["Lübeck"].shown()).span == ""
+    assert mind.reads(RIVER_OF_BRNO, PASSAGES["Prague"].shown()).span == ""  # it said "Unknown"
+
+
+def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: RecordedMind) -> None:
+    reading = mind.traits.model_copy(update={"reads": 1.0})
+    sure = RecordedMind(list(mind.annotated), mind.recordings, reading)
+    with dspy.context(lm=lm_of(sure, cache=False)):
+        prediction = SearChain(TitleRetriever())(question=RIVER.question)
+    asked = [n.query for n in prediction.tree.last_path()]
+    assert asked == [AUTHOR, "Which city is Franz Kafka's birthplace?", "What river runs through Prague?"]
+    assert prediction.answer == "Vltava"
+
+
+def test_rates_are_measured_from_the_recordings(recorded: Path) -> None:
+    traits = measured_traits(*read_recordings(recorded), FLAGS_BELOW)
+    assert (traits.knows, traits.reads) == (0.0, pytest.approx(2 / 3))
+    assert traits.invents == pytest.approx(2 / 3)
+    assert traits.malformed == 0
+
+
+def test_an_unsolved_end_falls_back_on_the_memory_of_the_question(mind: RecordedMind) -> None:
+    question = mind.world.questions[0]
+    assert mind.concludes(question, ["Kafka", None]) == "Elbe"
+    assert mind.concludes(question, ["Kafka", "Prague", "Vltava"]) is None
+
+
+def test_references_of_a_nested_tree_are_renumbered() -> None:
+    said = {"answer": "x", "logprob": 0.0}
+    rows = [("A?", 2, []), ("B of #1?", 2, []), ("C?", 4, [0, 1]), ("D of #1?", 4, []), ("Root?", None, [2, 3])]
+    nodes = [
+        {
+            "index": i,
+            "query_template": t,
+            "query": t,
+            "children": c,
+            "parent": p,
+            "closed_book": said,
+            "open_book": said,
+        }
+        for i, (t, p, c) in enumerate(rows)
+    ]
+    recording = Recording.model_validate({"model": "m", "prediction": "x", "nodes": nodes})
+    assert recording.outline() == ["A?", "B of #1?", "C?", "D of #3?"]
+
+
+def test_a_recorded_mind_is_saved_whole(mind: RecordedMind) -> None:
+    state = json.loads(json.dumps(SimulatedEngine(mind).dump_state()))
+    again = SimulatedEngine.load_state(state).mind
+    assert type(again) is RecordedMind
+    assert again.fingerprint == mind.fingerprint
+
+
+def test_a_row_without_a_recording_is_named_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.jsonl"
+    lacking = {key: value for key, value in ROW.items() if key != "recording"} | {"id": "other", "question": "Why?"}
+    path.write_text(f"{json.dumps(ROW)}\n{json.dumps(lacking)}\n", encoding="utf-8")
+    with pytest.raises(QuestreeError, match="line 2: no recording"):
+        read_recordings(path)
+    broken = {**ROW, "recording": {**ROW["recording"], "nodes": [{"index": 0}]}}
+    path.write_text(json.dumps(broken), encoding="utf-8")
+    with pytest.raises(QuestreeError, match=r"line 1: recording\.nodes\.0"):
+        read_recordings(path)
+
+
+def test_the_threshold_flags_what_its_documentation_says(shared_data: Path) -> None:
+    questions, recordings = read_recordings(shared_data / "recorded.jsonl")
+    traits = measured_traits(questions, recordings, FLAGS_BELOW)
+    assert traits.knows == pytest.approx(0.29, abs=0.005)  # 58 % are not flagged, and half of those are right
+    assert traits.knows / (traits.knows + traits.invents * (1 - traits.knows)) == pytest.approx(0.5, abs=0.01)
+
+
+def test_real_recordings_plan_with_their_own_queries(shared_data: Path) -> None:
+    questions, recordings = read_recordings(shared_data / "recorded.jsonl")
+    mind = RecordedMind(questions, recordings)
+    first = [mind.outline(question)[0] for question in mind.world.questions]
+    assert first == [recordings[question.id].nodes[0].query for question in questions]
+    own = sum(mind.believes(query) is None for query in first) / len(first)
+    assert 0.2 < own < 0.5

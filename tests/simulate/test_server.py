@@ -1,0 +1,102 @@
+"""The simulated LM over HTTP: the same replies as in process, and clear refusals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import dspy
+import httpx
+import pytest
+from tiny_world import QUESTIONS, RIVER, SURE, TitleRetriever, request
+
+from questree.programs import SearChain
+from questree.signatures import PlanChain
+from questree.simulate import Mind, SimulatedEngine, Traits, World, lm_of
+from questree.simulate.server import create_app, running
+
+MIND = Mind(World(QUESTIONS), Traits(knows=0.5, plans=0.6))
+SAID = {"model": "simulated", "messages": [{"role": "user", "content": "Propose an instruction, please."}]}
+
+
+@pytest.fixture(scope="module")
+def api_base() -> Iterator[str]:
+    with running(SimulatedEngine(MIND), body_limit=20_000) as base:
+        yield base
+
+
+def over_http(api_base: str, **settings: Any) -> dspy.LM:
+    return dspy.LM("openai/simulated", api_base=api_base, api_key="x", cache=False, **settings)
+
+
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+def test_an_answer_over_http_is_the_one_in_process(api_base: str, adapter: dspy.Adapter) -> None:
+    def answers(lm: dspy.LM) -> list[Any]:
+        with dspy.context(lm=lm, adapter=adapter):
+            program = SearChain(TitleRetriever())
+            return [program(question=q.question, answer_style=q.style).toDict() for q in QUESTIONS]
+
+    def plain(rows: list[Any]) -> list[Any]:
+        return [(row["answer"], row["final_content"], row["tree"], row["spent"]) for row in rows]
+
+    in_process, served = answers(lm_of(MIND, cache=False)), answers(over_http(api_base))
+    assert plain(served) == plain(in_process)
+
+
+def test_max_tokens_and_usage_travel(api_base: str) -> None:
+    lm = over_http(api_base)
+    lm(request(PlanChain, {"question": RIVER.question, "answer_style": "short"}, model=lm.model, max_tokens=4))
+    assert lm.history[-1]["usage"]["completion_tokens"] == 4
+    assert lm.history[-1]["usage"]["prompt_tokens"] > 100
+    assert lm.history[-1]["response"].finish_reason == "length"
+
+
+def test_n_gives_as_many_choices(api_base: str) -> None:
+    reply = httpx.post(f"{api_base}/chat/completions", json=SAID | {"n": 6, "temperature": 1.0}).json()
+    texts = [choice["message"]["content"] for choice in reply["choices"]]
+    assert [choice["index"] for choice in reply["choices"]] == list(range(6))
+    assert len(set(texts)) > 1
+
+
+def test_models_and_health_say_simulated(api_base: str) -> None:
+    names = [row["id"] for row in httpx.get(f"{api_base}/models").json()["data"]]
+    assert names == ["simulated", f"simulated-{MIND.fingerprint}"]
+    assert httpx.get(api_base.removesuffix("/v1") + "/health").json() == {"status": "ok", "model": names[1]}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "says"),
+    [
+        (b"{", 400, "invalid_json", "not JSON"),
+        (b'"\xff"', 400, "invalid_json", "not JSON"),
+        (SAID | {"messages": []}, 400, "invalid_value", "messages"),
+        (SAID | {"messages": [{"role": "user"}]}, 400, "invalid_value", "messages.0.content"),
+        (SAID | {"messages": [{"role": "assistant", "content": "x"}]}, 400, "invalid_value", "user's"),
+        (SAID | {"max_tokens": 0}, 400, "invalid_value", "max_tokens"),
+        (SAID | {"temperature": 3}, 400, "invalid_value", "temperature"),
+        (SAID | {"n": 1000}, 400, "invalid_value", "n:"),
+        (SAID | {"stream": True}, 400, "invalid_value", "stream"),
+        (SAID | {"model": "gpt-5"}, 404, "model_not_found", "gpt-5"),
+        (SAID | {"messages": [{"role": "user", "content": "x" * 30_000}]}, 413, "request_too_large", "20000"),
+    ],
+)
+def test_bad_requests_are_refused_in_openai_s_form(api_base: str, body: Any, status: int, code: str, says: str) -> None:
+    sent = {"content": body} if isinstance(body, bytes) else {"json": body}
+    reply = httpx.post(f"{api_base}/chat/completions", **sent)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (status, code)
+    assert says in error["message"]
+
+
+def test_more_requests_than_may_wait_are_turned_away() -> None:
+    mind = Mind(MIND.world, SURE.model_copy(update={"latency": 0.05}))
+    app = create_app(SimulatedEngine(mind), concurrency=1, waiting=1)
+
+    async def flood() -> list[int]:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            replies = await asyncio.gather(*(client.post("/v1/chat/completions", json=SAID) for _ in range(5)))
+        return sorted(reply.status_code for reply in replies)
+
+    assert asyncio.run(flood()) == [200, 200, 429, 429, 429]

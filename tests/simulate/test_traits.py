@@ -1,0 +1,178 @@
+"""Each trait moves what it names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+from tiny_world import BLANK, FIRST, OLDER, PASSAGES, QUESTIONS, RIVER, SURE, TitleRetriever, ask
+
+from questree.programs import SearChain
+from questree.signatures import CompleteChain, CorrectChain, PlanChain, ReadPassage, Step, TraceAnswer
+from questree.simulate import Traits, World, simulated_lm
+from questree.simulate.mind import Mind
+
+CHAIN = [
+    Step(query="Who wrote The Metamorphosis?", answer="Franz Kafka"),
+    Step(query="Where was Franz Kafka born?", answer="Prague"),
+    Step(query="Which river flows through Prague?", answer="Vltava"),
+]
+DEMOS = [
+    {"question": f"Question {n}?", "answer_style": "short", "chain": [Step(query=f"Who made thing {n}?"), CHAIN[1]]}
+    for n in range(5)
+]
+
+
+def plan(traits: Traits, question: str = RIVER.question, demos: list[Any] | None = None) -> list[Step]:
+    chain: list[Step] = ask(PlanChain, traits, demos=demos, question=question, answer_style="short").chain
+    return chain
+
+
+def more(**update: Any) -> Traits:
+    return SURE.model_copy(update=update)
+
+
+def test_a_model_that_knows_everything_answers_every_step() -> None:
+    assert plan(SURE) == CHAIN
+
+
+def test_a_model_that_knows_and_invents_nothing_leaves_answers_open_and_describes_what_it_lacks() -> None:
+    chain = plan(BLANK)
+    assert [step.answer for step in chain] == [None] * 3
+    assert chain[1].query == "Where was the one who wrote The Metamorphosis born?"
+
+
+def test_an_invented_answer_is_wrong_of_the_same_kind_and_flows_into_the_next_query() -> None:
+    chain = plan(more(knows=0.0, invents=1.0))
+    assert chain[0].answer == "Thomas Mann"
+    assert chain[1].query == "Where was Thomas Mann born?"
+
+
+def test_a_fact_that_is_known_once_is_known_in_every_prompt() -> None:
+    world = World(QUESTIONS)
+    for seed in range(20):
+        traits = more(knows=0.5, invents=0.0, seed=seed)
+        first = plan(traits)[0].answer
+        reworded = ask(PlanChain.with_instructions("Please."), traits, question=RIVER.question, answer_style="short")
+        assert reworded.chain[0].answer == first == Mind(world, traits).believes(CHAIN[0].query)
+
+
+def test_the_share_of_known_facts_is_the_trait() -> None:
+    queries = [fact.query for fact in World(QUESTIONS)._facts.values() if len(fact.needs) == 1]
+    minds = [Mind(World(QUESTIONS), more(knows=0.3, invents=0.0, seed=seed)) for seed in range(60)]
+    known = [mind.believes(query) is not None for mind in minds for query in queries]
+    assert 0.25 < sum(known) / len(known) < 0.35
+
+
+def test_good_demonstrations_raise_planning_and_others_do_not() -> None:
+    def well_planned(demos: list[Any] | None) -> int:
+        seeds = [more(plans=0.2, plans_shown=1.0, seed=seed) for seed in range(40)]
+        return sum(plan(traits, demos=demos) == CHAIN for traits in seeds)
+
+    whole = [{**demo, "chain": [Step(query=demo["question"])]} for demo in DEMOS]
+    unnamed = [{**demo, "chain": [Step(query="Who is it?"), Step(query="Where was he born?")]} for demo in DEMOS]
+    without = well_planned(None)
+    assert without < 16
+    assert without < well_planned(DEMOS[:1]) < well_planned(DEMOS[:3]) == well_planned(DEMOS) == 40
+    assert well_planned(whole) < 16
+    assert well_planned(unnamed) < 16
+
+
+def test_a_bad_plan_asks_less_than_the_question_needs() -> None:
+    plans = [plan(more(plans=0.0, seed=seed)) for seed in range(20)]
+    assert all(len(chain) < 3 for chain in plans)
+    assert any(chain == [Step(query=RIVER.question, answer="Vltava")] for chain in plans)
+    assert any(chain == CHAIN[:2] for chain in plans)
+    assert any("the one who wrote" in chain[0].query or "the place where" in chain[-1].query for chain in plans)
+
+
+def test_a_correction_is_taken_over_as_far_as_the_passage_is_trusted() -> None:
+    def corrected(trusts: float) -> dspy.Prediction:
+        return ask(
+            CorrectChain,
+            more(trusts=trusts),
+            question=RIVER.question,
+            answer_style="short",
+            solved=[],
+            query=CHAIN[0].query,
+            your_answer="Ovid",
+            passages=["The Metamorphosis | Kafka"],
+            reference_answer="Franz Kafka",
+        )
+
+    assert corrected(1.0).new_answer == "Franz Kafka"
+    assert corrected(1.0).chain == CHAIN[1:]
+    assert corrected(0.0).new_answer == "Ovid"
+    assert corrected(0.0).chain[0].query == "Where was Ovid born?"
+
+
+def test_a_completion_goes_on_from_the_query_that_was_solved() -> None:
+    inputs = {"question": RIVER.question, "answer_style": "short", "passages": ["x"]}
+    completed = ask(CompleteChain, BLANK, solved=CHAIN[:1], query=CHAIN[1].query, reference_answer="Prague", **inputs)
+    assert completed.new_answer == "Prague"
+    assert completed.chain == [Step(query=CHAIN[2].query, answer=None)]
+    remembered = ask(CompleteChain, SURE, solved=[], query=CHAIN[0].query, reference_answer="", **inputs)
+    assert remembered.new_answer == "Franz Kafka"
+
+
+def test_what_neither_passage_nor_model_knows_stays_unsolved_in_the_tree() -> None:
+    with dspy.context(lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1}), cache=False)):
+        prediction = SearChain(EmptyPassages())(question=RIVER.question)
+    assert prediction.failure is None
+    assert {node.source for node in prediction.tree.nodes} == {"unsolved"}
+
+
+class EmptyPassages(TitleRetriever):
+    def __call__(self, query: str, k: int = 1) -> list[Any]:
+        return [PASSAGES["Lübeck"].model_copy(update={"title": "Elsewhere"})]
+
+
+def test_reading_is_as_good_as_its_trait_and_sure_when_right() -> None:
+    def read(traits: Traits, title: str) -> dspy.Prediction:
+        return ask(ReadPassage, traits, query="Where was Franz Kafka born?", passages=[PASSAGES[title].shown()])
+
+    right, wrong = read(SURE, "Franz Kafka"), read(more(reads=0.0), "Franz Kafka")
+    assert (right.span, right.confidence >= 0.85) == ("Prague", True)
+    assert wrong.span != "Prague"
+    assert wrong.span in PASSAGES["Franz Kafka"].text
+    elsewhere = read(SURE, "Prague")  # the answer stands there, but the passage is about something else
+    assert (elsewhere.span, elsewhere.confidence <= 0.3) == ("", True)
+    misread = read(more(misreads=1.0), "Lübeck")
+    assert misread.span in PASSAGES["Lübeck"].text
+    assert misread.confidence >= 0.8
+
+
+def test_marks_are_forgotten_less_with_demonstrations() -> None:
+    steps = [{"query": step.query, "answer": step.answer, "reference": n} for n, step in enumerate(CHAIN, start=1)]
+    asked = {"question": RIVER.question, "answer_style": "short", "steps": steps}
+    demos = [{**asked, "question": f"q{n}", "final_content": "It is so [1].", "answer": "x"} for n in range(3)]
+
+    def marks(demos: list[Any]) -> int:
+        seeds = [more(cites=0.5, seed=seed) for seed in range(15)]
+        return sum(ask(TraceAnswer, traits, demos=demos, **asked).final_content.count("[") for traits in seeds)
+
+    assert 10 < marks([]) < 35
+    assert marks(demos) == 45
+
+
+def trace(question: Any, answers: list[str | None]) -> str:
+    steps = [
+        {"query": step.question, "answer": answer}
+        for step, answer in zip(question.resolved_steps(), answers, strict=True)
+    ]
+    return str(ask(TraceAnswer, BLANK, question=question.question, answer_style=question.style, steps=steps).answer)
+
+
+def test_the_answer_follows_from_the_path() -> None:
+    assert trace(RIVER, ["Franz Kafka", "Prague", "Trave"]) == "Trave"
+    assert trace(OLDER, ["1875", "1883"]) == "yes"
+    assert trace(OLDER, ["1875", "1874"]) == "no"
+    assert trace(FIRST, ["1901", "1915"]) == "Buddenbrooks"
+    assert trace(FIRST, ["1901", None]) == "The Metamorphosis"
+
+
+def test_searchain_finds_with_passages_what_the_model_does_not_know() -> None:
+    traits = BLANK.model_copy(update={"invents": 1.0})
+    with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False)):
+        answers = [SearChain(TitleRetriever())(question=q.question, answer_style=q.style).answer for q in QUESTIONS]
+    assert answers == [q.answers[0] for q in QUESTIONS]
