@@ -79,7 +79,7 @@ def load(
         QuestreeError: if there is no artifact, it is damaged, a newer version wrote it, its program is unknown, or
             a signature or the reader is not what it was.
     """
-    path = _fetched(str(folder))
+    path = fetch(str(folder))
     manifest = read_manifest(path)
     name, settings = manifest["program"]["name"], manifest["program"]["settings"]
     if name not in PROGRAMS:
@@ -95,6 +95,30 @@ def load(
     program = _composed(manifest, members, path)
     _compare_retriever(manifest, program)
     return program
+
+
+def fetch(place: str) -> Path:
+    """The folder of an artifact; one in MLflow is downloaded.
+
+    Raises:
+        QuestreeError: if it cannot be fetched, or is not one.
+    """
+    if not place.startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
+        return Path(place)
+    import mlflow
+
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    try:
+        found = Path(mlflow.artifacts.download_artifacts(artifact_uri=place))
+    except (mlflow.MlflowException, OSError) as error:
+        raise QuestreeError(
+            f"Cannot fetch {place} from {mlflow.get_tracking_uri()}: {str(error).splitlines()[0]} "
+            "Check the address, and the tracking URI (--tracking-uri)."
+        ) from error
+    manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
+    if len(manifests) != 1:
+        raise QuestreeError(f"{place} holds {len(manifests)} saved programs, not one; give the path to it.")
+    return manifests[0].parent
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -226,24 +250,6 @@ def _compare_retriever(manifest: dict[str, Any], program: Program) -> None:
             "Compiled over the index %s (%s), now asked over %s (%s): scores may differ.",
             saved["name"], saved["fingerprint"], now["name"], now["fingerprint"],
         )  # fmt: skip
-
-
-def _fetched(place: str) -> Path:
-    if not place.startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
-        return Path(place)
-    import mlflow
-
-    try:
-        found = Path(mlflow.artifacts.download_artifacts(artifact_uri=place))
-    except (mlflow.MlflowException, OSError) as error:
-        raise QuestreeError(
-            f"Cannot fetch {place} from {mlflow.get_tracking_uri()}: {str(error).splitlines()[0]} "
-            "Check the address, and the tracking URI (--tracking-uri)."
-        ) from error
-    manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
-    if len(manifests) != 1:
-        raise QuestreeError(f"{place} holds {len(manifests)} saved programs, not one; give the path to it.")
-    return manifests[0].parent
 
 
 def _write_json(path: Path, content: Any) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import dspy
 from pydantic import BaseModel, ConfigDict
 
 from ..metrics import normalise
-from ..programs import Program
+from ..programs import Program, ReasoningTree
+from ..signatures import AnswerStyle
 from .evaluation import total
 
 Demonstrations = dict[str, list[dict[str, Any]]]
@@ -53,7 +55,7 @@ class Composed(Program):
         """The name of the programs inside."""
         return self.members[0].name
 
-    def reason(self, tree: Any, answer_style: Any) -> dspy.Prediction:
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Never called: `forward` asks the members, and they reason."""
         raise NotImplementedError
 
@@ -72,14 +74,19 @@ class NearestDemonstrations(Composed):
         self.lessons, self.k = lessons, k
         self.vectors = bag_of_words([lesson.inputs["question"] for lesson in lessons])
 
-    def forward(self, question: str, **inputs: Any) -> dspy.Prediction:
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle = "short",
+        watch: Callable[[ReasoningTree], None] | None = None,
+    ) -> dspy.Prediction:
         """As the program inside, with the nearest questions' demonstrations, the nearest last."""
         program = self.members[0].deepcopy()
         nearest = [self.lessons[index] for index in self.neighbours(question)]
         for name, predictor in program.named_predictors():
             demonstrations = [d for lesson in reversed(nearest) for d in lesson.demonstrations.get(name, [])]
             predictor.demos = [*predictor.demos, *map(dspy.Example, demonstrations)]
-        return program(question=question, **inputs)
+        return program(question=question, answer_style=answer_style, watch=watch)
 
     def neighbours(self, question: str) -> list[int]:
         """Indices of the k nearest lessons, nearest first, by the words that questions share."""
@@ -92,12 +99,17 @@ class Majority(Composed):
 
     form = "majority"
 
-    def forward(self, question: str, **inputs: Any) -> dspy.Prediction:
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle = "short",
+        watch: Callable[[ReasoningTree], None] | None = None,
+    ) -> dspy.Prediction:
         """The prediction of the first member that gave the winning answer; ``spent`` is that of all.
 
         ``votes`` holds each member's answer; a member that failed has none. The question fails if all do.
         """
-        predictions = [member(question=question, **inputs) for member in self.members]
+        predictions = [member(question=question, answer_style=answer_style, watch=watch) for member in self.members]
         votes = [None if p.failure else normalise(p.answer) for p in predictions]
         winner = Counter(vote for vote in votes if vote is not None).most_common(1)
         chosen = predictions[votes.index(winner[0][0]) if winner else 0]

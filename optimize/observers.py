@@ -45,7 +45,7 @@ class Candidate:
         return sum(len(part["demos"]) for part in self.state.values())
 
 
-class CandidateKeeper(BaseCallback):  # type: ignore[misc]
+class CandidateKeeper(BaseCallback):
     """Keeps each candidate the moment it is scored: an optimizer that is interrupted has kept nothing itself.
 
     Args:
@@ -87,7 +87,7 @@ def read_candidates(folder: Path) -> tuple[Candidate, ...]:
     return tuple(Candidate(number, **content) for number, content in kept)
 
 
-class LMBill(BaseCallback):  # type: ignore[misc]
+class LMBill(BaseCallback):
     """Every LM call made while it listens, whoever made it: programs, proposers, judges."""
 
     def __init__(self) -> None:
@@ -117,16 +117,18 @@ class LMBill(BaseCallback):  # type: ignore[misc]
 @contextmanager
 def listening(*observers: BaseCallback) -> Iterator[None]:
     """DSPy tells the observers of what happens inside, and keeps its prints and progress bars to itself."""
+    from dspy.propose import dataset_summary_generator, grounded_proposer
+    from dspy.propose import utils as proposing
     from dspy.teleprompt import bootstrap, random_search, utils
-    from tqdm import tqdm
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
     drawn = tqdm.__init__
 
-    def silent(bar: tqdm[Any], *args: Any, **how: Any) -> None:
+    def silent(bar: Any, *args: Any, **how: Any) -> None:
         drawn(bar, *args, **{**how, "disable": True})
 
     with ExitStack() as stack:
-        for module in (bootstrap, random_search, utils):
+        for module in (bootstrap, random_search, utils, proposing, grounded_proposer, dataset_summary_generator):
             stack.enter_context(patch.object(module, "print", lambda *words, **how: None, create=True))
         stack.enter_context(patch.object(tqdm, "__init__", silent))
         for name in QUIET_LOGGERS:

@@ -53,9 +53,14 @@ class Optimizer(BaseModel):
 
     name: ClassVar[str]
 
-    @abstractmethod
     def compile(self, student: Program, job: Job) -> Program:
         """A compiled copy of the student."""
+        program: Program = self.make(student, job)
+        return program
+
+    @abstractmethod
+    def make(self, student: Program, job: Job) -> Any:
+        """What DSPy's teleprompter makes of the student."""
 
 
 class _Demonstrations(Optimizer):
@@ -84,7 +89,7 @@ class LabeledFewShot(Optimizer):
     name = "labeled-few-shot"
     k: int = Field(default=8, ge=1)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
         return dspy.LabeledFewShot(k=self.k).compile(student, trainset=job.trainset)
 
@@ -95,7 +100,7 @@ class BootstrapFewShot(_Demonstrations):
     name = "bootstrap-few-shot"
     max_rounds: int = Field(default=1, ge=1)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
         teleprompter = dspy.BootstrapFewShot(
             metric=job.verdicts, max_rounds=self.max_rounds, max_errors=PATIENCE, **self.counts()
@@ -111,7 +116,7 @@ class BootstrapRandomSearch(_Demonstrations):
     candidates: int = Field(default=8, ge=1)
     stop_at_score: float | None = Field(default=None, ge=0, le=100)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
         teleprompter = dspy.BootstrapFewShotWithRandomSearch(
             metric=job.verdicts,
@@ -135,7 +140,7 @@ class Mipro(_Demonstrations):
     minibatch_size: int = Field(default=35, ge=1)
     init_temperature: float = Field(default=1.0, ge=0)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
         if (self.auto is None) != (self.candidates is not None and self.trials is not None):
             raise QuestreeError("mipro takes either auto, or auto=None with both candidates and trials.")
@@ -170,7 +175,7 @@ class Simba(Optimizer):
     steps: int = Field(default=8, ge=1)
     max_demos: int = Field(default=4, ge=0)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
         teleprompter = dspy.SIMBA(
             metric=job.verdicts,
@@ -193,7 +198,7 @@ class Gepa(Optimizer):
     reflection_minibatch_size: int = Field(default=3, ge=1)
     use_merge: bool = True
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
         teleprompter = dspy.GEPA(
             metric=job.verdicts.with_feedback,
@@ -216,7 +221,7 @@ class Copro(Optimizer):
     depth: int = Field(default=2, ge=1)
     init_temperature: float = Field(default=1.4, ge=0)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`. Candidates are compared on the validation questions."""
         teleprompter = dspy.COPRO(
             prompt_model=job.prompt_lm,
@@ -235,7 +240,7 @@ class KnnFewShot(Optimizer):
     name = "knn-few-shot"
     k: int = Field(default=3, ge=1)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`. Each training question is bootstrapped once."""
         lessons = [lesson for example in job.trainset if (lesson := _lesson(student, example, job)) is not None]
         if not lessons:
@@ -252,9 +257,9 @@ class Ensemble(BootstrapRandomSearch):
     name = "ensemble"
     size: int = Field(default=3, ge=2)
 
-    def compile(self, student: Program, job: Job) -> Program:
+    def make(self, student: Program, job: Job) -> Any:
         """See `Optimizer`."""
-        best = super().compile(student, job)
+        best = super().make(student, job)
         ranked = [candidate["program"] for candidate in best.candidate_programs]
         return Majority(ranked[: self.size])
 

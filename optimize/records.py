@@ -9,7 +9,7 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..metrics import recall_at_k
-from ..programs import Failure, Spent
+from ..programs import Failure, ReasoningTree, Spent
 from ..retrieval import Passage
 from .identity import digest
 
@@ -32,8 +32,8 @@ class Record(BaseModel):
     Attributes:
         id: the question's, unique in its task.
         answers: the gold answers.
+        references: what ``final_content`` cites: ``[n]`` is ``references[n-1]``.
         passages: what retrieval found, best or first first.
-        tree: the reasoning tree as JSON.
         sources: knowledge source of each node on the final path (SearChain, table 2).
         scores: by the metric's name; 0 where the question failed.
         recall: share of the gold passages among ``passages``; None where they are unknown.
@@ -49,10 +49,10 @@ class Record(BaseModel):
     answers: tuple[str, ...] = ()
     answer: str = ""
     final_content: str = ""
-    references: tuple[Cited, ...] = ()
+    references: tuple[Passage, ...] = ()
     passages: tuple[Cited, ...] = ()
     gold_titles: tuple[str, ...] = ()
-    tree: dict[str, Any] | None = None
+    tree: ReasoningTree | None = None
     sources: tuple[str, ...] = ()
     scores: dict[str, float] = Field(default_factory=dict)
     recall: float | None = None
@@ -83,10 +83,10 @@ def record(example: dspy.Example, prediction: dspy.Prediction, metrics: Sequence
         **_of_example(example),
         answer=prediction.get("answer") or "",
         final_content=prediction.get("final_content") or "",
-        references=_cited(prediction.get("references") or []),
+        references=tuple(prediction.get("references") or ()),
         passages=_cited(passages),
         gold_titles=gold_titles,
-        tree=_tree(prediction),
+        tree=prediction.get("tree"),
         sources=_sources(prediction),
         scores={metric_name(m): 0.0 if failure else float(m(example, prediction)) for m in metrics},
         recall=recall_at_k(titles, gold_titles, k=max(1, len(titles))),
@@ -123,11 +123,6 @@ def _cited(passages: Iterable[Passage]) -> tuple[Cited, ...]:
     return tuple(Cited(id=passage.id, title=passage.title) for passage in passages)
 
 
-def _tree(prediction: dspy.Prediction) -> dict[str, Any] | None:
-    tree = prediction.get("tree")
-    return tree.model_dump(mode="json") if isinstance(tree, BaseModel) else None
-
-
 def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:
-    last_path = getattr(prediction.get("tree"), "last_path", None)
-    return tuple(node.source for node in last_path()) if last_path else ()
+    tree: ReasoningTree | None = prediction.get("tree")
+    return tuple(node.source for node in tree.last_path()) if tree else ()

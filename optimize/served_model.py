@@ -7,14 +7,14 @@ from typing import Any
 
 import dspy
 import mlflow
-from mlflow.pyfunc import PythonModel
+from mlflow.pyfunc.model import PythonModel
 
 from questree.optimize import answer_all
 from questree.parts import build_lm, build_program
 from questree.settings import RunSettings
 
 
-class ServedProgram(PythonModel):  # type: ignore[misc]
+class ServedProgram(PythonModel):
     """A saved program behind MLflow's scoring protocol; LM, index and reader come from the environment."""
 
     def load_context(self, context: Any) -> None:
@@ -23,7 +23,8 @@ class ServedProgram(PythonModel):  # type: ignore[misc]
         self.lm = build_lm(self.settings)
         self.program = build_program(str(Path(context.artifacts["program"])), self.settings)
 
-    def predict(self, context: Any, model_input: Any, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    # MLflow takes type hints of the input for its schema, and warns where it cannot
+    def predict(self, context, model_input, params=None) -> list[dict[str, Any]]:  # type: ignore[no-untyped-def]
         """One answer for each row, in order."""
         with dspy.context(lm=self.lm):
             return answer_all(self.program, model_input.to_dict("records"), self.settings.concurrency)

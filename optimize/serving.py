@@ -6,6 +6,7 @@ the model needs of its surroundings is named there and not in the model: `SERVED
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -41,13 +42,16 @@ def log_model(folder: Path, name: str = "model") -> str:
     from mlflow.types import ColSpec, Schema
 
     takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
-    logged = mlflow.pyfunc.log_model(
-        name=name,
-        python_model=str(Path(__file__).with_name("served_model.py")),
-        artifacts={"program": str(folder)},
-        signature=ModelSignature(inputs=takes),
-        pip_requirements=[f"questree=={version('questree')}"],
-    )
+    with warnings.catch_warnings():
+        # MLflow misses type hints and an input example; the schema says it all, and an example would be asked
+        warnings.simplefilter("ignore", UserWarning)
+        logged = mlflow.pyfunc.log_model(
+            name=name,
+            python_model=str(Path(__file__).with_name("served_model.py")),
+            artifacts={"program": str(folder)},
+            signature=ModelSignature(inputs=takes),
+            pip_requirements=[f"questree=={version('questree')}"],
+        )
     return str(logged.model_uri)
 
 

@@ -32,7 +32,7 @@ def traced(run_id: str, experiment_id: str) -> Iterator[None]:
     mlflow.flush_trace_async_logging()
 
 
-class TraceWriter(BaseCallback):  # type: ignore[misc]
+class TraceWriter(BaseCallback):
     """Writes a span for each module and each LM call; a module that none called begins a trace."""
 
     def __init__(self, run_id: str, experiment_id: str):
@@ -71,7 +71,10 @@ class TraceWriter(BaseCallback):  # type: ignore[misc]
 
         with self._lock:
             parent = self._spans.get(ACTIVE_CALL_ID.get() or "")
-        of_trace = {"metadata": {"mlflow.sourceRun": self._run_id}, "experiment_id": self._experiment_id}
+        of_trace: dict[str, Any] = {
+            "metadata": {"mlflow.sourceRun": self._run_id},
+            "experiment_id": self._experiment_id,
+        }
         span = mlflow.start_span_no_context(
             name,
             span_type=kind,
