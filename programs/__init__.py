@@ -1,15 +1,23 @@
 """The methods as DSPy programs."""
 
+from .blendfilter import BlendFilter, BlendFilterSettings
 from .building import build
+from .chain_of_reviews import ChainOfReviews, ChainOfReviewsSettings
+from .demonstrations import select_demonstrations
 from .failure import Failure
 from .modules.ledger import Spent
 from .program import Program, answered
 from .registry import PROGRAMS
 from .searchain import SearChain, SearChainSettings
 from .tree import Node, ReasoningTree
+from .tree_of_reviews import TreeOfReviews, TreeOfReviewsSettings
 
 __all__ = [
     "PROGRAMS",
+    "BlendFilter",
+    "BlendFilterSettings",
+    "ChainOfReviews",
+    "ChainOfReviewsSettings",
     "Failure",
     "Node",
     "Program",
@@ -17,6 +25,9 @@ __all__ = [
     "SearChain",
     "SearChainSettings",
     "Spent",
+    "TreeOfReviews",
+    "TreeOfReviewsSettings",
     "answered",
     "build",
+    "select_demonstrations",
 ]

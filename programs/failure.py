@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ..retrieval.errors import QuestreeError
+
 Cause = Literal[
     "question",  # empty or overlong
     "unparsable",  # no reply could be parsed, after bounded retries
@@ -40,3 +42,7 @@ class CallFailedError(Exception):
     def __init__(self, cause: Cause, message: str):
         super().__init__(f"{cause}: {message}")
         self.failure = Failure(cause=cause, message=message)
+
+
+class SettingsError(QuestreeError):
+    """Settings that do not fit the parts that the program was given."""

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from ..retrieval import Passage, Reader, Retriever, neutralise
 from ..signatures import AnswerStyle
+from .demonstrations import Judgement, TraceStep
 from .failure import CallFailedError, Failure
 from .modules.ledger import add_up, ledger
 from .tree import ReasoningTree
@@ -81,6 +82,14 @@ class Program(dspy.Module):
             return self.retriever(query, k)
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+    def kind_of(self, step: TraceStep) -> str:
+        """What kind of step it is, among those of its predictor: demonstrations should show each kind."""
+        return ""
+
+    def judgements(self, step: TraceStep) -> list[Judgement]:
+        """Which passages a step kept or turned away: one that contradicts the gold passages demonstrates nothing."""
+        return []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
         """A copy with demonstrations of its own. Teleprompters copy programs often; an index is never copied."""

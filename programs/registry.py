@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from .blendfilter import BlendFilter
+from .chain_of_reviews import ChainOfReviews
 from .program import Program
 from .searchain import SearChain
+from .tree_of_reviews import TreeOfReviews
 
-PROGRAMS: dict[str, type[Program]] = {program.name: program for program in [SearChain]}
+PROGRAMS: dict[str, type[Program]] = {
+    program.name: program for program in [SearChain, TreeOfReviews, ChainOfReviews, BlendFilter]
+}

@@ -1,9 +1,14 @@
-"""A reasoning tree on the screen, as a Mermaid diagram, and as a page."""
+"""A reasoning tree on the screen, as a Mermaid diagram, and as a page.
+
+Nodes of a chain of query show where their answer comes from; those that stand for a paragraph or a blended query,
+what became of it.
+"""
 
 from __future__ import annotations
 
 from html import escape
 from string import Template
+from textwrap import shorten
 
 from .tree import Node, ReasoningTree
 
@@ -13,11 +18,19 @@ _SOURCES = {
     "completed": ("completed from a passage", "#1d8a4a"),
     "unsolved": ("unsolved", "#8a8a8a"),
 }
+_FATES = {
+    "query": ("query", "#7a4fb8"),
+    "open": ("found", "#8a8a8a"),
+    "search": ("searched on", "#1d6fb8"),
+    "accept": ("accepted", "#1d8a4a"),
+    "kept": ("kept", "#1d8a4a"),
+    "ended": ("ended", "#8a8a8a"),
+}
 
 
 def as_text(tree: ReasoningTree) -> str:
     """The tree with box-drawing branches; the path that was told is marked with ``●``, the rest with ``○``."""
-    told = {node.id for node in tree.last_path()}
+    told = {node.id for node in tree.told()}
     lines = [tree.question]
 
     def draw(parent: Node | None, margin: str) -> None:
@@ -33,14 +46,14 @@ def as_text(tree: ReasoningTree) -> str:
 
 def as_mermaid(tree: ReasoningTree) -> str:
     """The tree as a Mermaid flowchart; the path that was told has solid boxes."""
-    told = {node.id for node in tree.last_path()}
+    told = {node.id for node in tree.told()}
     lines = ["flowchart TD", f'  root(["{_mermaid(tree.question)}"])']
     for node in tree.nodes:
-        label = f"{_mermaid(node.query)}<br/><b>{_mermaid(_answer(node))}</b><br/><i>{_SOURCES[node.source][0]}</i>"
+        label = f"{_mermaid(_asked(node))}<br/><b>{_mermaid(_answer(node))}</b><br/><i>{_state(node)}</i>"
         lines.append(f'  n{node.id}["{label}"]')
         lines.append(f"  {'root' if node.parent is None else f'n{node.parent}'} --> n{node.id}")
-    lines += [f"  class n{node.id} {node.source if node.id in told else 'left'}" for node in tree.nodes]
-    lines += [f"  classDef {source} stroke:{colour},stroke-width:2px" for source, (_, colour) in _SOURCES.items()]
+    lines += [f"  class n{node.id} {_colour(node) if node.id in told else 'left'}" for node in tree.nodes]
+    lines += [f"  classDef {source} stroke:{colour},stroke-width:2px" for source, (_, colour) in _legend(tree).items()]
     lines.append("  classDef left stroke-dasharray:4 4,opacity:0.6")
     return "\n".join(lines)
 
@@ -52,15 +65,15 @@ def as_html(tree: ReasoningTree, answer: str = "", final_content: str = "", refe
         tree: what to show.
         answer, final_content, references: of the prediction; left out of the page where empty.
     """
-    told = {node.id for node in tree.last_path()}
+    told = {node.id for node in tree.told()}
     return _PAGE.substitute(
         question=escape(tree.question),
         answer=f"<p class=answer>{escape(answer)}</p>" if answer else "",
         content=f"<p>{escape(final_content)}</p>" if final_content else "",
         references="".join(f"<li>{escape(reference)}</li>" for reference in references or []),
-        legend="".join(f"<span class={source}>{words}</span>" for source, (words, _) in _SOURCES.items()),
+        legend="".join(f"<span class={source}>{words}</span>" for source, (words, _) in _legend(tree).items()),
         tree=_branches(tree, None, told),
-        colours="".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in _SOURCES.items()),
+        colours="".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in _legend(tree).items()),
     )
 
 
@@ -78,18 +91,57 @@ def _card(node: Node, told: bool) -> str:
         passage = f"<b>{escape(node.passage.title)}</b> {escape(node.passage.text)}"
         evidence = f"<details><summary>passage</summary>{read}<p>{passage}</p></details>"
     return (
-        f'<div class="{node.source}{"" if told else " left"}"><small>round {node.round}</small>'
-        f"<p>{escape(node.query)}</p><p><b>{escape(_answer(node))}</b></p>{evidence}</div>"
+        f'<div class="{_colour(node)}{"" if told else " left"}"><small>round {node.round}</small>'
+        f"<p>{escape(_asked(node))}</p><p><b>{escape(_answer(node))}</b></p>{evidence}</div>"
     )
 
 
 def _line(node: Node) -> str:
+    if _judged(node):
+        concluded = f" → {shorten(_answer(node), 80, placeholder=' …')}" if _answer(node) else ""
+        return f"{shorten(_asked(node), 80, placeholder=' …')}{concluded}  ({_state(node)})"
     passage = f"  [{node.passage.title or node.passage.id}]" if node.passage else ""
-    return f"{node.query} → {_answer(node)}  ({_SOURCES[node.source][0]}){passage}"
+    return f"{node.query} → {_answer(node)}  ({_state(node)}){passage}"
+
+
+def _judged(node: Node) -> bool:
+    """Whether the node is a paragraph that is reviewed or filtered, or a blended query."""
+    return node.source == "passage" or node.blend is not None
+
+
+def _asked(node: Node) -> str:
+    """The query; of a judged paragraph, the paragraph: its query stands at the node that opened it."""
+    if _judged(node) and node.passage is not None:
+        return node.passage.title or node.passage.id
+    return f"{node.blend}: {node.query}" if node.blend else node.query
 
 
 def _answer(node: Node) -> str:
+    if _judged(node):
+        return node.answer or node.next_query or ""
     return "?" if node.answer is None else node.answer
+
+
+def _state(node: Node) -> str:
+    if node.ended:
+        return node.ended
+    return (_FATES if _judged(node) else _SOURCES)[_colour(node)][0]
+
+
+def _colour(node: Node) -> str:
+    """The class of the node in a diagram or page."""
+    if not _judged(node):
+        return node.source
+    if node.blend:
+        return "query"
+    if node.ended == "accepted":
+        return "accept"
+    return "kept" if node.ended == "kept" else "ended" if node.ended else node.action or "open"
+
+
+def _legend(tree: ReasoningTree) -> dict[str, tuple[str, str]]:
+    """The classes of this tree's nodes, their words and colours."""
+    return _FATES if any(_judged(node) for node in tree.nodes) else _SOURCES
 
 
 def _mermaid(text: str) -> str:
@@ -105,7 +157,8 @@ body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding
 h1{font-size:1.4rem} .answer{font-size:1.2rem;font-weight:600}
 .legend span{border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}
 ul.tree,.tree ul{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #ddd}
-.tree div{border-left:4px solid var(--source);background:#f7f7f7;padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}
+.tree div{border-left:4px solid var(--source);background:#f7f7f7}
+.tree div{padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}
 .tree p{margin:.2rem 0} .left{opacity:.55} details{font-size:.9rem} small{color:#777;float:right}
 @media (prefers-color-scheme:dark){body{background:#191919;color:#ddd}.tree div{background:#262626}}
 $colours</style></head><body>

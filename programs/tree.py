@@ -9,7 +9,31 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ..retrieval import Passage, Span
 
-Source = Literal["lm", "corrected", "completed", "unsolved"]
+Source = Literal["lm", "corrected", "completed", "unsolved", "passage"]
+Action = Literal["search", "accept", "reject"]
+Ended = Literal[
+    "accepted",  # its paragraphs answer the question
+    "rejected",  # its paragraphs are irrelevant
+    "full depth",  # it would search on, but the tree is deep enough
+    "repeated",  # its paragraph is known already
+    "near-duplicate",  # its paragraph says what a known one says
+    "no query",  # it would search on, but the LM wrote no query
+    "nothing retrieved",
+    "enough agreement",  # so many pieces of evidence agree that it was not looked at
+    "out of calls",  # the budget of LM calls was spent
+    "kept",  # passed the knowledge filter
+    "filtered out",
+]
+
+
+class Review(BaseModel):
+    """What the LM made of the paragraphs from the root to a node (ToR, section 3.2)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    relevant: bool
+    supported: bool
+    thoughts: str | None = None
 
 
 class Node(BaseModel):
@@ -22,11 +46,17 @@ class Node(BaseModel):
         query: what it asks.
         answer: the LM's answer, the latest one; None while there is none.
         source: where the answer comes from (SearChain, table 2): the LM itself, the LM corrected by a passage,
-            completed from a passage, or still unsolved.
+            completed from a passage, or still unsolved. "passage": the node is a paragraph, not a query, and its
+            answer is read from the paragraphs of its path (ToR), or it is one that was filtered (BlendFilter).
         span: what the reader found in the passage, and how sure it was.
         passage: the passage that was retrieved for the query.
         replaces: id of the node whose place it takes on the path, after a correction or completion.
         repeats: id of the earlier node that asked the same, whose passage it shares.
+        review: of the paragraphs on its path (ToR).
+        action: what the review led to.
+        next_query: what the search that it opened asked for.
+        ended: why its branch ends here; None while it goes on.
+        blend: which of BlendFilter's queries it is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,6 +71,11 @@ class Node(BaseModel):
     passage: Passage | None = None
     replaces: int | None = None
     repeats: int | None = None
+    review: Review | None = None
+    action: Action | None = None
+    next_query: str | None = None
+    ended: Ended | None = None
+    blend: Literal["original", "external", "internal"] | None = None
 
 
 class ReasoningTree(BaseModel):
@@ -87,6 +122,13 @@ class ReasoningTree(BaseModel):
     def last_path(self) -> list[Node]:
         """The path that ends in the youngest leaf: the reasoning as it stands after the last round."""
         return self.path_to(self.nodes[-1]) if self.nodes else []
+
+    def told(self) -> list[Node]:
+        """The nodes behind the answer: every path that was accepted or kept; else the last path."""
+        paths = [self.path_to(node) for node in self.nodes if node.ended in ("accepted", "kept")]
+        if not any(node.ended for node in self.nodes):
+            paths = [self.last_path()]
+        return list({node.id: node for path in paths for node in path}.values())
 
     def passages(self) -> list[Passage]:
         """Every passage of the tree, each once, in the order in which they were found."""

@@ -40,17 +40,22 @@ _CAUSES: list[tuple[type[LMError], Cause]] = [
 ]
 
 
-def call(predict: dspy.Predict, **inputs: Any) -> dspy.Prediction:
+def call(predict: dspy.Predict, config: dict[str, Any] | None = None, **inputs: Any) -> dspy.Prediction:
     """Call a predictor until a whole reply parses.
 
     A reply that cannot be parsed is asked for again, above temperature 0 and past the cache; one that was cut
     at the token limit, with twice the room; a prompt that overflows the window, with its last passage dropped,
     or its only one halved. Each is bounded.
 
+    Args:
+        predict: the predictor.
+        config: options of the LM for this call, such as a temperature to sample at.
+        inputs: the predictor's fields.
+
     Raises:
         CallFailedError: with the cause, when no attempt gave a whole, parsable reply or the LM cannot be had.
     """
-    config: dict[str, Any] = {}
+    config = dict(config or {})
     shortenings = attempt = 0
     while True:
         try:

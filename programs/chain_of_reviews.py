@@ -1,0 +1,92 @@
+"""Chain of Reviews, the control of Tree of Reviews."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import dspy
+from pydantic import Field
+
+from ..retrieval import Retriever
+from ..signatures import AnswerStyle
+from .demonstrations import Judgement, TraceStep
+from .reviewing import Expansion, Reviewing, ReviewingSettings
+from .tree import Ended, Node, ReasoningTree
+
+
+class ChainOfReviewsSettings(ReviewingSettings):
+    """How Chain of Reviews searches; the defaults are those of sections 4.3 and 4.4, and table 13.
+
+    Attributes:
+        expansion: as for Tree of Reviews; table 13 reviews with thoughts.
+        k: how many paragraphs are retrieved in a turn.
+        max_turns: how many turns of retrieval and review a question takes at most.
+    """
+
+    expansion: Expansion = "cot"
+    k: int = Field(default=5, ge=1)
+    max_turns: int = Field(default=3, ge=1)
+
+
+class ChainOfReviews(Reviewing):
+    """Chain of Reviews (Li et al., EMNLP Findings 2024, section 4.4): one path, with every paragraph so far.
+
+    The review and the fusion are those of Tree of Reviews; so a single irrelevant paragraph can mislead it all.
+    A paragraph that the chain holds already is not added again.
+
+    Args:
+        retriever: finds the paragraphs.
+        settings: see `ChainOfReviewsSettings` and `ReviewingSettings`.
+    """
+
+    name: ClassVar[str] = "chain-of-reviews"
+    Settings = ChainOfReviewsSettings
+    settings: ChainOfReviewsSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: ChainOfReviewsSettings | None = None):
+        super().__init__(retriever, settings or ChainOfReviewsSettings())
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Retrieve, review all paragraphs so far, and search on until they are accepted or rejected."""
+        query: str | None = tree.question
+        last: Node | None = None
+        for turn in range(1, self.settings.max_turns + 1):
+            grown = self.lengthen(tree, last, query, turn) if query else None
+            if grown is None:
+                break
+            last, query = self.review(tree, grown, answer_style)
+        return self.fuse(tree, answer_style)
+
+    def lengthen(self, tree: ReasoningTree, last: Node | None, query: str, turn: int) -> Node | None:
+        """The chain's new end, with the paragraphs that the query found behind the old one; None without any."""
+        known = {passage.id for passage in tree.passages()}
+        found = [passage for passage in self.retrieve(query, self.settings.k) if passage.id not in known]
+        if not found:
+            if last is not None:
+                tree.update(last, ended="nothing retrieved")
+            return None
+        for passage in found:
+            last = tree.grow(last, round=turn, query=query, source="passage", passage=passage)
+        return last
+
+    def review(self, tree: ReasoningTree, last: Node, answer_style: AnswerStyle) -> tuple[Node, str | None]:
+        """The chain's end with its review, and the query of the search that it opens, if any."""
+        question, passages = tree.question, tree.passages()
+        verdict = self.paragraph_review(question=question, answer_style=answer_style, passages=passages)
+        action, query = self.action(verdict), None
+        ended: Ended | None = None
+        if action != "search":
+            ended = "accepted" if action == "accept" else "rejected"
+        elif last.round == self.settings.max_turns:
+            ended = "full depth"
+        else:
+            query = self.expand(question, passages, verdict)
+            ended = "no query" if query is None else None
+        answer = verdict.answer if action == "accept" else None
+        node = tree.update(last, review=verdict.review, action=action, answer=answer, next_query=query, ended=ended)
+        return node, query
+
+    def judgements(self, step: TraceStep) -> list[Judgement]:
+        """Of a review: all paragraphs together."""
+        _, given, reply = step
+        return [Judgement(given["passages"], reply.relevant)] if "relevant" in reply else []

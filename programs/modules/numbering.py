@@ -1,0 +1,13 @@
+"""Passages with the numbers by which an LM refers to them."""
+
+from __future__ import annotations
+
+from ...retrieval import Passage
+
+
+def numbered(passages: list[Passage], start: int = 1) -> list[str]:
+    """The passages as an LM is shown them, each behind its number: ``[1] title | text``.
+
+    A list in a prompt has no numbers of its own, and LMs count badly.
+    """
+    return [f"[{n}] {passage.shown()}" for n, passage in enumerate(passages, start)]

@@ -1,0 +1,115 @@
+"""What Tree of Reviews and its control, Chain of Reviews, have in common: expansion and fusion."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import dspy
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..retrieval import Passage, Retriever
+from ..signatures import AnswerStyle
+from .demonstrations import TraceStep
+from .evidence import (
+    Similarity,
+    distinct,
+    evidence_pool,
+    passages_within,
+    ranked_passages,
+    relevant_passages,
+    shared_words,
+    within,
+)
+from .failure import CallFailedError
+from .modules import EvidenceFusion, MissingParagraph, ParagraphReview
+from .modules.evidence_fusion import Fusion
+from .modules.paragraph_review import Verdict, action_of, said
+from .program import Program, answered
+from .tree import Action, ReasoningTree
+
+Expansion = Literal["direct", "cot", "mpc"]
+
+
+class ReviewingSettings(BaseModel):
+    """How paragraphs are reviewed, searches expanded and evidence fused.
+
+    Attributes:
+        expansion: where the query of a search comes from (section 3.4): the review itself (direct), the review
+            after some thoughts (cot), or a missing paragraph that the LM writes from memory (mpc).
+        fusion: what the final answer is read from (section 3.3): what the accepted paths assert (analysis),
+            their paragraphs (paragraph), or both (evidence).
+        relevance_pruning: off, a path that was found irrelevant is searched on from as well.
+        evidence_tokens: how much evidence the final answer is read from, in tokens, about.
+        max_passages: how many paragraphs a prediction gives, for recall@15.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    expansion: Expansion = "mpc"
+    fusion: Fusion = "evidence"
+    relevance_pruning: bool = True
+    evidence_tokens: int = Field(default=4096, ge=1)
+    max_passages: int = Field(default=15, ge=1)
+
+
+class Reviewing(Program):
+    """A program that reviews paragraphs, searches for what they lack, and fuses what it accepted."""
+
+    settings: ReviewingSettings
+
+    def __init__(self, retriever: Retriever | None, settings: ReviewingSettings):
+        super().__init__(retriever, settings)
+        self.paragraph_review = ParagraphReview(thoughts=settings.expansion == "cot")
+        if settings.expansion == "mpc":
+            self.missing_paragraph = MissingParagraph()
+        self.evidence_fusion = EvidenceFusion(settings.fusion)
+
+    def action(self, verdict: Verdict) -> Action:
+        """What the review led to; without relevance pruning, nothing is rejected."""
+        return "search" if verdict.action == "reject" and not self.settings.relevance_pruning else verdict.action
+
+    def expand(self, question: str, passages: list[Passage], verdict: Verdict) -> str | None:
+        """Section 3.4, effective expansion: the query of a search; None where the LM wrote none."""
+        if self.settings.expansion != "mpc":
+            return verdict.next_query
+        written: str | None = self.missing_paragraph(question=question, passages=passages)
+        return written
+
+    def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Section 3.3, evidence fusion: the answer from the evidence pool, as much as the token budget holds.
+
+        An empty pool leaves the paragraphs that were relevant but not enough; without any, the LM answers alone.
+        """
+        pool = evidence_pool(tree)
+        read = within(pool, self.settings.evidence_tokens)
+        passages = distinct([piece.passages for piece in read])
+        if not pool:
+            passages = passages_within(relevant_passages(tree), self.settings.evidence_tokens)
+        answer, content, references = self.evidence_fusion(
+            question=tree.question, answer_style=answer_style, evidence=read, passages=passages
+        )
+        limit = self.settings.max_passages
+        found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
+        return answered(tree, answer, content, references, passages=found, evidence=pool)
+
+    @property
+    def similarity(self) -> Similarity:
+        """By the retriever's own embeddings where it offers them (``retriever.similarity``), else by words."""
+        by_embeddings: Similarity | None = getattr(self.retriever, "similarity", None)
+        if by_embeddings is None:
+            return shared_words
+
+        def similarity(texts: Any, others: Any) -> Any:
+            try:
+                return by_embeddings(texts, others)
+            except Exception as error:
+                raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+        return similarity
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a review, the action that it led to."""
+        _, _, reply = step
+        if "relevant" not in reply:
+            return ""
+        return action_of(reply.relevant, reply.supported, said(reply.answer))
