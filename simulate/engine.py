@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import threading
 import time
 from collections import Counter
@@ -69,17 +68,22 @@ class SimulatedEngine:
 
     def dump_state(self) -> dict[str, Any]:
         """The mind, as JSON values."""
-        kind = type(self.mind)
-        return {"mind": f"{kind.__module__}:{kind.__qualname__}", "state": self.mind.to_state()}
+        return {"kind": self.mind.kind, "mind": self.mind.to_state()}
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> SimulatedEngine:
         """The engine with the mind that was dumped."""
-        module, _, name = str(state["mind"]).partition(":")
-        kind = getattr(importlib.import_module(module), name)
-        if not (isinstance(kind, type) and issubclass(kind, Mind)):
-            raise TypeError(f"{state['mind']} is no mind of a simulated model")
-        return cls(kind.from_state(state["state"]))
+        every: list[type[Mind]] = [Mind, *Mind.__subclasses__()]
+        kinds = {kind.kind: kind for kind in every}
+        return cls(kinds[state["kind"]].from_state(state["mind"]))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimulatedEngine:
+        """Itself: copies of a program share their LM's connection."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels to another process as its state does."""
+        return SimulatedEngine.load_state, (self.dump_state(),)
 
     def _salt(self, request: Request, text: str) -> str:
         config = request.config

@@ -37,11 +37,11 @@ class Traits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    knows: float = Field(default=0.35, ge=0, le=1)
+    knows: float = Field(default=0.4, ge=0, le=1)
     invents: float = Field(default=0.4, ge=0, le=1)
-    reads: float = Field(default=0.9, ge=0, le=1)
+    reads: float = Field(default=0.93, ge=0, le=1)
     misreads: float = Field(default=0.05, ge=0, le=1)
-    plans: float = Field(default=0.35, ge=0, le=1)
+    plans: float = Field(default=0.4, ge=0, le=1)
     plans_shown: float = Field(default=0.95, ge=0, le=1)
     cites: float = Field(default=0.7, ge=0, le=1)
     cites_shown: float = Field(default=0.98, ge=0, le=1)

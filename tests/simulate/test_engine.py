@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 from typing import Any, Literal
 
 import dspy
@@ -120,8 +122,9 @@ def test_awaiting_gives_the_same_reply() -> None:
 
 def test_a_saved_lm_comes_back_with_its_mind() -> None:
     lm = simulated_lm(QUESTIONS, WILD, cache=False)
-    again = dspy.LM.load_state(lm.dump_state(), allow_custom_lm_class=True)
-    assert plan_text(again) == plan_text(lm)
+    loaded = dspy.LM.load_state(lm.dump_state(), allow_custom_lm_class=True)
+    sent = pickle.loads(pickle.dumps(lm))
+    assert plan_text(loaded) == plan_text(sent) == plan_text(copy.deepcopy(lm)) == plan_text(lm)
 
 
 def test_names_tell_worlds_and_traits_apart_and_say_simulated() -> None:

@@ -40,9 +40,7 @@ ROW: dict[str, Any] = {
         "nodes": [
             node(0, AUTHOR, AUTHOR, ("Kafka", -0.05), ("Franz Kafka", -0.02)),
             node(1, "Which city is #1's birthplace?", BIRTH, ("Brno", -0.1), ("Prague", -0.1)),
-            node(
-                2, "What river runs through #2?", RIVER_OF_BRNO, ("Svratka", -0.4), ("Unknown. It is not said.", -0.1)
-            ),
+            node(2, "What river runs through #2?", RIVER_OF_BRNO, ("Svratka", -0.4), ("Unknown. Not said.", -0.1)),
             node(3, RIVER.question, RIVER.question, ("Elbe", -0.3), ("Unknown", -100)),
         ],
     },
