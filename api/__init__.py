@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 # DSPy's LM clients fetch a price list when they are imported, unless told not to.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+# MLflow draws a bar for every few kilobytes that it fetches.
+os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 if TYPE_CHECKING:
     from .data import load_task as load_task
@@ -21,18 +23,18 @@ if TYPE_CHECKING:
     from .optimize import compile as compile
     from .optimize import evaluate as evaluate
     from .retrieval import Passage as Passage
-    from .retrieval import build_index as build_index
-    from .retrieval import load_index as load_index
     from .retrieval.errors import QuestreeError as QuestreeError
+    from .retrieval.index import build_index as build_index
+    from .retrieval.index import load_index as load_index
 
 _HOMES = {
     "Passage": ".retrieval",
     "QuestreeError": ".retrieval.errors",
-    "build_index": ".retrieval",
+    "build_index": ".retrieval.index",
     "compile": ".optimize",
     "evaluate": ".optimize",
     "load": ".front",
-    "load_index": ".retrieval",
+    "load_index": ".retrieval.index",
     "load_task": ".data",
     "program": ".front",
 }

@@ -45,7 +45,13 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
     if settings.api_base is not None:
         # Local servers ask for no key, but the client does.
         server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
-    return dspy.LM(settings.lm, timeout=settings.timeout, max_tokens=settings.max_tokens, num_retries=3, **server)
+    return dspy.LM(
+        settings.lm,
+        timeout=settings.timeout,
+        max_tokens=settings.max_tokens,
+        num_retries=settings.retries,
+        **server,
+    )
 
 
 def use_lm_cache(settings: RunSettings) -> None:
@@ -70,7 +76,7 @@ def build_retriever(settings: RunSettings) -> Retriever:
     Raises:
         QuestreeError: if none is named, or it cannot be used; says which command makes one.
     """
-    from .retrieval import build_index, load_index
+    from .retrieval.index import build_index, load_index
 
     if settings.retriever is not None:
         return load_index(settings.retriever)

@@ -25,6 +25,7 @@ class RunSettings(BaseSettings):
         api_base: address of an OpenAI-compatible server for the LM.
         max_tokens: room for a reply; None leaves it to the model.
         timeout: seconds that one LM request may take.
+        retries: of an LM request that the server turned away (429, 5xx) or did not answer.
         retriever: folder of an index.
         reader: ``lm``, or the name or folder of a DPR reader.
         duplicates: ``exact``, or the name or folder of a cross-encoder that tells repeated queries.
@@ -43,6 +44,7 @@ class RunSettings(BaseSettings):
     api_base: str | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     timeout: float = Field(default=120, gt=0)
+    retries: int = Field(default=3, ge=0)
     retriever: Path | None = None
     reader: str = "lm"
     duplicates: str = "exact"

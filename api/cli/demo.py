@@ -55,7 +55,7 @@ def _step(title: str) -> Iterator[None]:
 
 def _index(folder: Path) -> None:
     from ..data import load_task
-    from ..retrieval import build_index
+    from ..retrieval.index import build_index
 
     if folder.exists():
         typer.echo(f"{folder} is there")

@@ -39,7 +39,7 @@ def index(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ..retrieval import build_index
+    from ..retrieval.index import build_index
     from ..retrieval.manifest import read_manifest
 
     bad: list[BadLine] = []

@@ -74,27 +74,32 @@ def print_compiled(name: str, compiled: Compiled) -> None:
 
 
 def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
-    """One row for each evaluation; a title that says "simulated" where any of them is."""
+    """One column for each evaluation; a title that says "simulated" where any of them is."""
     simulated = any(evaluation.simulated for evaluation in evaluations.values())
-    table = Table(title="simulated LM: these numbers say nothing about the methods" if simulated else None)
-    for heading in ("", "metric", "score [95%]", "n", "failed", "recall", "calls/q", "words in/out", "s/q", "sources"):
+    table = Table(title="simulated LM: these numbers say nothing about methods" if simulated else None)
+    for heading in ("", *evaluations):
         table.add_column(heading)
-    for name, evaluation in evaluations.items():
-        table.add_row(name, *_cells(evaluation))
+    figures = [_figures(evaluation) for evaluation in evaluations.values()]
+    for name in {name: None for one in figures for name in one}:
+        table.add_row(name, *(one.get(name, "") for one in figures))
     return table
 
 
-def _cells(evaluation: Evaluation) -> list[str]:
-    score, spent, n = evaluation.score, evaluation.spent, evaluation.n
+def _figures(evaluation: Evaluation) -> dict[str, str]:
+    """What there is to say of an evaluation, in the order in which it matters."""
+    spent, n = evaluation.spent, evaluation.n
     nodes = sum(evaluation.sources.values())
-    return [
-        evaluation.metric,
-        f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]",
-        str(n),
-        ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0",
-        "" if evaluation.recall is None else f"{evaluation.recall:.3f}",
-        f"{spent.calls / n:.1f}",
-        f"{spent.words_in / n:.0f}/{spent.words_out / n:.0f}",
-        f"{evaluation.seconds:.2f}",
-        ", ".join(f"{source} {count / nodes:.0%}" for source, count in evaluation.sources.items()),
-    ]
+    figures = {}
+    for metric in evaluation.records[0].scores:
+        score = evaluation.score_of(metric)
+        figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]"
+    figures["questions"] = str(n)
+    figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"
+    if evaluation.recall is not None:
+        figures["gold passages found"] = f"{evaluation.recall:.3f}"
+    figures["LM calls a question"] = f"{spent.calls / n:.1f}"
+    figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
+    figures["seconds a question"] = f"{evaluation.seconds:.2f}"
+    figures["cost in all"] = f"${spent.cost:.2f}"
+    figures |= {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
+    return figures

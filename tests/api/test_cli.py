@@ -1,0 +1,138 @@
+"""Every command, with right and with wrong arguments."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
+
+
+def test_help_loads_none_of_the_heavy_libraries():
+    heavy = "{'dspy', 'torch', 'mlflow', 'transformers', 'colbert', 'pydantic'}"
+    code = f"import sys, questree.cli; sys.exit(bool({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_question_is_answered_with_its_tree_and_references(questree, index):
+    ran = questree("ask", QUESTION, "--retriever", index)
+    assert ran.code == 0, ran.err
+    assert "●" in ran.out
+    assert "[1]" in ran.out
+    assert "Answer: " in ran.out
+    assert "(simulated)" in ran.out
+
+
+def test_an_answer_as_json_keeps_marks_and_references_together(questree, index):
+    ran = questree("ask", QUESTION, "--retriever", index, "--format", "json")
+    told = json.loads(ran.out)
+    assert told["simulated"] is True
+    assert told["tree"]["question"] == QUESTION
+    assert f"[{len(told['references'])}]" in told["final_content"]
+
+
+def test_an_answer_as_a_page(questree, index, workplace):
+    ran = questree("ask", QUESTION, "--retriever", index, "--format", "html", "--out", "tree.html")
+    assert ran.code == 0, ran.err
+    assert (workplace / "tree.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_setting_of_the_program_reaches_it(questree, index):
+    ran = questree("ask", QUESTION, "--retriever", index, "--format", "json", "--set", "max_rounds=1")
+    assert {node["round"] for node in json.loads(ran.out)["tree"]["nodes"]} == {1}
+
+
+def test_an_evaluation_goes_on_where_it_was(questree, index):
+    words = ("evaluate", "searchain", "--retriever", index, "--tracking-uri", "none", "--out", "run")
+    first = questree(*words, "--limit", "3")
+    assert first.code == 0, first.err
+    assert "simulated" in first.out
+    lines = (index.parent / "run" / "records.jsonl").read_text().splitlines()
+    second = questree(*words, "--limit", "4")
+    assert second.code == 0, second.err
+    assert (index.parent / "run" / "records.jsonl").read_text().splitlines()[:3] == lines
+    table = questree("show", "run")
+    id = json.loads(lines[0])["id"]
+    assert id in table.out
+    assert json.loads(lines[0])["question"] in questree("show", "run", "--id", id).out
+    assert "no question 'nobody'" in questree("show", "run", "--id", "nobody").err
+
+
+def test_a_program_is_compiled_shown_and_asked(questree, index):
+    ran = questree(
+        "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=2", "--train-limit", "6",
+        "--limit", "3", "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "gain" in ran.out
+    shown = questree("show", "compiled/program")
+    assert "labeled-few-shot" in shown.out
+    assert "chain_of_query.plan: 2 demonstrations" in shown.out
+    asked = questree("ask", QUESTION, "--program", "compiled/program", "--retriever", index)
+    assert asked.code == 0, asked.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ask", "Why?", "--program", "searchian"), "searchian"),
+        (("ask", "Why?", "--set", "max_rounds=0"), "max_rounds"),
+        (("ask", "Why?", "--set", "round=1"), "max_rounds (5)"),
+        (("ask", "Why?", "--set", "max_rounds"), "NAME=VALUE"),
+        (("ask", "Why?", "--retriever", "nowhere"), "nowhere"),
+        (("ask", "Why?", "--task", "nosuchtask"), "nosuchtask"),
+        (("ask", ""), "question is empty"),
+        (("evaluate", "--metric", "cover"), "Did you mean 'cover-em'"),
+        (("evaluate", "--split", "validation"), "train"),
+        (("compile", "--optimizer", "bootstrap"), "bootstrap-few-shot"),
+        (("compile", "--optimizer-set", "cadidates=2"), "Did you mean 'candidates'"),
+        (("index", "nowhere.jsonl", "--out", "x"), "nowhere.jsonl"),
+        (("show", "nowhere"), "nowhere"),
+        (("simulate", "serve", "--lm", "openai/gpt-4.1"), "no simulated LM"),
+        (("ask", "Why?", "--lm", "recorded:nowhere.jsonl"), "nowhere.jsonl"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_do(questree, index, words, said):
+    if words[0] in ("ask", "evaluate", "compile") and "--retriever" not in words:
+        words = (*words, "--retriever", index)
+    ran = questree(*words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert ran.err.strip().splitlines()[-1].startswith("error: ")
+
+
+def test_debug_shows_where_a_mistake_was_found(monkeypatch, workplace):
+    from questree.cli import main
+    from questree.retrieval.errors import QuestreeError
+
+    monkeypatch.setattr(sys, "argv", ["questree", "show", "nowhere", "--debug"])
+    with pytest.raises(QuestreeError):
+        main()
+
+
+def test_without_an_index_the_command_that_makes_one_is_named(questree, workplace):
+    (workplace / "mine.jsonl").write_text('{"id": "1", "question": "Why?", "answers": ["Because"]}\n')
+    assert "questree index" in questree("ask", "Why?", "--task", "mine.jsonl").err
+
+
+def test_an_lm_that_cannot_be_reached_is_an_error_and_no_answer(questree, index, monkeypatch):
+    monkeypatch.setenv("QUESTREE_RETRIES", "0")
+    ran = questree("ask", "Why?", "--retriever", index, "--lm", "openai/none", "--api-base", "http://127.0.0.1:9/v1")
+    assert ran.code == 2
+    assert "unreachable" in ran.err
+
+
+def test_bad_lines_of_a_corpus_are_named_and_can_be_left_out(questree, workplace):
+    good = "\n".join(json.dumps({"id": str(n), "title": f"T{n}", "text": f"text {n}"}) for n in range(3))
+    (workplace / "corpus.jsonl").write_text(f'{good}\n{{"id": "x"}}\n')
+    refused = questree("index", "corpus.jsonl", "--out", "made", "--kind", "bm25")
+    assert refused.code == 2
+    assert "line 4" in refused.err
+    assert not (workplace / "made").exists()
+    made = questree("index", "corpus.jsonl", "--out", "made", "--kind", "bm25", "--skip-bad")
+    assert made.code == 0
+    assert "line 4" in made.err
+    assert "3 passages" in made.out
