@@ -1,6 +1,41 @@
-"""Passages, and how they are found and read."""
+"""Passages, and how they are found and read.
 
+Importing the room is light: models and their libraries are imported where one is loaded.
+"""
+
+from .bm25 import BM25Retriever, BM25Settings
 from .contracts import DuplicateCheck, Reader, Retriever, Span
+from .corpus import BadLine, read_corpus
+from .dpr_reader import DPRReader
+from .duplicates import CrossEncoderDuplicates, ExactDuplicates
+from .errors import CheckpointError, CorpusError, IndexRefused, QueryError, QuestreeError
+from .index import build_index, load_index
+from .manifest import Manifest, read_manifest
 from .passage import Passage, neutralise
+from .plaid import PlaidSettings
 
-__all__ = ["DuplicateCheck", "Passage", "Reader", "Retriever", "Span", "neutralise"]
+__all__ = [
+    "BM25Retriever",
+    "BM25Settings",
+    "BadLine",
+    "CheckpointError",
+    "CorpusError",
+    "CrossEncoderDuplicates",
+    "DPRReader",
+    "DuplicateCheck",
+    "ExactDuplicates",
+    "IndexRefused",
+    "Manifest",
+    "Passage",
+    "PlaidSettings",
+    "QueryError",
+    "QuestreeError",
+    "Reader",
+    "Retriever",
+    "Span",
+    "build_index",
+    "load_index",
+    "neutralise",
+    "read_corpus",
+    "read_manifest",
+]

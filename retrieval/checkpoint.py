@@ -11,9 +11,13 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .errors import CheckpointError
 from .manifest import file_hash
+
+if TYPE_CHECKING:
+    import numpy as np
 
 EMBEDDED = "embedded"
 """The name of the checkpoint that is made locally from a sentence encoder's weights."""
@@ -181,7 +185,7 @@ def _write_embedded(source: Path, folder: Path) -> None:
     _write_json(folder / "artifact.metadata", settings)
 
 
-def _projection(width: int) -> object:
+def _projection(width: int) -> np.ndarray[Any, Any]:
     """(128, width): each input dimension goes to one output dimension, with a random sign."""
     import numpy as np
 

@@ -76,7 +76,7 @@ def mend(factory: Callable[[str], Any]) -> Callable[[str], Any]:
     def mended(name_or_path: str) -> Any:
         made = factory(name_or_path)
 
-        class Mended(made):  # type: ignore[misc]
+        class Mended(made):  # type: ignore[misc, valid-type]
             _keys_to_ignore_on_load_unexpected: ClassVar[set[str]] = set(made._keys_to_ignore_on_load_unexpected)
 
             def __init__(self, config: Any, colbert_config: Any) -> None:
@@ -176,12 +176,14 @@ def load_extensions() -> None:
     with colbert_ready():
         from colbert.modeling.colbert import ColBERT
         from colbert.search.index_storage import IndexScorer
+        from colbert.search.strided_tensor import StridedTensor
 
         if not hasattr(IndexScorer, "loaded_extensions"):
             logger.info("Loading colbert-ai's C++ extensions; the first time they are compiled (two minutes or so).")
         try:
             ColBERT.try_load_torch_extensions(False)
             IndexScorer.try_load_torch_extensions(False)
+            StridedTensor.try_load_torch_extensions(False)
         except (RuntimeError, OSError, ImportError) as problem:
             raise QuestreeError(
                 f"colbert-ai's C++ extensions could not be compiled: {str(problem).strip().splitlines()[0]} "

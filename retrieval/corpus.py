@@ -138,7 +138,9 @@ def _from_tabs(line: str, columns: tuple[int, int, int | None], *, quoted: bool)
     of_id, of_text, of_title = columns
     if of_text >= len(cells):
         raise _Bad("it lacks the field `text`")
-    return _passage(cells[of_id], cells[of_text], cells[of_title] if of_title in range(len(cells)) else "")
+    return _passage(
+        cells[of_id], cells[of_text], cells[of_title] if of_title is not None and of_title < len(cells) else ""
+    )
 
 
 def _passage(id_: str, text: object, title: object) -> Passage:

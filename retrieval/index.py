@@ -62,14 +62,13 @@ def build_index(
         raise QuestreeError(f"There is no index of kind {kind!r}. There are: {', '.join(get_args(Kind))}.")
     found = [] if bad is None else bad
     before = len(found)
-    from_file = isinstance(corpus, (str, Path))
-    passages = read_corpus(corpus, skip_bad=skip_bad, bad=found) if from_file else corpus
+    name, passages = _named(corpus, skip_bad=skip_bad, bad=found)
     with building(Path(out), overwrite=overwrite) as folder:
         count, digest = write_passages(folder, passages)
         if not count:
             raise CorpusError("The corpus holds no passage: there is nothing to index.")
         record = CorpusRecord(
-            name=Path(corpus).name if from_file else "passages",
+            name=name,
             sha256=digest,
             passages=count,
             skipped=len(found) - before,
@@ -82,6 +81,14 @@ def build_index(
         seal(folder, manifest)
     logger.info("Indexed %d passages of %s at %s (%s).", count, record.name, out, chosen)
     return Path(out)
+
+
+def _named(
+    corpus: str | Path | Iterable[Passage], *, skip_bad: bool, bad: list[BadLine]
+) -> tuple[str, Iterable[Passage]]:
+    if isinstance(corpus, (str, Path)):
+        return Path(corpus).name, read_corpus(corpus, skip_bad=skip_bad, bad=bad)
+    return "passages", corpus
 
 
 def _write_bm25(folder: Path, corpus: CorpusRecord, settings: BM25Settings) -> Manifest:
@@ -204,7 +211,7 @@ def _load_late(
 
 
 def _check_corpus(folder: Path, manifest: Manifest, corpus: str | Path | Iterable[Passage]) -> None:
-    passages = read_corpus(corpus, skip_bad=manifest.corpus.skipped > 0) if isinstance(corpus, (str, Path)) else corpus
+    _, passages = _named(corpus, skip_bad=manifest.corpus.skipped > 0, bad=[])
     if corpus_hash(passages) != manifest.corpus.sha256:
         raise IndexRefused(
             f"{folder} is stale: it was built from {manifest.corpus.name} ({manifest.corpus.passages} passages) and "

@@ -149,6 +149,7 @@ def _indexer(config: Any, embeddings: Embeddings) -> Any:
 
     Left to itself it encodes a small corpus twice: once for the centroids, once for the index.
     """
+    import faiss
     import torch
     from colbert.data.collection import Collection
     from colbert.indexing.collection_indexer import CollectionIndexer
@@ -160,12 +161,26 @@ def _indexer(config: Any, embeddings: Embeddings) -> Any:
             rows = [torch.from_numpy(matrix[starts[p] : starts[p + 1]].astype("float32")) for p in positions]
             return torch.cat(rows), [len(matrix) for matrix in rows]
 
-    class Indexer(CollectionIndexer):  # type: ignore[misc]
+    class Indexer(CollectionIndexer):
         def __init__(self) -> None:
             self.verbose = 0
             self.config, self.rank, self.nranks = config, 0, 1
             self.use_gpu = torch.cuda.is_available()
             self.collection = Collection.cast(list(range(len(embeddings.lengths))))
             self.encoder, self.saver = StoredEncoder(), IndexSaver(config)
+
+        def _train_kmeans(self, sample: Any, shared_lists: list[Any]) -> Any:
+            """As colbert-ai's own, without faiss's report on the screen."""
+            kmeans = faiss.Kmeans(
+                config.dim,
+                self.num_partitions,
+                niter=config.kmeans_niters,
+                gpu=self.use_gpu,
+                seed=123,
+                min_points_per_centroid=1,
+            )
+            kmeans.train(sample.float().numpy())
+            centroids = torch.nn.functional.normalize(torch.from_numpy(kmeans.centroids), dim=-1)
+            return centroids.half() if self.use_gpu else centroids
 
     return Indexer()
