@@ -8,6 +8,5 @@ from .program import Program
 from .searchain import SearChain
 from .tree_of_reviews import TreeOfReviews
 
-PROGRAMS: dict[str, type[Program]] = {
-    program.name: program for program in [SearChain, TreeOfReviews, ChainOfReviews, BlendFilter]
-}
+_KINDS: list[type[Program]] = [SearChain, TreeOfReviews, ChainOfReviews, BlendFilter]
+PROGRAMS: dict[str, type[Program]] = {kind.name: kind for kind in _KINDS}

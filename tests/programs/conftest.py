@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 import pytest
+from answering import AnsweringEngine, Asked
 from fakes import ScriptedEngine
 
 
@@ -23,3 +24,17 @@ def scripted() -> Iterator[Callable[..., ScriptedEngine]]:
             return engine
 
         yield script
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[..., AnsweringEngine]]:
+    """Make the LM of this test reply by what it is asked; returns the engine, which holds what it was asked."""
+    with ExitStack() as contexts:
+
+        def answer(reply: Callable[[Asked], Any], meet: Any = None) -> AnsweringEngine:
+            engine = AnsweringEngine(reply, meet)
+            lm = dspy.LM("answering/test", engine=engine, cache=False, num_retries=0)
+            contexts.enter_context(dspy.context(lm=lm, adapter=None))
+            return engine
+
+        yield answer

@@ -1,0 +1,224 @@
+"""BlendFilter, call by call on hand-made cases (methods: Wang et al., EMNLP 2024, section 3)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from answering import Asked, Gate, TableRetriever
+from pydantic import ValidationError
+
+from questree.programs import BlendFilter, BlendFilterSettings
+from questree.programs.modules import KnowledgeFilter
+from questree.programs.rendering import as_html, as_text
+from questree.retrieval import Passage
+
+Q = "Which river?"
+EXTERNAL, INTERNAL = f"Because of A. a {Q}", f"I remember. {Q}"
+FOUND = {Q: "AB", EXTERNAL: "BC", INTERNAL: "DA"}
+
+
+def replying(keep: str = "AC", numbers: Any = None, answers: Any = None) -> Any:
+    """An LM that keeps the passages of these titles, or the numbers given."""
+
+    def reply(asked: Asked) -> dict[str, Any]:
+        if asked.wants == "passage":
+            return {"passage": "I remember."}
+        if asked.wants == "topic":
+            return {"topic": "rivers"}
+        if asked.wants == "kept":
+            kept = [number for number, title in enumerate(asked.titles) if title in keep]
+            return {"kept": kept if numbers is None else numbers}
+        answer = (answers or {}).get(asked.temperature, "a")
+        return {"final_content": "Because of A [1].", "answer": answer}
+
+    return reply
+
+
+def ask(style: str = "short", found: dict[str, str] = FOUND, **settings: Any) -> tuple[Any, TableRetriever]:
+    retriever = TableRetriever(found)
+    prediction = BlendFilter(retriever, BlendFilterSettings(**settings))(question=Q, answer_style=style)
+    assert prediction.failure is None, prediction.failure
+    return prediction, retriever
+
+
+def test_the_method(answering):
+    engine = answering(replying())
+    prediction, retriever = ask()
+    assert sorted(engine.calls) == [
+        "final_content(A+B)",
+        "final_content(A+C)",
+        "kept(A+B)",
+        "kept(B+C)",
+        "kept(D+A)",
+        "passage()",
+        "topic()",
+    ]
+    assert engine.calls[-1] == "final_content(A+C)"
+    assert sorted(retriever.queries) == sorted([(Q, 5), (EXTERNAL, 5), (INTERNAL, 5)])
+    assert [passage.id for passage in prediction.retrieved] == ["A", "B", "C", "D"]
+    assert [passage.id for passage in prediction.passages] == ["A", "C"]
+    assert [passage.id for passage in prediction.references] == ["A"]
+    assert prediction.answer == "a"
+    filters = [asked for asked in engine.asked if asked.wants == "kept"]
+    assert all(asked.given("topic") == "rivers" for asked in filters)
+    assert {asked.given("passages")[0] for asked in filters} == {
+        "[0] A | text of A",
+        "[0] B | text of B",
+        "[0] D | text of D",
+    }
+
+
+def test_the_tree_holds_each_query_with_its_passages_and_what_was_kept(answering):
+    answering(replying())
+    tree = ask()[0].tree
+    assert [(node.blend, node.query) for node in tree.children(None)] == [
+        ("original", Q),
+        ("external", EXTERNAL),
+        ("internal", INTERNAL),
+    ]
+    assert as_text(tree).splitlines() == [
+        Q,
+        f"├─● original: {Q}  (query)",
+        "│  ├─● A  (kept)",
+        "│  └─○ B  (filtered out)",
+        f"├─● external: {EXTERNAL}  (query)",
+        "│  ├─○ B  (filtered out)",
+        "│  └─● C  (kept)",
+        f"└─● internal: {INTERNAL}  (query)",
+        "   ├─○ D  (filtered out)",
+        "   └─● A  (kept)",
+    ]
+    assert 'class="kept"' in as_html(tree)
+
+
+def test_independent_calls_are_in_flight_together(answering):
+    augmenting, filtering = threading.Barrier(3), threading.Barrier(3)
+
+    def meet(asked: Asked) -> threading.Barrier | None:
+        if asked.wants in ("passage", "topic") or repr(asked) == "final_content(A+B)":
+            return augmenting
+        return filtering if asked.wants == "kept" else None
+
+    engine = answering(replying(), meet)
+    ask()
+    assert len(engine.calls) == 7
+
+
+def test_the_prediction_does_not_depend_on_which_reply_comes_first(answering):
+    gate = Gate()
+
+    def reply(asked: Asked) -> Any:
+        if repr(asked) == "kept(D+A)":
+            gate.opened.set()
+        return replying("ACD")(asked)
+
+    answering(reply, lambda asked: gate if repr(asked) == "kept(A+B)" else None)
+    assert [passage.id for passage in ask()[0].passages] == ["A", "C", "D"]
+
+
+@pytest.mark.parametrize(
+    ("queries", "retrieved", "asked_for"),
+    [
+        (["original"], {Q}, set()),
+        (["external"], {Q, EXTERNAL}, {"final_content(A+B)"}),
+        (["internal"], {INTERNAL}, {"passage()"}),
+        (["original", "internal"], {Q, INTERNAL}, {"passage()"}),
+    ],
+)
+def test_any_of_the_queries_can_be_left_out(answering, queries, retrieved, asked_for):
+    engine = answering(replying(""))
+    prediction, retriever = ask(queries=queries, filter="none", topic=False)
+    assert {query for query, _ in retriever.queries} == retrieved
+    assert set(engine.calls[:-1]) == asked_for
+    assert [node.blend for node in prediction.tree.children(None)] == queries
+
+
+def test_the_same_queries_are_the_same_setting():
+    assert BlendFilterSettings(queries=["internal", "original", "internal"]).queries == ("original", "internal")
+    with pytest.raises(ValidationError):
+        BlendFilterSettings(queries=[])
+    with pytest.raises(ValidationError):
+        BlendFilterSettings(queries=["both"])
+
+
+def test_k_is_how_many_each_query_retrieves(answering):
+    answering(replying())
+    prediction, retriever = ask(k=1)
+    assert {k for _, k in retriever.queries} == {1}
+    assert [passage.id for passage in prediction.retrieved] == ["A", "B", "D"]
+
+
+def test_higher_order_augmentation_answers_from_what_the_last_one_found(answering):
+    engine = answering(replying())
+    _, retriever = ask(queries=["external"], hops=2, filter="none")
+    assert engine.calls == ["final_content(A+B)", "final_content(B+C)", "final_content(B+C)"]
+    assert [query for query, _ in retriever.queries] == [Q, EXTERNAL, EXTERNAL]
+
+
+def test_filtering_the_union_is_one_call(answering):
+    engine = answering(replying())
+    prediction, _ = ask(filter="union")
+    assert [call for call in engine.calls if call.startswith("kept")] == ["kept(A+B+C+D)"]
+    assert [passage.id for passage in prediction.passages] == ["A", "C"]
+    assert [node.ended for node in prediction.tree.nodes if node.passage] == [
+        "kept",
+        "filtered out",
+        "filtered out",
+        "kept",
+        "filtered out",
+        "kept",
+    ]
+
+
+def test_without_the_filter_everything_is_kept_and_no_topic_is_named(answering):
+    engine = answering(replying())
+    prediction, _ = ask(filter="none")
+    assert not [asked for asked in engine.asked if asked.wants in ("kept", "topic")]
+    assert [passage.id for passage in prediction.passages] == ["A", "B", "C", "D"]
+
+
+@pytest.mark.parametrize(("style", "settings"), [("yes-no", {}), ("short", {"topic": False})])
+def test_the_topic_can_be_left_out_and_is_for_yes_no_questions(answering, style, settings):
+    engine = answering(replying())
+    ask(style, **settings)
+    assert "topic()" not in engine.calls
+    assert all(asked.given("topic") is None for asked in engine.asked)
+
+
+def test_nothing_kept_leaves_the_lm_to_itself(answering):
+    engine = answering(replying(""))
+    prediction, _ = ask("yes-no")
+    assert engine.calls[-1] == "final_content()"
+    assert (prediction.passages, prediction.references, prediction.final_content) == ([], [], "Because of A.")
+
+
+def test_numbers_of_no_passage_and_repeated_ones_are_dropped_and_counted(answering):
+    answering(replying(numbers=[1, 1, 7, -1]))
+    prediction, _ = ask()
+    assert [passage.id for passage in prediction.passages] == ["B", "C", "A"]
+    assert prediction.misnumbered == 9
+
+
+def test_the_knowledge_filter_serves_any_program(answering):
+    engine = answering(replying(numbers=[1]))
+    passages = [Passage(id=name, text=name) for name in "xy"]
+    assert KnowledgeFilter(topic=False)(question="Why?", passages=passages).kept == passages[1:]
+    assert KnowledgeFilter()(question="Why?", passages=[]).kept == []
+    assert len(engine.calls) == 1
+
+
+def test_samples_are_drawn_at_different_temperatures_and_the_majority_answers(answering):
+    engine = answering(replying(answers={0.0: "x", 0.5: "the y", 1.0: "Y"}))
+    prediction, _ = ask(queries=["original"], filter="none", samples=3)
+    assert sorted(asked.temperature for asked in engine.asked) == [0.0, 0.5, 1.0]
+    assert prediction.samples == ["x", "the y", "Y"]
+    assert prediction.answer == "the y"
+
+
+def test_a_single_answer_is_drawn_at_the_lms_own_temperature(answering):
+    engine = answering(replying())
+    prediction, _ = ask(queries=["original"], filter="none")
+    assert engine.asked[-1].temperature is None
+    assert prediction.samples == ["a"]

@@ -1,0 +1,386 @@
+"""Tree of Reviews, call by call on hand-made cases (methods: Li et al., 2024, sections 3 and 4)."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any
+
+import pytest
+from answering import AlikeRetriever, Asked, Gate, TableRetriever
+
+from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
+from questree.programs.failure import SettingsError
+from questree.programs.rendering import as_html, as_mermaid, as_text
+from questree.signatures import ReviewParagraphs, ReviewParagraphsCoT
+
+Q = "Which river flows through the birthplace of the author of The Metamorphosis?"
+REJECT = {"relevant": "false", "supported": "false", "answer": "null", "next_query": "null"}
+
+
+def search(query: str = "null", relevant: bool = True) -> dict[str, str]:
+    return {"relevant": str(relevant), "supported": "false", "answer": "null", "next_query": query}
+
+
+def accept(answer: str) -> dict[str, str]:
+    return {"relevant": "true", "supported": "true", "answer": answer, "next_query": "null"}
+
+
+def replying(reviews: dict[str, dict[str, str]], fused: str = "Vltava", content: str = "It is [1].") -> Any:
+    """An LM whose review of a path is listed by its titles; a completion of a path asks for ``more+<titles>``."""
+
+    def reply(asked: Asked) -> dict[str, Any]:
+        titles = "".join(asked.titles)
+        if asked.wants == "final_content":
+            return {"final_content": content, "answer": fused}
+        if "information" in asked.text:
+            return {"thoughts": "hm", "information": f"more+{titles}"}
+        return {"thoughts": "hm", **reviews[titles]} if asked.wants == "thoughts" else reviews[titles]
+
+    return reply
+
+
+def ask(retriever: TableRetriever, watch: Any = None, style: str = "short", **settings: Any) -> Any:
+    program = TreeOfReviews(retriever, TreeOfReviewsSettings(**settings))
+    prediction = program(question=Q, watch=watch, answer_style=style)
+    assert prediction.failure is None, prediction.failure
+    return prediction
+
+
+def ended(prediction: Any) -> dict[str, str | None]:
+    """Why each branch ended, by the titles of its path."""
+    tree = prediction.tree
+    return {"".join(step.passage.title for step in tree.path_to(node)): node.ended for node in tree.nodes}
+
+
+# A small case: A needs more, and both of its searches end; X is irrelevant; C is enough by itself.
+FOUND = {Q: "AXC", "more+A": "BD", "more+AB": "E"}
+REVIEWS = {
+    "A": search(),
+    "AB": search(),
+    "ABE": accept("Vltava"),
+    "AD": REJECT,
+    "X": REJECT,
+    "C": accept("the Vltava"),
+}
+
+
+def test_depth_first_is_the_papers_order_call_for_call(answering):
+    engine = answering(replying(REVIEWS))
+    retriever = TableRetriever(FOUND)
+    prediction = ask(retriever, widths=(5, 3, 3))
+    assert engine.calls == [
+        "relevant(A)",
+        "thoughts(A)",
+        "relevant(A+B)",
+        "thoughts(A+B)",
+        "relevant(A+B+E)",
+        "relevant(A+D)",
+        "relevant(X)",
+        "relevant(C)",
+        "final_content(A+B+E+C)",
+    ]
+    assert retriever.queries == [(Q, 5), ("more+A", 3), ("more+AB", 3)]
+    assert all(asked.given("question") == Q for asked in engine.asked)
+    assert engine.asked[4].given("passages") == ["A | text of A", "B | text of B", "E | text of E"]
+    assert engine.asked[-1].given("assertions") == [
+        {"answer": "Vltava", "references": [1, 2, 3]},
+        {"answer": "the Vltava", "references": [4]},
+    ]
+    assert engine.asked[-1].given("passages")[3] == "[4] C | text of C"
+    assert prediction.answer == "Vltava"
+    assert [passage.id for passage in prediction.references] == ["A"]
+    assert prediction.final_content == "It is [1]."
+    assert prediction.spent.calls == 9
+
+
+def test_the_tree_records_every_review_and_why_each_branch_ended(answering):
+    answering(replying(REVIEWS))
+    prediction = ask(TableRetriever(FOUND))
+    assert ended(prediction) == {
+        "A": None,
+        "X": "rejected",
+        "C": "accepted",
+        "AB": None,
+        "AD": "rejected",
+        "ABE": "accepted",
+    }
+    first = prediction.tree.nodes[0]
+    assert (first.action, first.next_query, first.review.relevant, first.review.supported) == (
+        "search",
+        "more+A",
+        True,
+        False,
+    )
+    assert [node.round for node in prediction.tree.nodes] == [1, 1, 1, 2, 2, 3]
+    assert [node.answer for node in prediction.tree.nodes] == [None, None, "the Vltava", None, None, "Vltava"]
+    assert [piece.answer for piece in prediction.evidence] == ["Vltava", "the Vltava"]
+    assert ReasoningTree.model_validate_json(prediction.tree.model_dump_json()) == prediction.tree
+
+
+def test_its_prints(answering):
+    answering(replying(REVIEWS))
+    tree = ask(TableRetriever(FOUND)).tree
+    assert as_text(tree).splitlines() == [
+        Q,
+        "├─● A → more+A  (searched on)",
+        "│  ├─● B → more+AB  (searched on)",
+        "│  │  └─● E → Vltava  (accepted)",
+        "│  └─○ D  (rejected)",
+        "├─○ X  (rejected)",
+        "└─● C → the Vltava  (accepted)",
+    ]
+    assert "class n0 search" in as_mermaid(tree)
+    assert "class n1 left" in as_mermaid(tree)
+    assert 'class="accept"' in as_html(tree)
+    assert "known by the LM" not in as_html(tree)
+
+
+def meeting(*groups: set[str]) -> Any:
+    """Calls of a group wait for each other; a call that is made alone would wait in vain."""
+    barriers = [(group, threading.Barrier(len(group))) for group in groups]
+    return lambda asked: next((barrier for group, barrier in barriers if repr(asked) in group), None)
+
+
+def test_level_order_reviews_the_paths_of_a_level_at_the_same_time(answering):
+    engine = answering(
+        replying({**REVIEWS, "X": search(), "XY": REJECT}),
+        meeting(
+            {"relevant(A)", "relevant(X)", "relevant(C)"},
+            {"thoughts(A)", "thoughts(X)"},  # expansions as well
+            {"relevant(A+B)", "relevant(A+D)", "relevant(X+Y)"},  # cousins as well
+        ),
+    )
+    prediction = ask(TableRetriever({**FOUND, "more+X": "Y"}), order="level")
+    assert len(engine.calls) == 11
+    assert ended(prediction)["ABE"] == "accepted"
+
+
+@pytest.mark.parametrize(("late", "early"), [("relevant(A)", "relevant(C)"), ("relevant(C)", "thoughts(A)")])
+def test_level_order_does_not_depend_on_which_reply_comes_first(answering, late, early):
+    """C is accepted, and A's search finds it again: pruned, whether C's review or A's search ends first."""
+    gate = Gate()
+
+    def reply(asked: Asked) -> Any:
+        if repr(asked) == early:
+            gate.opened.set()
+        return replying(REVIEWS)(asked)
+
+    answering(reply, meet=lambda asked: gate if repr(asked) == late else None)
+    prediction = ask(TableRetriever({**FOUND, "more+A": "BCD"}), order="level")
+    assert ended(prediction)["AC"] == "repeated"
+    assert [node.passage.id for node in prediction.tree.nodes] == list("AXCBCDE")
+    assert [piece.answer for piece in prediction.evidence] == ["Vltava", "the Vltava"]
+
+
+def test_both_orders_find_the_same_evidence_where_nothing_is_pruned(answering):
+    engine = answering(replying(REVIEWS))
+    trees = [ask(TableRetriever(FOUND), order=order) for order in ("depth-first", "level")]
+    assert trees[0].evidence == trees[1].evidence
+    assert sorted(engine.calls[:9]) == sorted(engine.calls[9:])
+
+
+def test_widths_are_levels_and_how_many_are_retrieved_at_each(answering):
+    answering(replying({"A": search(), "AB": search(), "X": REJECT}))
+    retriever = TableRetriever(FOUND)
+    prediction = ask(retriever, widths=(2, 1))
+    assert retriever.queries == [(Q, 2), ("more+A", 1)]
+    assert ended(prediction) == {"A": None, "X": "rejected", "AB": "full depth"}
+
+
+def test_direct_expansion_searches_with_the_reviews_query(answering):
+    engine = answering(replying({"A": search("who is A?"), "AB": accept("b")}))
+    retriever = TableRetriever({Q: "A", "who is A?": "B"})
+    ask(retriever, expansion="direct")
+    assert engine.calls[:2] == ["relevant(A)", "relevant(A+B)"]
+
+
+def test_cot_expansion_thinks_before_it_reviews(answering):
+    engine = answering(replying({"A": search("who is A?"), "AB": accept("b")}))
+    prediction = ask(TableRetriever({Q: "A", "who is A?": "B"}), expansion="cot")
+    assert engine.calls[:2] == ["thoughts(A)", "thoughts(A+B)"]
+    assert prediction.tree.nodes[0].review.thoughts == "hm"
+
+
+def test_a_program_has_the_predictors_of_its_settings_only():
+    def predictors(**settings: Any) -> dict[str, str]:
+        program = TreeOfReviews(None, TreeOfReviewsSettings(**settings))
+        return {name: predictor.signature.__name__ for name, predictor in program.named_predictors()}
+
+    assert predictors(expansion="mpc", fusion="analysis") == {
+        "paragraph_review.review": ReviewParagraphs.__name__,
+        "missing_paragraph.complete": "CompleteParagraphs",
+        "evidence_fusion.fuse": "FuseAnalyses",
+    }
+    assert predictors(expansion="cot", fusion="paragraph") == {
+        "paragraph_review.review": ReviewParagraphsCoT.__name__,
+        "evidence_fusion.fuse": "FuseParagraphs",
+    }
+
+
+@pytest.mark.parametrize(
+    ("fusion", "sees_assertions", "sees_passages"),
+    [("analysis", True, False), ("paragraph", False, True), ("evidence", True, True)],
+)
+def test_fusion_reads_assertions_or_passages_or_both(answering, fusion, sees_assertions, sees_passages):
+    engine = answering(replying({"A": accept("a")}))
+    prediction = ask(TableRetriever({Q: "A"}), fusion=fusion)
+    fused = engine.asked[-1]
+    assert (fused.given("assertions") is not None) == sees_assertions
+    assert (fused.given("passages") is not None) == sees_passages
+    assert [passage.id for passage in prediction.references] == ["A"]
+
+
+def test_without_relevance_pruning_the_irrelevant_is_searched_on_from(answering):
+    answering(replying({"A": search("q2", relevant=False), "AB": accept("b")}))
+    retriever = TableRetriever({Q: "A", "q2": "B"})
+    assert ended(ask(retriever, expansion="direct")) == {"A": "rejected"}
+    assert ended(ask(retriever, expansion="direct", relevance_pruning=False)) == {"A": None, "AB": "accepted"}
+
+
+def test_repetitive_pruning_drops_what_is_evidence_already(answering):
+    reviews = {"A": accept("a"), "X": search(), "XA": REJECT, "XB": REJECT}
+    engine = answering(replying(reviews))
+    retriever = TableRetriever({Q: "AX", "more+X": "AB"})
+    assert ended(ask(retriever))["XA"] == "repeated"
+    assert "relevant(X+A)" not in engine.calls
+    assert ended(ask(retriever, repetitive_pruning=False))["XA"] == "rejected"
+
+
+def test_repetitive_pruning_drops_what_is_on_the_path_already(answering):
+    answering(replying({"A": search(), "AA": REJECT}))
+    retriever = TableRetriever({Q: "A", "more+A": "A"})
+    assert ended(ask(retriever))["AA"] == "repeated"
+    assert ended(ask(retriever, repetitive_pruning=False))["AA"] == "rejected"
+
+
+def test_a_paragraph_that_no_path_was_accepted_with_may_be_reviewed_again(answering):
+    answering(replying({"A": REJECT, "X": search(), "XA": accept("a")}))
+    assert ended(ask(TableRetriever({Q: "AX", "more+X": "A"})))["XA"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("review", "found", "why"), [(search("null"), "", "no query"), (search("q2"), "", "nothing retrieved")]
+)
+def test_a_search_that_leads_nowhere_says_why(answering, review, found, why):
+    answering(replying({"A": review}))
+    assert ended(ask(TableRetriever({Q: "A", "q2": found}), expansion="direct")) == {"A": why}
+
+
+def test_supported_without_an_answer_is_no_evidence(answering):
+    answering(replying({"A": {**accept("null"), "next_query": "q2"}}))
+    assert ended(ask(TableRetriever({Q: "A"}), expansion="direct")) == {"A": "nothing retrieved"}
+
+
+def test_evidence_is_read_best_first_as_far_as_the_budget_goes(answering):
+    engine = answering(replying({title: accept(title) for title in "ABC"}))
+    prediction = ask(TableRetriever({Q: "ABC"}), evidence_tokens=14)  # each piece: 6 for the passage, 1 for the answer
+    assert [one["answer"] for one in engine.asked[-1].given("assertions")] == ["A", "B"]
+    assert engine.asked[-1].titles == ("A", "B")
+    assert [passage.id for passage in prediction.passages] == ["A", "B", "C"]  # found, if not read
+
+
+def test_the_best_evidence_is_read_however_long_it_is(answering):
+    engine = answering(replying({title: accept(title) for title in "AB"}))
+    ask(TableRetriever({Q: "AB"}), evidence_tokens=1)
+    assert engine.asked[-1].titles == ("A",)
+
+
+def test_more_paragraphs_than_are_scored_are_ranked_by_the_final_response(answering):
+    answering(replying({title: accept(title) for title in "BCD"}, content="text of C"))
+    prediction = ask(TableRetriever({Q: "BCD"}), max_passages=2)
+    assert [passage.id for passage in prediction.passages] == ["C", "B"]
+
+
+def test_they_are_ranked_by_the_retrievers_own_embeddings_where_it_has_some(answering):
+    answering(replying({title: accept(title) for title in "ABC"}, content="b, says text of C"))
+    prediction = ask(AlikeRetriever({Q: "ABC"}), max_passages=1)
+    assert [passage.id for passage in prediction.passages] == ["B"]
+
+
+def test_fifteen_paragraphs_are_the_default():
+    assert TreeOfReviewsSettings().max_passages == 15
+
+
+def test_an_empty_pool_leaves_what_was_relevant_but_not_enough(answering):
+    engine = answering(replying({"A": search(), "X": REJECT, "AB": REJECT}))
+    prediction = ask(TableRetriever({Q: "AX", "more+A": "B"}))
+    assert engine.asked[-1].given("assertions") == []
+    assert engine.asked[-1].titles == ("A",)
+    assert [passage.id for passage in prediction.passages] == ["A"]
+    assert prediction.evidence == []
+
+
+def test_nothing_relevant_leaves_the_lm_to_itself(answering):
+    engine = answering(replying({"X": REJECT}))
+    prediction = ask(TableRetriever({Q: "X"}))
+    assert engine.asked[-1].titles == ()
+    assert (prediction.passages, prediction.references, prediction.final_content) == ([], [], "It is.")
+
+
+def test_semantic_pruning_drops_near_duplicates_of_the_evidence(answering):
+    answering(replying({"A": accept("a"), "X": search(), "Xa": REJECT, "XB": REJECT}))
+    retriever = AlikeRetriever({Q: "AX", "more+X": "aB"})
+    assert ended(ask(retriever))["Xa"] == "rejected"
+    assert ended(ask(retriever, semantic_pruning=0.9))["Xa"] == "near-duplicate"
+    assert ended(ask(retriever, semantic_pruning=0.96))["Xa"] == "rejected"
+
+
+def test_semantic_pruning_needs_a_retriever_with_embeddings():
+    with pytest.raises(SettingsError, match="similarity"):
+        TreeOfReviews(TableRetriever({}), TreeOfReviewsSettings(semantic_pruning=0.9))
+
+
+@pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])
+def test_enough_agreement_ends_the_search(answering, order, reviewed):
+    reviews = {"A": accept("Vltava"), "B": accept("the Vltava"), "C": search(), "D": accept("Elbe"), "CE": REJECT}
+    engine = answering(replying(reviews))
+    retriever = TableRetriever({Q: "ABCD", "more+C": "E"})
+    prediction = ask(retriever, order=order, enough_agreement=2)
+    assert sum(call.startswith("relevant") for call in engine.calls) == reviewed
+    assert "enough agreement" in ended(prediction).values()
+    assert "enough agreement" not in ended(ask(retriever, order=order, enough_agreement=3)).values()
+
+
+@pytest.mark.parametrize("order", ["depth-first", "level"])
+@pytest.mark.parametrize("calls", range(1, 11))
+def test_a_question_takes_no_more_calls_than_its_budget(answering, order, calls):
+    engine = answering(replying(REVIEWS))
+    prediction = ask(TableRetriever(FOUND), order=order, max_calls=calls)
+    assert len(engine.calls) == min(calls, 9)  # as many as it may, until the tree is done
+    assert ("out of calls" in ended(prediction).values()) == (calls < 9)
+    assert engine.calls[-1].startswith("final_content")
+
+
+def test_a_failed_call_fails_the_question_and_keeps_the_tree(answering):
+    def reply(asked: Asked) -> Any:
+        return "no idea" if asked.titles == ("A", "B") else replying(REVIEWS)(asked)
+
+    for order in ("depth-first", "level"):
+        answering(reply)
+        program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(order=order))
+        prediction = program(question=Q)
+        assert prediction.failure.cause == "unparsable"
+        assert prediction.tree.nodes[0].action == "search"
+
+
+def test_a_copy_shares_the_index_and_has_demonstrations_of_its_own():
+    program = TreeOfReviews(AlikeRetriever({}), TreeOfReviewsSettings(semantic_pruning=0.9))
+    clone = copy.deepcopy(program)
+    clone.paragraph_review.review.demos = [{"question": "x"}]
+    assert clone.retriever is program.retriever
+    assert program.paragraph_review.review.demos == []
+
+
+def test_the_answer_style_reaches_review_and_fusion(answering):
+    engine = answering(replying({"A": accept("yes")}))
+    ask(TableRetriever({Q: "A"}), style="yes-no")
+    assert [asked.given("answer_style") for asked in engine.asked] == ["yes-no", "yes-no"]
+
+
+def test_a_watcher_sees_the_tree_grow(answering):
+    answering(replying(REVIEWS))
+    seen: list[int] = []
+    ask(TableRetriever(FOUND), watch=lambda tree: seen.append(len(tree.nodes)))
+    assert seen[:3] == [1, 2, 3]
+    assert seen[-1] == 6
