@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextvars
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def _answered(folder: RunFolder | None, ids: set[str], metrics: Sequence[ScoreFu
 
 
 class _Loop:
-    """Asks questions on threads; keeps records on the caller's, as they come."""
+    """Asks questions on threads, each in a copy of the caller's context; keeps records on the caller's thread."""
 
     def __init__(
         self,
@@ -139,23 +139,24 @@ class _Loop:
     ) -> None:
         """Ask them all; ``finished`` grows, also when this raises."""
         on_progress(progress)
-        total = len(examples)
+        todo, waiting = deque(examples), set[Future[Record]]()
         with ThreadPoolExecutor(self.policy.concurrency, thread_name_prefix="question") as pool:
-            # a copy of the caller's context for each question: DSPy's settings, MLflow's span, the ledger
-            waiting = {pool.submit(contextvars.copy_context().run, self.ask_one, example) for example in examples}
             try:
-                while waiting:
+                while todo or waiting:
+                    # no question is begun before the finished ones have been looked at: a run that stops, stops
+                    while todo and len(waiting) < self.policy.concurrency:
+                        waiting.add(pool.submit(copy_context().run, self.ask_one, todo.popleft()))
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     for future in done:
                         self.keep(future.result())
                         progress = Progress(progress.done + 1, progress.total, future.result())
                         on_progress(progress)
-                    self.policy.check([r.failure for r in self.finished.values()], total)
+                    self.policy.check([r.failure for r in self.finished.values()], len(examples))
             except KeyboardInterrupt:
-                self.keep_the_running(waiting)
+                self.keep_all(waiting)
                 raise Interrupted(self.how_to_go_on()) from None
             except BaseException:
-                self.keep_the_running(waiting)
+                self.keep_all(waiting)
                 raise
 
     def ask_one(self, example: dspy.Example) -> Record:
@@ -175,9 +176,8 @@ class _Loop:
         if self.folder is not None:
             self.folder.append(record)
 
-    def keep_the_running(self, waiting: set[Future[Record]]) -> None:
-        """Start no more questions; those on their way are paid for, so wait for them and keep them."""
-        running = [future for future in waiting if not future.cancel()]
+    def keep_all(self, running: set[Future[Record]]) -> None:
+        """Questions on their way are paid for: wait for them, and keep them."""
         for future in running:
             self.keep(future.result())
 

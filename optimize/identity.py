@@ -12,6 +12,7 @@ import dspy
 from pydantic import TypeAdapter
 
 from ..programs import Program
+from ..simulate import is_simulated
 
 _PACKAGES = ("questree", "dspy", "mlflow", "colbert-ai", "transformers", "torch")
 _LM_TRAITS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")
@@ -30,12 +31,6 @@ def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
         return {"name": "none", "simulated": False}
     traits = {key: lm.kwargs[key] for key in _LM_TRAITS if lm.kwargs.get(key) is not None}
     return {"name": str(lm.model), **traits, "simulated": is_simulated(lm)}
-
-
-def is_simulated(lm: dspy.BaseLM) -> bool:
-    """Whether the LM is the simulated one, whose numbers say nothing about methods."""
-    names = str(lm.model).lower().split("/")
-    return any(name.startswith(("simulated", "recorded")) for name in names)
 
 
 def retriever_facts(program: Program) -> dict[str, str]:

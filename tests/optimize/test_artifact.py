@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import json
+import random
+
+import dspy
+import pytest
+
+from questree.optimize import compile as compile_program
+from questree.optimize import load, optimizer, save
+from questree.optimize.identity import signature_fingerprints
+from questree.programs.modules import ChainOfQuery
+from questree.retrieval.errors import QuestreeError
+
+
+@pytest.fixture
+def saved(mini, tmp_path):
+    """A compiled program in a folder, with the index it was compiled over."""
+    compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="bootstrap-few-shot")
+    return save(compiled.program, tmp_path / "program", note="kept"), compiled.program
+
+
+def test_a_loaded_program_sends_the_same_prompts_and_answers_the_same(saved, mini):
+    folder, program = saved
+    loaded = load(folder, retriever=mini.index)
+    for example in mini.dev[:5]:
+        first, second = (one(**example.inputs()) for one in (program, loaded))
+        assert (first.answer, first.final_content, first.tree) == (second.answer, second.final_content, second.tree)
+    messages = [[entry["messages"] for entry in one.history] for one in (program, loaded)]
+    assert messages[0][-20:] == messages[1][-20:]
+
+
+def test_it_says_what_it_is(saved):
+    manifest = json.loads((saved[0] / "questree.json").read_text())
+    assert manifest["program"]["name"] == "searchain"
+    assert manifest["program"]["settings"]["max_rounds"] == 5
+    assert manifest["retriever"] == {"name": "words", "fingerprint": "words-1"}
+    assert manifest["lm"]["simulated"] is True
+    assert manifest["note"] == "kept"
+    assert "dspy" in manifest["versions"]
+
+
+def test_no_lm_key_or_address_travels_with_it(mini, tmp_path):
+    program = mini.program()
+    program.set_lm(dspy.LM("openai/gpt", api_key="sk-planted", api_base="http://secret.example/v1"))
+    with dspy.context(lm=dspy.LM("openai/gpt", api_key="sk-planted", api_base="http://secret.example/v1")):
+        folder = save(program, tmp_path / "program")
+    text = "".join(file.read_text() for file in folder.iterdir())
+    assert "sk-planted" not in text
+    assert "secret.example" not in text
+    assert load(folder, retriever=mini.index).get_lm() is None
+
+
+def edited(folder, file, change):
+    """Change a file as someone would who knows the checksums."""
+    from questree.optimize import artifact
+
+    content = json.loads((folder / file).read_text())
+    change(content)
+    (folder / file).write_text(json.dumps(content))
+    manifest = json.loads((folder / "questree.json").read_text())
+    manifest["files"] = {name: artifact._checksum(folder / name) for name in manifest["files"]}
+    manifest["checksum"] = artifact._checksum_of(manifest)
+    (folder / "questree.json").write_text(json.dumps(manifest))
+
+
+def test_an_lm_engine_in_the_state_is_never_loaded(saved, mini, caplog):
+    folder, _ = saved
+    state = {"_dspy_lm_class": "os.system", "model": "x", "api_base": "http://evil.example"}
+    edited(folder, "program.json", lambda content: content["chain_of_query.plan"].update(lm=state))
+    assert load(folder, retriever=mini.index).get_lm() is None
+    assert "is not used" in caplog.text
+
+
+def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, monkeypatch, caplog):
+    folder, _ = saved
+
+    class PlanChain(ChainOfQuery().plan.signature):
+        """Lay out another chain."""
+
+    made = ChainOfQuery.__init__
+
+    def changed(self):
+        made(self)
+        self.plan.signature = PlanChain
+
+    monkeypatch.setattr(ChainOfQuery, "__init__", changed)
+    with pytest.raises(QuestreeError, match=r"PlanChain \(chain_of_query.plan\)"):
+        load(folder, retriever=mini.index)
+    loaded = load(folder, retriever=mini.index, allow_changed_signatures=True)
+    assert "Lay out the whole chain" in loaded.chain_of_query.plan.signature.instructions
+    assert "loaded all the same" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        dspy.Signature("question: str -> answer: int", "Answer."),
+        dspy.Signature("question: str -> reply: str", "Answer."),
+        dspy.Signature("question: str -> answer: str", "Answer well."),
+        dspy.Signature("question: str -> answer: str", "Answer.").with_updated_fields("answer", desc="short"),
+    ],
+)
+def test_a_fingerprint_changes_with_all_that_enters_a_prompt(changed):
+    def fingerprint(signature):
+        program = dspy.Module()
+        program.predict = dspy.Predict(signature)
+        return signature_fingerprints(program)["predict"]["fingerprint"]
+
+    plain = dspy.Signature("question: str -> answer: str", "Answer.")
+    assert fingerprint(plain) == fingerprint(dspy.Signature("question: str -> answer: str", "Answer."))
+    assert fingerprint(plain) != fingerprint(changed)
+
+
+def test_instructions_that_an_optimizer_wrote_are_no_changed_signature(mini, tmp_path):
+    program = mini.program()
+    plan = program.chain_of_query.plan
+    plan.signature = plan.signature.with_instructions("Plan better.")
+    read = program.reader.read
+    read.signature = read.signature.with_instructions("Read better.")
+    loaded = load(save(program, tmp_path / "program"), retriever=mini.index)
+    assert loaded.chain_of_query.plan.signature.instructions == "Plan better."
+    assert loaded.reader.read.signature.instructions == "Read better."
+
+
+def test_another_index_only_warns(saved, mini, caplog):
+    other = type(mini.index)(mini.index.passages[:50])
+    other.fingerprint = "words-2"
+    load(saved[0], retriever=other)
+    assert "words-1" in caplog.text
+    assert "words-2" in caplog.text
+
+
+def test_another_reader_is_refused(saved, mini):
+    class Other:
+        name, threshold = "dpr", 1.5
+
+    with pytest.raises(QuestreeError, match="reader 'lm' and is loaded with 'dpr'"):
+        load(saved[0], retriever=mini.index, reader=Other())
+
+
+def test_any_changed_byte_is_noticed(saved, mini):
+    folder, _ = saved
+    draw = random.Random(7)
+    for file in sorted(folder.iterdir()):
+        content = file.read_bytes()
+        for position in [draw.randrange(len(content)) for _ in range(8)]:
+            if content[position : position + 1].isspace():
+                continue
+            file.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
+            with pytest.raises(QuestreeError, match=r"changed after|damaged|newer|missing"):
+                load(folder, retriever=mini.index)
+        file.write_bytes(content)
+    load(folder, retriever=mini.index)
+
+
+def test_what_is_no_artifact_is_refused(saved, mini, tmp_path):
+    folder, _ = saved
+    with pytest.raises(QuestreeError, match=r"no questree\.json"):
+        load(tmp_path / "nowhere")
+    edited(folder, "questree.json", lambda content: content.update(format=99))
+    with pytest.raises(QuestreeError, match="newer questree"):
+        load(folder, retriever=mini.index)
+
+
+def test_a_file_is_never_unpickled(saved, mini):
+    folder, _ = saved
+    (folder / "program.pkl").write_bytes(b"cos\nsystem\n(S'touch /tmp/planted'\ntR.")
+    load(folder, retriever=mini.index)
+    (folder / "program.json").unlink()
+    with pytest.raises(QuestreeError, match="missing"):
+        load(folder, retriever=mini.index)
+
+
+def test_saving_replaces_an_artifact_and_nothing_else(saved, mini, tmp_path):
+    folder, _ = saved
+    save(mini.program(), folder)
+    assert load(folder, retriever=mini.index).chain_of_query.plan.demos == []
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("mine")
+    with pytest.raises(QuestreeError, match="not empty"):
+        save(mini.program(), tmp_path / "other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "program"]
+
+
+def test_a_failed_save_leaves_the_old_one(saved, mini):
+    folder, program = saved
+    program.chain_of_query.plan.demos = [dspy.Example(question=object())]
+    with pytest.raises(QuestreeError, match="cannot be saved as JSON"):
+        save(program, folder)
+    assert load(folder, retriever=mini.index).chain_of_query.plan.demos
+
+
+def test_settings_come_back(mini, tmp_path):
+    from questree.programs import SearChain, SearChainSettings
+
+    program = SearChain(mini.index, settings=SearChainSettings(max_rounds=2, verification=False))
+    assert load(save(program, tmp_path / "p"), retriever=mini.index).settings == program.settings
+
+
+def test_a_composed_program_comes_back(mini, tmp_path):
+    compiled = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("ensemble", candidates=1, size=2)
+    )
+    loaded = load(save(compiled.program, tmp_path / "p"), retriever=mini.index)
+    assert len(loaded.members) == 2
+    assert loaded.members[0].retriever is mini.index

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from questree.optimize import RunPolicy, optimizer
+from questree.optimize import compile as compile_program
+from questree.retrieval.errors import QuestreeError
+
+SEARCH = optimizer("bootstrap-random-search", candidates=1)
+
+
+def test_compiling_helps_and_says_how_sure_that_is(mini):
+    compiled = compile_program(mini.program(), mini.examples(30, 30), mini.metric, optimizer=SEARCH)
+    assert compiled.after.score.mean > compiled.before.score.mean
+    assert compiled.gain.low <= compiled.gain.mean <= compiled.gain.high
+    assert compiled.gain.mean == pytest.approx(compiled.after.score.mean - compiled.before.score.mean)
+    assert compiled.after.simulated
+    assert compiled.compilation.judged["accepted"] > 0
+
+
+def test_the_program_that_was_compiled_stays_as_it_is(mini):
+    program = mini.program()
+    before = program.dump_state()
+    compile_program(program, mini.examples(), mini.metric, optimizer=SEARCH)
+    assert program.dump_state() == before
+
+
+def test_a_compilation_can_be_compiled_again(mini):
+    once = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH)
+    again = compile_program(once.program, mini.examples(), mini.metric, optimizer=SEARCH)
+    assert again.before.score == once.after.score
+
+
+def test_the_same_again_takes_what_is_there(mini, tmp_path):
+    first = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    stages = []
+    second = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path,
+        on_progress=lambda progress: stages.append(progress.stage),
+    )  # fmt: skip
+    assert stages == ["before", "after"]
+    assert (second.before, second.after) == (first.before, first.after)
+    assert second.compilation.spent == first.compilation.spent
+    assert second.compilation.candidates == first.compilation.candidates
+
+
+def test_an_interrupted_compilation_goes_on(mini, tmp_path):
+    def stop_at_candidate(progress):
+        if progress.candidate is not None and progress.candidate.number == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compile_program(
+            mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=stop_at_candidate
+        )
+    assert len(list((tmp_path / "candidates").iterdir())) == 2
+    assert not (tmp_path / "program").exists()
+    done = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    whole = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH)
+    assert done.program.dump_state() == whole.program.dump_state()
+
+
+def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
+    compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    with pytest.raises(QuestreeError, match="seed was 0 and is now 1"):
+        compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, seed=1)
+
+
+def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):
+    import dspy
+
+    dead = dspy.LM("openai/x", api_base="http://127.0.0.1:9/v1", api_key="none", num_retries=0, cache=False)
+    stages = []
+    with dspy.context(lm=dead), pytest.raises(QuestreeError, match="Check the LM"):
+        compile_program(
+            mini.program(), mini.examples(), mini.metric, policy=RunPolicy(hopeless_after=2),
+            on_progress=lambda progress: stages.append(progress.stage),
+        )  # fmt: skip
+    assert set(stages) == {"before"}
+
+
+def test_the_bill_holds_every_call_of_the_optimizer_its_own_among_them(mini):
+    bootstrapped = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="bootstrap-few-shot")
+    assert bootstrapped.compilation.spent.calls > bootstrapped.compilation.judged["asked"]
+    proposals = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("copro", breadth=2, depth=1)
+    )
+    assert proposals.compilation.spent.words_out > 0

@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import json
+import random
+import threading
+from pathlib import Path
+
+import dspy
+import pytest
+from pydantic import BaseModel
+
+from questree.optimize import Interrupted, RunPolicy, evaluate, read_records
+from questree.programs import Failure, Program, ReasoningTree, Spent
+from questree.programs.failure import CallFailedError
+from questree.programs.program import answered
+from questree.retrieval import Passage
+from questree.retrieval.errors import QuestreeError
+
+
+class NoSettings(BaseModel):
+    pass
+
+
+class Parrot(Program):
+    """Answers with the last word of the question, unless the question says how to fail; counts what it is asked."""
+
+    name = "parrot"
+
+    def __init__(self):
+        super().__init__(None, NoSettings())
+        self.asked: list[str] = []
+
+    def reason(self, tree: ReasoningTree, answer_style):
+        self.asked.append(tree.question)
+        if "unreachable" in tree.question:
+            raise CallFailedError("unreachable", "nobody there")
+        if "unparsable" in tree.question:
+            raise CallFailedError("unparsable", "what?")
+        if "crash" in tree.question:
+            raise ZeroDivisionError("oh")
+        passage = Passage(id="p1", title="Gold", text="…")
+        tree.grow(None, query="q", answer="a", source="completed", passage=passage)
+        return answered(tree, tree.question.split()[-1], "told [1]", [passage])
+
+
+def example(id: str, words: str, answers: tuple[str, ...] = ("right",), **more) -> dspy.Example:
+    fields = {"answers": list(answers), "gold_titles": ["Gold", "Other"], "kind": "bridge", "hops": 2, **more}
+    return dspy.Example(id=id, question=words, answer_style="short", **fields).with_inputs("question", "answer_style")
+
+
+def right(gold, prediction, trace=None) -> float:
+    return float(prediction.answer in gold.answers)
+
+
+RIGHT, WRONG = example("a", "say right"), example("b", "say wrong")
+LOST = example("c", "unparsable right")
+
+
+def test_a_failure_is_counted_apart_from_a_wrong_answer():
+    found = evaluate(Parrot(), [RIGHT, WRONG, LOST], right)
+    assert (found.n, found.failures) == (3, {"unparsable": 1})
+    assert found.score.mean == pytest.approx(1 / 3)
+    assert found.answered.mean == pytest.approx(1 / 2)
+
+
+def test_what_is_found_and_spent_is_added_up():
+    found = evaluate(Parrot(), [RIGHT, WRONG], right)
+    assert found.recall == 0.5
+    assert found.sources == {"completed": 2}
+    assert found.records[0].references[0].title == "Gold"
+    assert found.records[0].tree.nodes[0].query == "q"
+    assert found.spent == Spent()
+    assert (found.table()[0]["kind"], found.table()[0]["hops"]) == ("bridge", 2)
+
+
+def test_a_fault_in_the_program_is_that_questions_failure():
+    found = evaluate(Parrot(), [RIGHT, example("x", "crash")], right)
+    assert found.failures == {"error": 1}
+    assert "ZeroDivisionError: oh" in found.records[1].failure.message
+
+
+def test_the_result_does_not_depend_on_the_order_of_finishing():
+    gates = {str(n): threading.Event() for n in range(4)}
+
+    class Late(Parrot):
+        """Each question waits for the one after it."""
+
+        def reason(self, tree, answer_style):
+            number = tree.question.split()[0]
+            following = gates.get(str(int(number) + 1))
+            assert following is None or following.wait(5)
+            try:
+                return super().reason(tree, answer_style)
+            finally:
+                gates[number].set()
+
+    examples = [example(str(n), f"{n} right") for n in range(4)]
+    order: list[str] = []
+    found = evaluate(
+        Late(), examples, right, policy=RunPolicy(concurrency=4),
+        on_progress=lambda progress: progress.latest and order.append(progress.latest.id),
+    )  # fmt: skip
+    assert order == ["3", "2", "1", "0"]
+    assert [record.id for record in found.records] == ["0", "1", "2", "3"]
+
+
+def test_each_question_runs_in_the_callers_context():
+    seen = []
+
+    class Looks(Parrot):
+        def reason(self, tree, answer_style):
+            seen.append((dspy.settings.lm, dspy.settings.trace))
+            return super().reason(tree, answer_style)
+
+    lm = dspy.utils.DummyLM([{}])
+    with dspy.context(lm=lm):
+        evaluate(Looks(), [RIGHT, WRONG], right)
+    assert [one for one, _ in seen] == [lm, lm]
+    assert seen[0][1] is not seen[1][1]  # a trace of its own
+
+
+def test_a_run_goes_on_where_it_stopped_and_asks_failed_questions_again(tmp_path):
+    evaluate(Parrot(), [RIGHT, LOST], right, out=tmp_path)
+    program = Parrot()
+    found = evaluate(program, [RIGHT, WRONG, LOST], right, out=tmp_path)
+    assert sorted(program.asked) == ["say wrong", "unparsable right"]
+    assert [record.id for record in found.records] == ["a", "b", "c"]
+    assert found.score == evaluate(Parrot(), [RIGHT, WRONG, LOST], right).score
+
+
+def test_finished_questions_are_on_disk_while_others_run(tmp_path):
+    counts = []
+    evaluate(
+        Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path, policy=RunPolicy(concurrency=1),
+        on_progress=lambda progress: counts.append((progress.done, len(read_records(tmp_path)))),
+    )  # fmt: skip
+    assert counts == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+def test_a_run_of_something_else_is_refused_by_name(tmp_path):
+    evaluate(Parrot(), [RIGHT], right, out=tmp_path, task="mini")
+    with pytest.raises(QuestreeError, match="task was 'mini' and is now 'hotpotqa'"):
+        evaluate(Parrot(), [RIGHT], right, out=tmp_path, task="hotpotqa")
+
+
+def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path):
+    program = Parrot()
+    examples = [example(str(n), "unreachable") for n in range(50)]
+    with pytest.raises(QuestreeError, match="nobody there"):
+        evaluate(program, examples, right, out=tmp_path, policy=RunPolicy(concurrency=1))
+    assert len(program.asked) < 10
+    assert read_records(tmp_path)[0].failure == Failure(cause="unreachable", message="nobody there")
+
+
+def test_it_stops_at_max_failures():
+    examples = [RIGHT, *(example(str(n), "unparsable") for n in range(20))]
+    with pytest.raises(QuestreeError, match="max_failures=3"):
+        evaluate(Parrot(), examples, right, policy=RunPolicy(concurrency=1, max_failures=3))
+
+
+def test_unparsable_replies_alone_never_stop_a_run():
+    assert evaluate(Parrot(), [example(str(n), "unparsable") for n in range(8)], right).failures == {"unparsable": 8}
+
+
+def test_ctrl_c_keeps_what_was_finished_and_says_how_to_go_on(tmp_path):
+    def press(progress):
+        if progress.done == 2:
+            raise KeyboardInterrupt
+
+    examples = [example(str(n), "say right") for n in range(20)]
+    with pytest.raises(Interrupted, match="run the same again"):
+        evaluate(Parrot(), examples, right, out=tmp_path, policy=RunPolicy(concurrency=1), on_progress=press)
+    kept = read_records(tmp_path)
+    assert 2 <= len(kept) < 20
+    program = Parrot()
+    assert evaluate(program, examples, right, out=tmp_path).score.mean == 1
+    assert len(program.asked) == 20 - len(kept)
+
+
+def test_repeated_ids_and_no_questions_are_refused():
+    with pytest.raises(QuestreeError, match="'a' stands there more than once"):
+        evaluate(Parrot(), [RIGHT, RIGHT], right)
+    with pytest.raises(QuestreeError, match="no questions"):
+        evaluate(Parrot(), [], right)
+
+
+def test_a_torn_last_line_is_dropped_with_a_warning_and_asked_again(tmp_path, caplog):
+    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path, policy=RunPolicy(concurrency=1))
+    file = tmp_path / "records.jsonl"
+    content = file.read_bytes()
+    for cut in random.Random(1).sample(range(content.index(b"\n") + 2, len(content) - 2), 5):
+        file.write_bytes(content[:cut])
+        assert [record.id for record in read_records(tmp_path)] == ["a"]
+        program = Parrot()
+        evaluate(program, [RIGHT, WRONG], right, out=tmp_path)
+        assert program.asked == ["say wrong"]
+    assert "left unfinished" in caplog.text
+
+
+def test_a_line_that_lacks_only_its_end_is_kept(tmp_path):
+    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
+    file = tmp_path / "records.jsonl"
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))
+    program = Parrot()
+    evaluate(program, [RIGHT, WRONG, LOST], right, out=tmp_path)
+    assert program.asked == ["unparsable right"]
+    assert len(read_records(tmp_path)) == 3
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path):
+    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path)
+    file = tmp_path / "records.jsonl"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([lines[0], lines[1][:40], lines[2]]) + "\n")
+    with pytest.raises(QuestreeError, match="line 2 is damaged"):
+        evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+
+
+def test_two_processes_do_not_write_one_run(tmp_path):
+    from filelock import FileLock
+
+    with FileLock(tmp_path / "lock"), pytest.raises(QuestreeError, match="Another process"):
+        evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(QuestreeError, match=str(tmp_path)):
+        evaluate(Parrot(), [RIGHT], right, out=tmp_path / "file")
+
+
+def test_a_full_disk_loses_nothing_that_was_finished(tmp_path, monkeypatch):
+    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(QuestreeError, match="No space left"):
+        evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
+    assert read_records(tmp_path)[0].id == "a"
+
+
+def test_a_run_of_a_newer_version_is_refused(tmp_path):
+    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+    manifest = Path(tmp_path / "run.json")
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
+    with pytest.raises(QuestreeError, match="newer questree"):
+        evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+
+
+def test_a_record_survives_json(mini):
+    records = evaluate(mini.program(), mini.dev[:3], mini.metric).records
+    assert [type(record).model_validate_json(record.model_dump_json()) for record in records] == list(records)
+    assert all(record.spent.calls > 1 for record in records)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+
+import dspy
+import pytest
+
+from questree.optimize import OPTIMIZERS, load, optimizer
+from questree.optimize import compile as compile_program
+from questree.optimize.composed import Majority, NearestDemonstrations
+from questree.optimize.verdicts import Verdicts
+from questree.programs import Failure
+from questree.retrieval.errors import QuestreeError
+
+SMALL = {
+    "labeled-few-shot": {"k": 4},
+    "bootstrap-few-shot": {},
+    "bootstrap-random-search": {"candidates": 1},
+    "mipro": {"auto": None, "candidates": 2, "trials": 2},
+    "simba": {"batch_size": 6, "candidates": 2, "steps": 1},
+    "gepa": {"auto": None, "max_metric_calls": 24},
+    "copro": {"breadth": 2, "depth": 1},
+    "knn-few-shot": {"k": 2},
+    "ensemble": {"candidates": 1, "size": 2},
+}
+
+
+def asked(program, examples):
+    """What the program answers, and how long its prompts are: the same of two programs that are the same."""
+    predictions = [program(**example.inputs()) for example in examples]
+    return [(p.answer, p.final_content, p.tree.model_dump(), p.spent.words_in) for p in predictions]
+
+
+def test_every_optimizer_is_tried_here():
+    assert SMALL.keys() == OPTIMIZERS.keys()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_optimizer_gives_a_program_that_is_saved_as_json_and_answers_the_same_when_loaded(name, mini, tmp_path):
+    compiled = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=optimizer(name, **SMALL[name]), out=tmp_path
+    )
+    assert compiled.after.failures == {}
+    assert compiled.compilation.spent.calls > 0 or name == "labeled-few-shot"
+    assert {file.suffix for file in (tmp_path / "program").iterdir()} == {".json"}
+    loaded = load(tmp_path / "program", retriever=mini.index)
+    assert loaded.name == "searchain"
+    assert asked(loaded, mini.dev[:4]) == asked(compiled.program, mini.dev[:4])
+
+
+@pytest.mark.parametrize("name", ["bootstrap-random-search", "mipro", "simba", "gepa", "copro", "ensemble"])
+def test_candidates_are_kept_as_they_are_scored(name, mini, tmp_path):
+    stages = []
+    compiled = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=optimizer(name, **SMALL[name]), out=tmp_path,
+        on_progress=lambda p: p.candidate and stages.append(len(list((tmp_path / "candidates").glob("*.json")))),
+    )  # fmt: skip
+    assert stages == [*range(1, len(stages) + 1)]
+    assert len(stages) == len(compiled.compilation.candidates) > 1
+    assert json.loads((tmp_path / "candidates" / "000.json").read_text())["score"] <= 1
+
+
+def test_the_seed_decides(mini):
+    def states(seed):
+        student = mini.program()
+        done = compile_program(student, mini.examples(), mini.metric, optimizer="bootstrap-few-shot", seed=seed)
+        return done.program.dump_state()
+
+    assert states(1) == states(1) != states(2)
+
+
+def test_a_labeled_demonstration_shows_a_plan(mini):
+    program = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="labeled-few-shot").program
+    assert program.chain_of_query.plan.demos[0].chain
+
+
+def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
+    program = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("knn-few-shot", k=1)
+    ).program
+    assert isinstance(program, NearestDemonstrations)
+    wanted = program.lessons[1].inputs["question"]
+    assert program.neighbours(wanted.upper()) == [1]
+    assert program.members[0].predictors()[0].demos == []  # none of a question stays with the program
+
+
+class Says:
+    """A program's stand-in that gives one prediction."""
+
+    retriever, settings, reader = None, None, None
+
+    def __init__(self, answer: str, failure: Failure | None = None):
+        self.prediction = dspy.Prediction(answer=answer, failure=failure, spent=_spent(2), seconds=1.0)
+
+    def __call__(self, **inputs):
+        return self.prediction
+
+
+def _spent(calls):
+    from questree.programs import Spent
+
+    return Spent(calls=calls)
+
+
+def test_a_majority_ignores_failures_and_letter_case_and_adds_up_what_was_spent():
+    failed = Says("", Failure(cause="timeout", message="late"))
+    chosen = Majority([failed, Says("Prague"), Says("Bonn"), Says("the prague.")])(question="?")
+    assert (chosen.answer, chosen.failure) == ("Prague", None)
+    assert chosen.spent.calls == 8
+    assert chosen.votes == ["", "Prague", "Bonn", "the prague."]
+    assert Majority([failed, failed])(question="?").failure.cause == "timeout"
+
+
+def test_a_failed_prediction_is_never_a_demonstration(mini):
+    accepts_all = Verdicts(lambda example, prediction, trace=None: True)
+    failed = dspy.Prediction(answer="Prague", failure=Failure(cause="timeout", message="late"))
+    assert accepts_all(mini.train[0], failed) is False
+    assert accepts_all.failures == {"timeout": 1}
+
+
+@pytest.mark.parametrize(("score", "verdict"), [(0.05, False), (0.99, False), (1.0, True), (True, True), (0, False)])
+def test_a_metric_that_gives_numbers_must_give_a_full_score(score, verdict, mini):
+    judge = Verdicts(lambda example, prediction, trace=None: score)
+    assert judge(mini.train[0], dspy.Prediction(answer="x", failure=None)) is verdict
+
+
+def test_wrong_names_and_values_say_what_there_is():
+    with pytest.raises(QuestreeError, match=r"Did you mean 'mipro'\? There are: labeled-few-shot"):
+        optimizer("mipr")
+    with pytest.raises(QuestreeError, match=r"no setting 'candidate'\. Did you mean 'candidates'\?.*max_rounds \(1\)"):
+        optimizer("bootstrap-random-search", candidate=3)
+    with pytest.raises(QuestreeError, match="candidates=0 does not fit"):
+        optimizer("bootstrap-random-search", candidates=0)
+
+
+def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
+    from questree.optimize import Examples
+
+    with pytest.raises(QuestreeError, match="unseen"):
+        compile_program(mini.program(), Examples(mini.train, mini.train[:3]), mini.metric)
+
+
+def test_compiling_prints_nothing(mini, capsys):
+    compile_program(mini.program(), mini.examples(), mini.metric, optimizer=optimizer("mipro", **SMALL["mipro"]))
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from questree.optimize import Tracking, load, log_model, save
+from questree.programs import SearChain
+from questree.retrieval import build_index
+
+QUESTION = "On which river does the city lie in which the author of The Trial was born?"
+
+
+@pytest.fixture(scope="module")
+def served(_index, tmp_path_factory):
+    """The tracking store that holds a model, its address, and its folder."""
+    folder = tmp_path_factory.mktemp("served")
+    tracking = Tracking(uri=f"sqlite:///{folder}/mlflow.db")
+    with tracking.run("model", {}) as run:
+        assert log_model(save(SearChain(_index), folder / "program")).startswith("models:/")
+        return tracking, f"runs:/{run.id}/model", folder
+
+
+@pytest.fixture(scope="module")
+def index(_index, tmp_path_factory):
+    """An index on disk, as a server opens it."""
+    return build_index(_index.passages, tmp_path_factory.mktemp("index") / "mini", kind="bm25")
+
+
+@pytest.fixture
+def loaded(served, index, monkeypatch):
+    import mlflow
+
+    tracking, address, _ = served
+    monkeypatch.setenv("QUESTREE_LM", "simulated")
+    monkeypatch.setenv("QUESTREE_RETRIEVER", str(index))
+    mlflow.set_tracking_uri(tracking.uri)
+    return mlflow.pyfunc.load_model(address)
+
+
+def test_a_served_model_answers_one_question_and_several(loaded, mini):
+    one = loaded.predict({"question": mini.dev[0].question})
+    assert len(one) == 1
+    assert one[0]["failure"] is None
+    assert one[0]["answer"]
+    rows = [{"question": e.question, "answer_style": e.answer_style} for e in mini.dev[:3]]
+    several = loaded.predict(rows)
+    assert [reply["tree"]["question"] for reply in several] == [e.question for e in mini.dev[:3]]
+    assert json.loads(json.dumps(several)) == several
+
+
+def test_a_served_model_says_how_a_question_fails(loaded):
+    assert loaded.predict({"question": ""})[0]["failure"]["cause"] == "question"
+
+
+def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, mini):
+    import mlflow
+
+    tracking, address, folder = served
+    files = [file for file in (folder / "mlartifacts").rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if file.suffix in {".pkl", ".cloudpickle"}]
+    mlflow.set_tracking_uri(tracking.uri)
+    assert load(address, retriever=mini.index).name == "searchain"
+
+
+@pytest.mark.slow
+def test_mlflow_models_serve_answers_over_http(served, index, tmp_path):
+    tracking, address, _ = served
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "models",
+        "serve",
+        "-m",
+        address,
+        "-p",
+        str(port),
+        "--env-manager",
+        "local",
+    ]
+    surroundings = {
+        "MLFLOW_TRACKING_URI": tracking.uri,
+        "QUESTREE_LM": "simulated",
+        "QUESTREE_RETRIEVER": str(index),
+        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+    }
+    server = subprocess.Popen(command, env=os.environ | surroundings, cwd=tmp_path)
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/ping")
+        for records in ([{"question": QUESTION}], [{"question": QUESTION}, {"question": "Who was first?"}]):
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{port}/invocations",
+                data=json.dumps({"dataframe_records": records}).encode(),
+                headers={"Content-Type": "application/json"},
+            )
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                assert len(json.load(reply)["predictions"]) == len(records)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise TimeoutError(url)

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import dspy
+import pytest
+
+from questree.metrics import metric
+from questree.optimize import Examples, Tracking, evaluate, load, optimizer
+from questree.optimize import compile as compile_program
+from questree.optimize.tracing import plain
+from questree.optimize.tracking import without_password
+from questree.programs import SearChain
+from questree.retrieval.errors import QuestreeError
+from questree.simulate import Mind, SimulatedEngine, Traits, World
+from questree.simulate.server import running
+
+KEY = "sk-planted-0123456789"
+
+
+@pytest.fixture(scope="module")
+def tracked_compile(tmp_path_factory, _task, _index):
+    """One tracked compilation, with a key planted in its LM; everything below looks at what it left behind."""
+    folder = tmp_path_factory.mktemp("tracked")
+    tracking = Tracking(uri=f"sqlite:///{folder}/mlflow.db")
+    questions = [question for split in _task.questions.values() for question in split]
+    examples = Examples(_task.examples("train")[:8], _task.examples("dev")[:4], task="mini")
+    with running(SimulatedEngine(Mind(World(questions), Traits(malformed=0)))) as address:
+        lm = dspy.LM("openai/simulated", api_base=address, api_key=KEY, cache=False)
+        with dspy.context(lm=lm, adapter=None):
+            compiled = compile_program(
+                SearChain(_index),
+                examples,
+                metric("by-style"),
+                optimizer=optimizer("bootstrap-random-search", candidates=1),
+                tracking=tracking,
+            )
+    return folder, tracking, compiled, address
+
+
+@pytest.fixture
+def runs(tracked_compile):
+    """The parent run, and the nested ones."""
+    import mlflow
+
+    client = mlflow.MlflowClient(tracked_compile[1].uri)
+    experiment = client.get_experiment_by_name("questree")
+    found = client.search_runs([experiment.experiment_id])
+    parents = [run for run in found if "mlflow.parentRunId" not in run.data.tags]
+    assert len(parents) == 1
+    return parents[0], [run for run in found if run.data.tags.get("mlflow.parentRunId") == parents[0].info.run_id]
+
+
+def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tracked_compile):
+    parent, _ = runs
+    params, metrics = parent.data.params, parent.data.metrics
+    assert params["program"] == "searchain"
+    assert params["settings.max_rounds"] == "5"
+    assert params["task"] == "mini"
+    assert params["retriever.fingerprint"] == "words-1"
+    assert (params["optimizer.name"], params["optimizer.candidates"]) == ("bootstrap-random-search", "1")
+    assert params["seed"] == "0"
+    assert "versions.dspy" in params
+    compiled = tracked_compile[2]
+    assert metrics["before_score"] == compiled.before.score.mean
+    assert metrics["after_score_low"] == compiled.after.score.low
+    assert metrics["gain_high"] == compiled.gain.high
+    assert metrics["after_lm_calls"] == compiled.after.spent.calls
+    assert metrics["compile_calls"] == compiled.compilation.spent.calls > 0
+    assert "after_cost" in metrics
+    assert parent.info.status == "FINISHED"
+
+
+def test_candidates_are_nested_runs(runs, tracked_compile):
+    _, nested = runs
+    candidates = tracked_compile[2].compilation.candidates
+    assert sorted(run.data.metrics["score"] for run in nested) == sorted(one.score for one in candidates)
+
+
+def test_simulated_numbers_are_tagged(runs):
+    parent, nested = runs
+    assert {run.data.tags["simulated"] for run in [parent, *nested]} == {"true"}
+
+
+def test_one_question_is_one_trace_also_with_several_at_a_time(runs, tracked_compile):
+    import mlflow
+
+    parent, _ = runs
+    client = mlflow.MlflowClient(tracked_compile[1].uri)
+    traces = client.search_traces(locations=[parent.info.experiment_id], max_results=100)
+    compiled = tracked_compile[2]
+    asked = Counter(r.question for evaluation in (compiled.before, compiled.after) for r in evaluation.records)
+    assert Counter(trace.data.spans[0].inputs["question"] for trace in traces) == asked
+    assert {trace.info.trace_metadata["mlflow.sourceRun"] for trace in traces} == {parent.info.run_id}
+    calls = sum(span.span_type == "CHAT_MODEL" for trace in traces for span in trace.data.spans)
+    assert calls == compiled.before.spent.calls + compiled.after.spent.calls
+
+
+def test_the_table_of_questions_and_the_artifact_are_there(runs, tracked_compile):
+    import mlflow
+
+    parent, _ = runs
+    mlflow.set_tracking_uri(tracked_compile[1].uri)
+    table = mlflow.artifacts.load_dict(f"runs:/{parent.info.run_id}/after_questions.json")
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+    assert [row["id"] for row in rows] == [record.id for record in tracked_compile[2].after.records]
+    assert {"answer", "by-style", "failure", "recall", "calls"} <= rows[0].keys()
+
+
+def test_a_program_is_loaded_from_its_run(tracked_compile, mini):
+    import mlflow
+
+    _, tracking, compiled, _ = tracked_compile
+    mlflow.set_tracking_uri(tracking.uri)
+    loaded = load(compiled.address, retriever=mini.index)
+    assert loaded.dump_state().keys() == compiled.program.dump_state().keys()
+    assert loaded.chain_of_query.plan.demos
+    with pytest.raises(QuestreeError, match="Cannot fetch runs:/0000/program"):
+        load("runs:/0000/program")
+
+
+def test_no_key_and_no_address_is_left_behind(tracked_compile):
+    folder, *_, address = tracked_compile
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    for file in files:
+        content = file.read_bytes()
+        assert KEY.encode() not in content, file
+        assert address.removesuffix("/v1").encode() not in content, file
+
+
+def test_nothing_is_written_where_one_stands(tracked_compile, tmp_path, monkeypatch, mini):
+    monkeypatch.chdir(tmp_path)
+    tracking = tracked_compile[1]
+    with tracking.run("elsewhere", {"a": {"b": 1}}) as run, run.traces():
+        run.evaluation(evaluate(mini.program(), mini.dev[:2], mini.metric))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_raises_is_marked_failed(tracked_compile):
+    import mlflow
+
+    tracking = tracked_compile[1]
+    with pytest.raises(ZeroDivisionError), tracking.run("broken", {}) as run:
+        raise ZeroDivisionError
+    assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
+
+
+def test_a_store_that_cannot_be_had_is_named_without_its_password(tmp_path):
+    (tmp_path / "file").write_text("no database")
+    with (
+        pytest.raises(QuestreeError, match="Cannot track to"),
+        Tracking(uri=f"sqlite:///{tmp_path}/file").run("x", {}),
+    ):
+        pass
+    assert without_password("https://me:secret@host:5000/x") == "https://…@host:5000/x"
+
+
+def test_what_json_does_not_know_is_told_by_its_kind_alone():
+    lm = dspy.LM("openai/gpt", api_key=KEY)
+    assert plain({"lm": lm, "n": [1, "a", None]}) == {"lm": "<LM>", "n": [1, "a", None]}
