@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from .optimize import compile as compile
     from .optimize import evaluate as evaluate
     from .retrieval import Passage as Passage
+    from .retrieval import build_index as build_index
+    from .retrieval import load_index as load_index
     from .retrieval.errors import QuestreeError as QuestreeError
-    from .retrieval.index import build_index as build_index
-    from .retrieval.index import load_index as load_index
 
 _HOMES = {
     "Passage": ".retrieval",
     "QuestreeError": ".retrieval.errors",
-    "build_index": ".retrieval.index",
+    "build_index": ".retrieval",
     "compile": ".optimize",
     "evaluate": ".optimize",
     "load": ".front",
-    "load_index": ".retrieval.index",
+    "load_index": ".retrieval",
     "load_task": ".data",
     "program": ".front",
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .programs import Program, build
-from .retrieval import DuplicateCheck, Reader, Retriever
+from .retrieval import DuplicateCheck, Reader, Retriever, load_index
 
 
 def program(
@@ -63,8 +63,4 @@ def load(
 
 
 def _opened(retriever: Retriever | str | Path | None) -> Retriever | None:
-    if not isinstance(retriever, (str, Path)):
-        return retriever
-    from .retrieval.index import load_index  # an index's libraries are not needed by whoever brings a retriever
-
-    return load_index(retriever)
+    return load_index(retriever) if isinstance(retriever, (str, Path)) else retriever

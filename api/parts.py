@@ -76,7 +76,7 @@ def build_retriever(settings: RunSettings) -> Retriever:
     Raises:
         QuestreeError: if none is named, or it cannot be used; says which command makes one.
     """
-    from .retrieval.index import build_index, load_index
+    from .retrieval import build_index, load_index
 
     if settings.retriever is not None:
         return load_index(settings.retriever)
@@ -96,7 +96,7 @@ def build_reader(settings: RunSettings) -> Reader | None:
     """The reader that ``--reader`` names; None for the LM itself, which programs come with."""
     if settings.reader == "lm":
         return None
-    from .retrieval.dpr_reader import DPRReader
+    from .retrieval import DPRReader
 
     return DPRReader.load(settings.reader)
 
@@ -105,7 +105,7 @@ def build_duplicates(settings: RunSettings) -> DuplicateCheck | None:
     """The check that ``--duplicates`` names; None for the one by words, which programs come with."""
     if settings.duplicates == "exact":
         return None
-    from .retrieval.duplicates import CrossEncoderDuplicates
+    from .retrieval import CrossEncoderDuplicates
 
     return CrossEncoderDuplicates.load(settings.duplicates)
 

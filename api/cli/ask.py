@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options
+
+if TYPE_CHECKING:
+    from ..programs import ReasoningTree
 
 
 class Form(str, Enum):
@@ -85,14 +88,19 @@ def ask_live(program: Any, question: str, style: str) -> Any:
     from ..programs.rendering import as_text
 
     console = Console()
-    with Live(Text(question), console=console, auto_refresh=False) as live:
+
+    def shown(tree: ReasoningTree) -> Text:
+        return Text(as_text(tree), no_wrap=True, overflow="ellipsis")
+
+    with Live(console=console, auto_refresh=False, transient=True) as live:
         prediction = program(
             question=question,
             answer_style=style,
-            watch=lambda tree: live.update(Text(as_text(tree)), refresh=True),
+            watch=lambda tree: live.update(shown(tree), refresh=console.is_terminal),
         )
+    console.print(Text(as_text(prediction.tree)), soft_wrap=True)
     if prediction.failure is None:
-        console.print(Text(f"\n{_told(prediction)}"))
+        console.print(Text(f"\n{_told(prediction)}"), soft_wrap=True)
     return prediction
 
 

@@ -55,7 +55,7 @@ def _step(title: str) -> Iterator[None]:
 
 def _index(folder: Path) -> None:
     from ..data import load_task
-    from ..retrieval.index import build_index
+    from ..retrieval import build_index
 
     if folder.exists():
         typer.echo(f"{folder} is there")
@@ -74,7 +74,7 @@ def _compile(settings: RunSettings, candidates: int) -> str:
             "searchain",
             settings,
             optimizer="bootstrap-random-search",
-            optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 2, "max_labeled_demos": 2},
+            optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 4, "max_labeled_demos": 4},
             on_progress=on_progress,
         )
     print_compiled("searchain", compiled)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..retrieval.corpus import BadLine
+    from ..retrieval import BadLine
 
 
 class Kind(str, Enum):
@@ -39,8 +39,7 @@ def index(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from ..retrieval.index import build_index
-    from ..retrieval.manifest import read_manifest
+    from ..retrieval import build_index, read_manifest
 
     bad: list[BadLine] = []
     columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

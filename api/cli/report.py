@@ -55,7 +55,7 @@ def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
                 bars.update(task, completed=done, total=total, told=f"{done}/{total} questions")
             if progress.candidate is not None:
                 best = max(best, progress.candidate.score)
-                told = f"candidate {progress.candidate.number}: {progress.candidate.score:.1f}, best {best:.1f}"
+                told = f"candidate {progress.candidate.number}: {progress.candidate.score:.3f}, best {best:.3f}"
                 bars.update(task, told=told)
 
         yield on_progress
