@@ -84,12 +84,13 @@ def build_retriever(settings: RunSettings) -> Retriever:
         raise QuestreeError(
             "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
         )
-    from .data import load_task
+    from .data import MINI_CORPUS
     from .retrieval.checkpoint import cache_folder
 
     folder = cache_folder() / "indexes" / "mini"
-    corpus = load_task("mini").corpus
-    return load_index(folder) if folder.exists() else load_index(build_index(corpus, folder))
+    if not folder.exists():
+        build_index(MINI_CORPUS, folder)
+    return load_index(folder)
 
 
 def build_reader(settings: RunSettings) -> Reader | None:
@@ -121,7 +122,7 @@ def build_program(name: str, settings: RunSettings, **program_settings: Any) -> 
     from .front import load, program
     from .programs import PROGRAMS
 
-    parts = {"reader": build_reader(settings), "duplicates": build_duplicates(settings)}
+    parts: dict[str, Any] = {"reader": build_reader(settings), "duplicates": build_duplicates(settings)}
     if name in PROGRAMS:
         searches = PROGRAMS[name].searches and program_settings.get("retrieval", True)
         return program(name, retriever=build_retriever(settings) if searches else None, **parts, **program_settings)

@@ -94,9 +94,11 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
     """
     if config is not None and not config.is_file():
         raise QuestreeError(f"No settings file at {config}.")
-    typed = {key: value for key, value in given.items() if value is not None}
+    typed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    if config is not None:
+        typed["config"] = config
     try:
-        return RunSettings(**typed, **({"config": config} if config else {}))
+        return RunSettings(**typed)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors())
         raise QuestreeError(f"These settings do not fit: {problems}") from None

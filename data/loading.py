@@ -17,6 +17,8 @@ DATA_VARIABLE = "QUESTREE_DATA"
 """The environment variable that names the folder of task files."""
 
 _MINI = Path(__file__).parent / "mini"
+MINI_CORPUS = _MINI / "corpus.jsonl"
+"""The passages of the bundled set."""
 
 
 def load_task(

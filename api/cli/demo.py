@@ -54,15 +54,13 @@ def _step(title: str) -> Iterator[None]:
 
 
 def _index(folder: Path) -> None:
-    from ..data import load_task
+    from ..data import MINI_CORPUS
     from ..retrieval import build_index
 
     if folder.exists():
         typer.echo(f"{folder} is there")
         return
-    corpus = load_task("mini").corpus
-    assert corpus is not None  # it is bundled
-    build_index(corpus, folder)
+    build_index(MINI_CORPUS, folder)
 
 
 def _compile(settings: RunSettings, candidates: int) -> str:

@@ -71,14 +71,16 @@ def _table(records: list[Record]) -> Any:
 
 
 def _tree(record: Record, form: Form) -> str:
+    from ..programs import ReasoningTree
     from ..programs.rendering import as_html, as_mermaid, as_text
 
+    tree = record.tree or ReasoningTree(question=record.question)  # a fault in a program leaves none
     if form is Form.html:
-        return as_html(record.tree, record.answer, record.final_content, [p.cited() for p in record.references])
+        return as_html(tree, record.answer, record.final_content, [p.cited() for p in record.references])
     if form is Form.mermaid:
-        return as_mermaid(record.tree)
+        return as_mermaid(tree)
     answer = record.answer if record.failure is None else f"none ({record.failure})"
-    return f"{as_text(record.tree)}\n\n{record.final_content}\n\nAnswer: {answer}"
+    return f"{as_text(tree)}\n\n{record.final_content}\n\nAnswer: {answer}"
 
 
 def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
