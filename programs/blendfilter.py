@@ -64,7 +64,7 @@ class Knowledge:
 
 
 class BlendFilter(Program):
-    """BlendFilter (Wang et al., EMNLP 2024).
+    """BlendFilter (Wang et al., EMNLP 2024, arXiv 2402.11129).
 
     Retrieves with the question, with the question behind what an answer from retrieved passages says (external),
     and behind what the LM remembers (internal); the LM filters the passages of each; the answer is read from the

@@ -29,7 +29,7 @@ class ChainOfReviewsSettings(ReviewingSettings):
 
 
 class ChainOfReviews(Reviewing):
-    """Chain of Reviews (Li et al., EMNLP Findings 2024, section 4.4): one path, with every paragraph so far.
+    """Chain of Reviews (Li et al., 2024, arXiv 2404.14464, section 4.4): one path, with every paragraph so far.
 
     The review and the fusion are those of Tree of Reviews; so a single irrelevant paragraph can mislead it all.
     A paragraph that the chain holds already is not added again.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import dspy
 import pytest
 from answering import Asked, Gate, TableRetriever
 from pydantic import ValidationError
@@ -222,3 +223,14 @@ def test_a_single_answer_is_drawn_at_the_lms_own_temperature(answering):
     prediction, _ = ask(queries=["original"], filter="none")
     assert engine.asked[-1].temperature is None
     assert prediction.samples == ["a"]
+
+
+def test_demonstrations_land_on_each_predictor(answering):
+    answering(replying())
+    teleprompter = dspy.BootstrapFewShot(metric=lambda example, prediction, trace=None: prediction.answer == "a")
+    compiled = teleprompter.compile(
+        BlendFilter(TableRetriever(FOUND)), trainset=[dspy.Example(question=Q).with_inputs("question")]
+    )
+    demonstrated = {name: bool(predictor.demos) for name, predictor in compiled.named_predictors()}
+    assert demonstrated.pop("knowledge_filter.filter") is False  # that of yes-no questions
+    assert all(demonstrated.values())

@@ -6,6 +6,7 @@ import copy
 import threading
 from typing import Any
 
+import dspy
 import pytest
 from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
@@ -384,3 +385,27 @@ def test_a_watcher_sees_the_tree_grow(answering):
     ask(TableRetriever(FOUND), watch=lambda tree: seen.append(len(tree.nodes)))
     assert seen[:3] == [1, 2, 3]
     assert seen[-1] == 6
+
+
+def test_the_trace_of_level_order_is_in_the_order_of_the_tree(answering):
+    gate = Gate()
+
+    def reply(asked: Asked) -> Any:
+        if repr(asked) == "relevant(C)":
+            gate.opened.set()
+        return replying(REVIEWS)(asked)
+
+    answering(reply, meet=lambda asked: gate if repr(asked) == "relevant(A)" else None)
+    with dspy.context(trace=[]):
+        ask(TableRetriever(FOUND), order="level")
+        traced = [predictor.signature.__name__[0] for predictor, _, _ in dspy.settings.trace]
+    assert "".join(traced) == "RC" + "R" + "R" + "RC" + "R" + "R" + "F"  # A, X, C, AB, AD, ABE, fusion
+
+
+@pytest.mark.parametrize("order", ["depth-first", "level"])
+def test_demonstrations_land_on_each_predictor(answering, order):
+    answering(replying(REVIEWS))
+    program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(order=order))
+    teleprompter = dspy.BootstrapFewShot(metric=lambda example, prediction, trace=None: prediction.answer == "Vltava")
+    compiled = teleprompter.compile(program, trainset=[dspy.Example(question=Q).with_inputs("question")])
+    assert all(predictor.demos for predictor in compiled.predictors())
