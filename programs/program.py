@@ -98,7 +98,8 @@ class Program(dspy.Module):
                 memo[id(shared)] = shared
         clone = type(self).__new__(type(self))
         memo[id(self)] = clone
-        clone.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        # every LM call made so far, prompts and all: as it grows, it would be most of what a teleprompter does
+        clone.__dict__.update(copy.deepcopy({**self.__dict__, "history": []}, memo))
         return clone
 
     def deepcopy(self) -> Program:
