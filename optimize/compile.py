@@ -16,7 +16,7 @@ from ..programs import Program, Spent
 from .artifact import MANIFEST, load, read_manifest, save
 from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .composed import Composed
-from .evaluate import evaluate, run_identity
+from .evaluate import Interrupted, evaluate, run_identity
 from .evaluation import Evaluation
 from .identity import digest, lm_facts, reader_name, versions
 from .observers import Candidate, CandidateKeeper, LMBill, listening, read_candidates
@@ -121,11 +121,17 @@ class _Plan:
 
     def carry_out(self, run: TrackedRun | None) -> Compiled:
         """Score, compile, score again; save and track what comes of it."""
-        train, val = self.examples.split(self.seed)
+        train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
         if self.out is not None:
             claim(self.out / "compile.json", self.facts())
         before = self.score(self.program, "before", run)
-        compilation = self.earlier() or self.make(train, val, run)
+        try:
+            compilation = self.earlier() or self.make(train, val, run)
+        except KeyboardInterrupt:
+            kept = f"; what was scored is kept in {self.out}" if self.out else ""
+            raise Interrupted(
+                f"Stopped while compiling{kept}. Run the same again: answered LM calls come from the cache."
+            ) from None
         if self.out is not None:
             save(compilation.program, self.out / "program", **self.told(compilation))
         after = self.score(compilation.program, "after", run)
@@ -165,6 +171,7 @@ class _Plan:
         traces = run.traces(compilation=True) if run else nullcontext()
         with traces, listening(keeper, bill), dspy.context(max_errors=PATIENCE, num_threads=self.policy.concurrency):
             program = self.optimizer.compile(student, job)
+        self.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
             keeper.keep(candidate["program"], float(candidate["score"]), len(train))
         _strip(program, like=student)

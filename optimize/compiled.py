@@ -25,8 +25,8 @@ class Examples:
     Attributes:
         train: demonstrations come from these.
         dev: the scores before and after are of these; an optimizer never sees them.
-        val: candidates are compared on these; where there are none, every other question of ``train`` is
-            taken for it.
+        val: candidates are compared on these; where there are none, on every other question of ``train``, which
+            then gives no demonstrations.
         task: the name of what is asked.
     """
 
@@ -35,17 +35,19 @@ class Examples:
     val: Sequence[dspy.Example] = ()
     task: str = ""
 
-    def split(self, seed: int) -> tuple[list[dspy.Example], list[dspy.Example]]:
-        """Training and validation questions, shuffled.
+    def split(self, seed: int, *, compares: bool) -> tuple[list[dspy.Example], list[dspy.Example]]:
+        """Training and validation questions, shuffled; all of them for training if nothing is to be compared.
 
         Raises:
             QuestreeError: if there are too few, or a dev question is among them.
         """
-        train = random.Random(seed).sample(list(self.train), len(self.train))
-        val = list(self.val)
-        if not val:
+        train, val = list(self.train), list(self.val)
+        random.Random(seed).shuffle(train)
+        if not compares:
+            train, val = train + val, []
+        elif not val:
             train, val = train[::2], train[1::2]
-        if not train or not val or not self.dev:
+        if not train or not self.dev or (compares and not val):
             raise QuestreeError(
                 f"Compilation needs training, validation and dev questions; {self.task or 'the task'} gives "
                 f"{len(train)}, {len(val)} and {len(self.dev)}."

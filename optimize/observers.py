@@ -18,9 +18,12 @@ from dspy.utils.callback import BaseCallback
 from ..programs import Program, Spent
 from ..programs.modules.ledger import add_up
 from .artifact import state_of
+from .evaluation import total
 from .run_folder import write_atomically
 
 QUIET_LOGGERS = ("dspy", "optuna", "gepa")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,17 @@ class CandidateKeeper(BaseCallback):
         """Keep a candidate."""
         candidate = Candidate(len(self.candidates), score, questions, state_of(program))
         self.candidates.append(candidate)
-        if self.folder is not None:
-            content = {"score": score, "questions": questions, "state": candidate.state}
-            text = json.dumps(content, indent=1, ensure_ascii=False)
-            write_atomically(self.folder / f"{candidate.number:03}.json", text)
-        self.on_candidate(candidate)
+        try:
+            if self.folder is not None:
+                _write(candidate, self.folder)
+            self.on_candidate(candidate)
+        except Exception as error:  # the optimizer goes on, and DSPy would swallow it
+            logger.warning("Candidate %d was not kept: %s", candidate.number, error)
+
+
+def _write(candidate: Candidate, folder: Path) -> None:
+    content = {"score": candidate.score, "questions": candidate.questions, "state": candidate.state}
+    write_atomically(folder / f"{candidate.number:03}.json", json.dumps(content, indent=1, ensure_ascii=False))
 
 
 def read_candidates(folder: Path) -> tuple[Candidate, ...]:
@@ -92,7 +101,7 @@ class LMBill(BaseCallback):
 
     def __init__(self) -> None:
         self._lms: dict[str, dspy.BaseLM] = {}
-        self._entries: list[dict[str, Any]] = []
+        self._sum = Spent()
         self._lock = threading.Lock()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
@@ -105,13 +114,13 @@ class LMBill(BaseCallback):
         with self._lock:
             history = self._lms.pop(call_id).history
             if exception is None and history:
-                self._entries.append(history[-1])
+                self._sum = total([self._sum, add_up(history[-1:])])
 
     @property
     def spent(self) -> Spent:
         """The sum so far."""
         with self._lock:
-            return add_up(self._entries)
+            return self._sum
 
 
 @contextmanager

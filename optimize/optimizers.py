@@ -30,7 +30,7 @@ class Job:
     Attributes:
         verdicts: the metric, boolean.
         trainset: what demonstrations are taken from.
-        valset: what candidates are compared on.
+        valset: what candidates are compared on; empty for an optimizer that compares none.
         seed: of everything random.
         concurrency: questions asked at the same time.
         prompt_lm: writes instructions, where an optimizer wants some; the program's own LM by default.
@@ -52,6 +52,8 @@ class Optimizer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: ClassVar[str]
+    compares: ClassVar[bool] = False
+    """Whether it compares candidates on validation questions; otherwise all questions are for training."""
 
     def compile(self, student: Program, job: Job) -> Program:
         """A compiled copy of the student."""
@@ -112,6 +114,7 @@ class BootstrapRandomSearch(_Demonstrations):
     """Bootstraps from many shufflings of the training questions and keeps the best on the validation questions."""
 
     name = "bootstrap-random-search"
+    compares = True
     max_rounds: int = Field(default=1, ge=1)
     candidates: int = Field(default=8, ge=1)
     stop_at_score: float | None = Field(default=None, ge=0, le=100)
@@ -134,6 +137,7 @@ class Mipro(_Demonstrations):
     """MIPROv2: instructions that the LM proposes, and demonstrations, searched together."""
 
     name = "mipro"
+    compares = True
     auto: Literal["light", "medium", "heavy"] | None = "light"
     candidates: int | None = Field(default=None, ge=2)
     trials: int | None = Field(default=None, ge=1)
@@ -193,6 +197,7 @@ class Gepa(Optimizer):
     """GEPA: instructions that evolve as the LM reflects on what went wrong."""
 
     name = "gepa"
+    compares = True
     auto: Literal["light", "medium", "heavy"] | None = "light"
     max_metric_calls: int | None = Field(default=None, ge=1)
     reflection_minibatch_size: int = Field(default=3, ge=1)
@@ -222,7 +227,7 @@ class Copro(Optimizer):
     init_temperature: float = Field(default=1.4, ge=0)
 
     def make(self, student: Program, job: Job) -> Any:
-        """See `Optimizer`. Candidates are compared on the validation questions."""
+        """See `Optimizer`. Candidates are compared on the training questions."""
         teleprompter = dspy.COPRO(
             prompt_model=job.prompt_lm,
             metric=job.verdicts,
@@ -231,7 +236,7 @@ class Copro(Optimizer):
             init_temperature=self.init_temperature,
         )
         silent = {"num_threads": job.concurrency, "display_progress": False, "display_table": False}
-        return teleprompter.compile(student, trainset=job.valset, eval_kwargs=silent)
+        return teleprompter.compile(student, trainset=job.trainset, eval_kwargs=silent)
 
 
 class KnnFewShot(Optimizer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -52,6 +52,24 @@ class RunPolicy(BaseModel):
             raise QuestreeError(
                 f"The first {len(failed)} questions all failed, and the others would too: {_told(failed)}. "
                 "Check the LM's name, address and key, and the index; then run again."
+            )
+
+    def check_judged(self, failures: Mapping[str, int], asked: int) -> None:
+        """Refuse what an optimizer made while the LM could not be had: it would be taken for a result.
+
+        Args:
+            failures: predictions that failed, by cause.
+            asked: all predictions.
+
+        Raises:
+            QuestreeError: if half of them or more failed for such a reason.
+        """
+        hopeless = {cause: count for cause, count in failures.items() if cause in HOPELESS}
+        if asked and 2 * sum(hopeless.values()) >= asked:
+            told = ", ".join(f"{count} {cause}" for cause, count in hopeless.items())
+            raise QuestreeError(
+                f"Of {asked} questions asked in compilation {sum(hopeless.values())} failed ({told}), so what came of "
+                "it says nothing. Check the LM and the index, and run again: answered LM calls come from the cache."
             )
 
 

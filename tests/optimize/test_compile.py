@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from questree.optimize import RunPolicy, optimizer
+from questree.optimize import Examples, Interrupted, RunPolicy, optimizer
 from questree.optimize import compile as compile_program
+from questree.programs import SearChain
 from questree.retrieval.errors import QuestreeError
 
 SEARCH = optimizer("bootstrap-random-search", candidates=1)
 
 
 def test_compiling_helps_and_says_how_sure_that_is(mini):
-    compiled = compile_program(mini.program(), mini.examples(30, 30), mini.metric, optimizer=SEARCH)
+    compiled = compile_program(mini.program(), mini.examples(60, 30), mini.metric, optimizer=SEARCH)
     assert compiled.after.score.mean > compiled.before.score.mean
     assert compiled.gain.low <= compiled.gain.mean <= compiled.gain.high
     assert compiled.gain.mean == pytest.approx(compiled.after.score.mean - compiled.before.score.mean)
@@ -49,7 +50,7 @@ def test_an_interrupted_compilation_goes_on(mini, tmp_path):
         if progress.candidate is not None and progress.candidate.number == 1:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match="Stopped while compiling"):
         compile_program(
             mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=stop_at_candidate
         )
@@ -86,3 +87,52 @@ def test_the_bill_holds_every_call_of_the_optimizer_its_own_among_them(mini):
         mini.program(), mini.examples(), mini.metric, optimizer=optimizer("copro", breadth=2, depth=1)
     )
     assert proposals.compilation.spent.words_out > 0
+
+
+def test_what_was_made_while_the_index_could_not_be_had_is_not_kept(mini, tmp_path):
+    class Flaky(type(mini.index)):
+        down = False
+
+        def __call__(self, query, k=1):
+            if self.down:
+                raise ConnectionError("index is down")
+            return super().__call__(query, k)
+
+    index = Flaky(mini.index.passages)
+
+    def go_down(progress):
+        index.down = progress.stage == "compile"
+
+    with pytest.raises(QuestreeError, match="retrieval"):
+        compile_program(
+            SearChain(index), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=go_down
+        )
+    assert not (tmp_path / "program").exists()
+
+
+def test_an_optimizer_that_compares_nothing_trains_on_all(mini):
+    train, val = mini.examples(12).split(0, compares=False)
+    assert (len(train), len(val)) == (12, 0)
+    train, val = mini.examples(12).split(0, compares=True)
+    assert (len(train), len(val)) == (6, 6)
+    assert mini.examples(12).split(0, compares=True)[0] == train
+    assert Examples(mini.train[:3], mini.dev, val=mini.train[3:5]).split(0, compares=True)[1] == mini.train[3:5]
+
+
+def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_path, monkeypatch, caplog):
+    from questree.optimize import observers
+
+    def full(path, text):
+        raise QuestreeError("no space left")
+
+    monkeypatch.setattr(observers, "write_atomically", full)
+    compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    assert "Candidate 0 was not kept: no space left" in caplog.text
+    assert compiled.artifact is not None
+
+
+def test_copies_of_a_program_leave_its_history_behind(mini):
+    program = mini.program()
+    program(**mini.dev[0].inputs())
+    assert program.history
+    assert program.deepcopy().history == []
