@@ -106,9 +106,14 @@ def write_plaid(folder: Path, embeddings: Embeddings, encoder: Encoder, settings
     """Compress stored embeddings into an index, in this process and on one device.
 
     Raises:
-        QuestreeError: too few embeddings to train the centroids on.
+        QuestreeError: too few embeddings to train the centroids on, or dimensions that do not pack into bytes.
     """
     _check_size(embeddings)
+    if encoder.dim % (8 * settings.nbits):
+        raise QuestreeError(
+            f"PLAID cannot pack {encoder.dim} dimensions at {settings.nbits} bits each: a multiple of "
+            f"{8 * settings.nbits} is needed. Choose fewer bits, or exact search: --kind exact."
+        )
     (folder / _FOLDER).mkdir()
     with colbert_ready():
         import random

@@ -1,0 +1,95 @@
+"""A tiny corpus and a tiny random ColBERT checkpoint, which loads through colbert-ai like a real one."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from questree.retrieval import Passage
+
+WORDS = (
+    *("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island"),
+    *("jetty", "kelp", "lagoon", "meadow", "north", "orchard", "pebble", "summit", "willow"),
+)
+
+
+@pytest.fixture(scope="session")
+def passages() -> list[Passage]:
+    draw = random.Random(7)
+    return [
+        Passage(id=f"p{n}", title=draw.choice(WORDS), text=" ".join(draw.choices(WORDS, k=draw.randint(4, 30))) + ".")
+        for n in range(120)
+    ]
+
+
+@pytest.fixture(scope="session")
+def corpus_file(passages: list[Passage], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("corpus") / "corpus.jsonl"
+    file.write_text("".join(p.model_dump_json(include={"id", "title", "text"}) + "\n" for p in passages))
+    return file
+
+
+def save_tokenizer(folder: Path) -> int:
+    """A word-level BERT tokenizer; the size of its vocabulary."""
+    from tokenizers.implementations import BertWordPieceTokenizer
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    entries = [*special, *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", *letters, *(f"##{c}" for c in letters), *WORDS]
+    vocabulary = {token: n for n, token in enumerate(entries)}
+    roles = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[PAD]"}
+    PreTrainedTokenizerFast(
+        tokenizer_object=BertWordPieceTokenizer(vocab=vocabulary)._tokenizer,
+        **{f"{role}_token": token for role, token in roles.items()},
+    ).save_pretrained(folder)
+    return len(vocabulary)
+
+
+@pytest.fixture(scope="session")
+def tiny_config():
+    def make(vocabulary: int):
+        from transformers import BertConfig
+
+        return BertConfig(
+            vocab_size=vocabulary,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=128,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_config) -> Path:
+    return make_checkpoint(tmp_path_factory.mktemp("checkpoint"), tiny_config, seed=1)
+
+
+def make_checkpoint(folder: Path, tiny_config, seed: int) -> Path:
+    import torch
+    from safetensors.torch import save_file
+    from transformers import BertModel
+
+    config = tiny_config(save_tokenizer(folder))
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        weights = {f"bert.{name}": tensor.contiguous() for name, tensor in BertModel(config).state_dict().items()}
+        weights["linear.weight"] = torch.randn(32, 32)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config.save_pretrained(folder)
+    settings = {"dim": 32, "doc_maxlen": 40, "query_maxlen": 40, "mask_punctuation": True}
+    (folder / "artifact.metadata").write_text(json.dumps(settings))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def exact_folder(corpus_file: Path, tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from questree.retrieval import build_index
+
+    return build_index(corpus_file, tmp_path_factory.mktemp("indexes") / "exact", checkpoint=tiny_checkpoint)

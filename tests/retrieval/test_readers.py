@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from questree.retrieval import CheckpointError, CrossEncoderDuplicates, DPRReader, ExactDuplicates, Passage, QueryError
+
+from .conftest import save_tokenizer
+
+PASSAGE = Passage(id="1", title="Amber", text="the harbor, near the island, has a long jetty")
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """Random weights in the published layout."""
+    import torch
+    from transformers import DPRConfig
+    from transformers import DPRReader as Model
+
+    folder = tmp_path_factory.mktemp("reader")
+    config = DPRConfig(
+        vocab_size=save_tokenizer(folder),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        Model(config).save_pretrained(folder)
+    return DPRReader.load(folder, threshold=0.25)
+
+
+def logits(start, end, relevance, monkeypatch, reader):
+    """Let the model answer with these logits; they stand for the passage's text, at the end of the input."""
+    import torch
+    from transformers.models.dpr.modeling_dpr import DPRReaderOutput
+
+    def answer(input_ids, **_):
+        full = [torch.full((1, input_ids.shape[1]), 9.0) for _ in range(2)]  # outside the text all is tempting
+        for given, values in zip(full, (start, end), strict=True):
+            given[0, -1 - len(values) : -1] = torch.tensor(values)
+        return DPRReaderOutput(*full, relevance_logits=torch.tensor([relevance]))
+
+    monkeypatch.setattr(reader._model, "forward", answer)
+
+
+def test_a_span_is_a_piece_of_the_text_with_the_relevance_logit(reader):
+    span = reader("which island", PASSAGE)
+    assert span.text
+    assert span.text in PASSAGE.text
+    assert span.score == pytest.approx(_relevance(reader, "which island"))
+    assert (reader.threshold, span) == (0.25, reader("which island", PASSAGE))
+
+
+def _relevance(reader, query):
+    import torch
+
+    parts = (f"{query} [SEP] {PASSAGE.title}", PASSAGE.text)
+    encoded = reader._tokenizer(*parts, return_tensors="pt", return_token_type_ids=False)
+    with torch.inference_mode():
+        return float(reader._model(**encoded).relevance_logits[0])
+
+
+WORDS = ("harbor", "island", "jetty")
+SHORT = Passage(id="2", text=" ".join(WORDS))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ([0.0, 5.0, 0.0], [0.0, 5.0, 0.0], "island"),
+        ([5.0, 0.0, 0.0], [0.0, 0.0, 5.0], "harbor island jetty"),
+        ([0.0, 0.0, 5.0], [5.0, 0.0, 1.0], "jetty"),  # the two best are inverted: the best allowed pair is taken
+    ],
+)
+def test_the_best_span_that_is_one(reader, monkeypatch, start, end, expected):
+    logits(start, end, 1.5, monkeypatch, reader)
+    assert reader("where", SHORT) == reader("where", SHORT).model_copy(update={"text": expected, "score": 1.5})
+
+
+def test_a_span_is_not_longer_than_an_answer(reader, monkeypatch):
+    long = Passage(id="3", text=" ".join(["amber"] * 20))
+    logits([5.0] + [0.0] * 19, [0.0] * 19 + [4.0], 0.0, monkeypatch, reader)
+    assert len(reader("where", long).text.split()) <= 10
+
+
+def test_no_text_in_the_window_is_no_span(reader):
+    import torch
+
+    from questree.retrieval.spans import best_span
+
+    nowhere = torch.full((4,), float("-inf"))
+    assert best_span(nowhere, nowhere, 10) is None
+    span = reader("where is it", Passage(id="4", text="   "))
+    assert span.text == ""
+
+
+def test_long_input_is_cut(reader):
+    long = PASSAGE.model_copy(update={"text": PASSAGE.text * 50})
+    assert reader("where " * 300, long).text in long.text
+
+
+def test_an_empty_query_is_refused(reader):
+    with pytest.raises(QueryError):
+        reader(" ", PASSAGE)
+
+
+def test_readers_work_in_threads(reader):
+    queries = [f"where is {word}" for word in WORDS] * 8
+    expected = [reader(query, PASSAGE) for query in queries]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda query: reader(query, PASSAGE), queries)) == expected
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match="cannot be loaded as a DPRReader"):
+        DPRReader.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("query", "seen", "expected"),
+    [
+        ("Who directed it?", ["When?", "who  directed it"], 1),
+        ("Who directed it?", ["Who directed them?"], None),
+        ("Who?", [], None),
+        ("Ｗho?", ["who"], 0),
+    ],
+)
+def test_exact_duplicates(query, seen, expected):
+    assert ExactDuplicates()(query, seen) == expected
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one logit", "two classes"])
+def cross_encoder(request, tmp_path_factory, tiny_config):
+    import torch
+    from transformers import BertForSequenceClassification
+
+    folder = tmp_path_factory.mktemp("cross")
+    config = tiny_config(save_tokenizer(folder))
+    config.num_labels = request.param
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        BertForSequenceClassification(config).save_pretrained(folder)
+    return CrossEncoderDuplicates.load(folder)
+
+
+def test_cross_encoder_duplicates_follow_the_threshold(cross_encoder):
+    seen = ["amber basin", "harbor", "cedar delta grove"]
+    likely = cross_encoder.probabilities("amber", seen)
+    best = likely.index(max(likely))
+    assert all(0 <= p <= 1 for p in likely)
+    assert likely == pytest.approx([cross_encoder.probabilities("amber", [other])[0] for other in seen], abs=1e-5)
+    cross_encoder.threshold = max(likely) - 1e-4
+    assert cross_encoder("amber", seen) == best
+    cross_encoder.threshold = max(likely) + 1e-4
+    assert cross_encoder("amber", seen) is None
+    assert cross_encoder("amber", []) is None

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import os
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from questree.retrieval import BM25Retriever, CorpusError, Passage, QueryError, QuestreeError, build_index, load_index
+
+
+@pytest.fixture(scope="module", params=["bm25", "exact"])
+def retriever(request, passages, exact_folder):
+    return BM25Retriever.from_passages(passages) if request.param == "bm25" else load_index(exact_folder)
+
+
+def test_a_passage_finds_itself(retriever, passages):
+    for passage in passages[:10]:
+        assert retriever(passage.shown(), k=3)[0].id == passage.id
+
+
+def test_best_first_and_no_more_than_there_are(retriever, passages):
+    found = retriever("amber lagoon", k=10_000)
+    assert sorted(p.id for p in found) == sorted(p.id for p in passages)
+    assert [p.score for p in found] == sorted((p.score for p in found), reverse=True)
+
+
+def test_a_batch_is_its_single_calls(retriever, passages):
+    queries = [passage.text for passage in passages[:40]]
+    singly = [[p.id for p in retriever(query, k=4)] for query in queries]
+    assert [[p.id for p in found] for found in retriever.batch(queries, k=4)] == singly
+    assert retriever.batch([], k=4) == []
+
+
+def test_threads_get_what_one_thread_gets(retriever, passages):
+    queries = [passage.text for passage in passages[:30]] * 2
+    expected = [retriever(query, k=2) for query in queries[:30]] * 2
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda query: retriever(query, k=2), queries))
+    assert [[p.id for p in f] for f in found] == [[p.id for p in e] for e in expected]
+
+
+@pytest.mark.parametrize("query", ["", "  \n", None])
+def test_an_empty_query_is_refused(retriever, query):
+    with pytest.raises(QueryError):
+        retriever(query)
+    with pytest.raises(QueryError):
+        retriever.batch(["fine", query])
+
+
+def test_no_passages_asked_for_is_refused(retriever):
+    with pytest.raises(QueryError, match="ask for one"):
+        retriever("amber", k=0)
+
+
+@pytest.mark.parametrize("query", ["?!", "the of and", "日本語", "amber \ud800", "fjord " * 5_000, "\x00"])
+def test_odd_queries_are_answered(retriever, query):
+    assert len(retriever(query, k=3)) == 3
+
+
+def test_passages_without_words_do_no_harm():
+    texts = ["?!", "amber", "the"]
+    retriever = BM25Retriever.from_passages(Passage(id=text, text=text) for text in texts)
+    assert [p.id for p in retriever("amber", k=3)] == ["amber", "?!", "the"]
+    with pytest.raises(CorpusError, match="holds a word"):
+        BM25Retriever.from_passages([Passage(id="a", text="?!")])
+
+
+def test_equal_scores_keep_the_corpus_order():
+    retriever = BM25Retriever.from_passages(Passage(id=str(n), text="alike words") for n in range(20))
+    assert [p.id for p in retriever("alike", k=5)] == ["0", "1", "2", "3", "4"]
+
+
+def test_exact_scores_are_maxsim(exact_folder, passages):
+    import torch
+
+    retriever = load_index(exact_folder)
+    encoder = retriever._encoder
+    (query,) = encoder.queries(["harbor pebble"])
+    embedded = encoder.passages([p.shown() for p in passages])
+    by_hand = {p.id: float((query @ m.float().T).amax(1).sum()) for p, m in zip(passages, embedded, strict=True)}
+    found = {p.id: p.score for p in retriever("harbor pebble", k=len(passages))}
+    assert torch.allclose(torch.tensor([found[i] for i in by_hand]), torch.tensor(list(by_hand.values())), atol=1e-4)
+
+
+@pytest.mark.parametrize(("rows", "held"), [(16, 2 << 30), (1 << 15, 0)], ids=["small blocks", "from disk"])
+def test_exact_scores_do_not_depend_on_memory(exact_folder, monkeypatch, rows, held):
+    from questree.retrieval import exact
+
+    expected = load_index(exact_folder)("harbor pebble", k=20)
+    monkeypatch.setattr(exact, "_ROWS_TOGETHER", rows)
+    monkeypatch.setattr(exact, "_HELD_BYTES", held)
+    assert [p.id for p in load_index(exact_folder)("harbor pebble", k=20)] == [p.id for p in expected]
+
+
+def test_encoding_tells_progress_and_what_was_cut(tiny_checkpoint, tmp_path, caplog):
+    from questree.retrieval import read_manifest
+
+    long = [Passage(id=str(n), text="amber " * (5 if n else 200)) for n in range(30)]
+    told: list[tuple[int, int]] = []
+    folder = build_index(long, tmp_path / "index", checkpoint=tiny_checkpoint, progress=lambda *done: told.append(done))
+    assert told[-1] == (30, 30)
+    assert read_manifest(folder).corpus.filled == 1
+    assert "1 passages fill the window of 40 tokens" in caplog.text
+
+
+def test_encoding_does_not_depend_on_company(tiny_checkpoint, monkeypatch, passages):
+    from questree.retrieval import encoder as module
+    from questree.retrieval.checkpoint import find_checkpoint
+
+    encoder = module.Encoder.load(find_checkpoint(tiny_checkpoint))
+    texts = [p.shown() for p in passages[:40]]
+    together = list(encoder.passages(texts))
+    monkeypatch.setattr(module, "_WINDOW", 7)
+    monkeypatch.setitem(module._TOKENS_A_BATCH, "cpu", 1)
+    for a, b in zip(together, encoder.passages(texts), strict=True):
+        assert a.shape == b.shape
+        assert (a - b).abs().max() < 2e-3
+
+
+def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_path, monkeypatch):
+    from questree.retrieval import compat
+
+    monkeypatch.setattr(compat, "load_extensions", lambda: None)
+    with pytest.raises(QuestreeError, match=r"too few for PLAID.*--kind exact"):
+        build_index(passages[:5], tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
+    tiny_checkpoint, passages, tmp_path, monkeypatch, capfd
+):
+    from questree.retrieval import compat, read_manifest
+
+    monkeypatch.setattr(compat, "load_extensions", lambda: None)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    random.seed(5)
+    next_number = random.Random(5).random()
+    capfd.readouterr()
+    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
+    assert {"plaid/0.codes.pt", "plaid/centroids.pt", "plaid/ivf.pid.pt"} <= set(read_manifest(folder).files)
+    assert not (folder / "embeddings").exists()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
+    assert random.random() == next_number
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.slow
+def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_folder):
+    plaid = load_index(build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint))
+    exact = load_index(exact_folder)
+    queries = [p.text for p in passages[:30]]
+    shared = [
+        len({p.id for p in a} & {p.id for p in b})
+        for a, b in zip(plaid.batch(queries, 5), exact.batch(queries, 5), strict=True)
+    ]
+    assert sum(shared) / (5 * len(shared)) > 0.8
+    assert len(plaid("amber", k=1)) == 1
+    assert len(plaid("amber", k=10_000)) == len(passages)  # the first search's k does not bind later ones
+    barrier = threading.Barrier(4)
+
+    def search(query: str) -> list[str]:
+        barrier.wait()
+        return [p.id for p in plaid(query, k=3)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(search, queries[:4])) == [[p.id for p in plaid(q, k=3)] for q in queries[:4]]
