@@ -23,11 +23,12 @@ def saved(mini, tmp_path):
 def test_a_loaded_program_sends_the_same_prompts_and_answers_the_same(saved, mini):
     folder, program = saved
     loaded = load(folder, retriever=mini.index)
-    for example in mini.dev[:5]:
+    for example in mini.dev[:3]:
         first, second = (one(**example.inputs()) for one in (program, loaded))
         assert (first.answer, first.final_content, first.tree) == (second.answer, second.final_content, second.tree)
     messages = [[entry["messages"] for entry in one.history] for one in (program, loaded)]
-    assert messages[0][-20:] == messages[1][-20:]
+    assert len(messages[1]) > 3
+    assert messages[0][-len(messages[1]) :] == messages[1]
 
 
 def test_it_says_what_it_is(saved):

@@ -11,7 +11,7 @@ SEARCH = optimizer("bootstrap-random-search", candidates=1)
 
 
 def test_compiling_helps_and_says_how_sure_that_is(mini):
-    compiled = compile_program(mini.program(), mini.examples(60, 30), mini.metric, optimizer=SEARCH)
+    compiled = compile_program(mini.program(), mini.examples(60, 30), mini.metric, optimizer="bootstrap-few-shot")
     assert compiled.after.score.mean > compiled.before.score.mean
     assert compiled.gain.low <= compiled.gain.mean <= compiled.gain.high
     assert compiled.gain.mean == pytest.approx(compiled.after.score.mean - compiled.before.score.mean)
@@ -27,8 +27,8 @@ def test_the_program_that_was_compiled_stays_as_it_is(mini):
 
 
 def test_a_compilation_can_be_compiled_again(mini):
-    once = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH)
-    again = compile_program(once.program, mini.examples(), mini.metric, optimizer=SEARCH)
+    once = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="bootstrap-few-shot")
+    again = compile_program(once.program, mini.examples(), mini.metric, optimizer="bootstrap-few-shot")
     assert again.before.score == once.after.score
 
 
@@ -62,9 +62,11 @@ def test_an_interrupted_compilation_goes_on(mini, tmp_path):
 
 
 def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
-    compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    compile_program(mini.program(), mini.examples(), mini.metric, optimizer="labeled-few-shot", out=tmp_path)
     with pytest.raises(QuestreeError, match="seed was 0 and is now 1"):
-        compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, seed=1)
+        compile_program(
+            mini.program(), mini.examples(), mini.metric, optimizer="labeled-few-shot", out=tmp_path, seed=1
+        )
 
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import dspy
 import pytest
 
@@ -36,28 +34,26 @@ def test_every_optimizer_is_tried_here():
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_optimizer_gives_a_program_that_is_saved_as_json_and_answers_the_same_when_loaded(name, mini, tmp_path):
+def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_the_same_when_loaded(
+    name, mini, tmp_path
+):
+    on_disk = []
     compiled = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=optimizer(name, **SMALL[name]), out=tmp_path
+        mini.program(),
+        mini.examples(),
+        mini.metric,
+        optimizer=optimizer(name, **SMALL[name]),
+        out=tmp_path,
+        on_progress=lambda p: p.candidate and on_disk.append(len(list((tmp_path / "candidates").glob("*.json")))),
     )
-    assert compiled.after.failures == {}
+    assert on_disk == [*range(1, len(on_disk) + 1)]  # each the moment it was scored
+    assert len(on_disk) == len(compiled.compilation.candidates)
+    assert (len(on_disk) > 1) == (name not in {"labeled-few-shot", "bootstrap-few-shot", "knn-few-shot"})
     assert compiled.compilation.spent.calls > 0 or name == "labeled-few-shot"
     assert {file.suffix for file in (tmp_path / "program").iterdir()} == {".json"}
     loaded = load(tmp_path / "program", retriever=mini.index)
     assert loaded.name == "searchain"
-    assert asked(loaded, mini.dev[:4]) == asked(compiled.program, mini.dev[:4])
-
-
-@pytest.mark.parametrize("name", ["bootstrap-random-search", "mipro", "simba", "gepa", "copro", "ensemble"])
-def test_candidates_are_kept_as_they_are_scored(name, mini, tmp_path):
-    stages = []
-    compiled = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=optimizer(name, **SMALL[name]), out=tmp_path,
-        on_progress=lambda p: p.candidate and stages.append(len(list((tmp_path / "candidates").glob("*.json")))),
-    )  # fmt: skip
-    assert stages == [*range(1, len(stages) + 1)]
-    assert len(stages) == len(compiled.compilation.candidates) > 1
-    assert json.loads((tmp_path / "candidates" / "000.json").read_text())["score"] <= 1
+    assert asked(loaded, mini.dev[:3]) == asked(compiled.program, mini.dev[:3])
 
 
 def test_the_seed_decides(mini):
