@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +56,16 @@ class Mind:
 
     def invention(self, query: str, fact: Fact | None) -> str | None:
         """A wrong answer of the right kind to a query whose answer the model does not know; None if it says so."""
-        key = normalise(query)
-        if self.traits.chance("invents", key) >= self.traits.invents:
+        if self.traits.chance("invents", normalise(query)) >= self.traits.invents:
             return None
-        kind, true = (fact.kind, fact.answers) if fact else (kind_of(query), ())
-        others = self.world.alike(kind, other_than=true)
-        return self.traits.choice(others, "invention", key) if others else None
+        return self._wrong(query, fact)
+
+    def recalls(self, query: str) -> str | None:
+        """What the model writes when it is told to write from memory, sure or not; None where nothing is like it."""
+        fact, share = self.world.fact(query), max(self.traits.knows, self.traits.completes)
+        if fact is not None and all(self.traits.chance("knows", need) < share for need in fact.needs):
+            return fact.answers[0]
+        return self._wrong(query, fact)
 
     def reads(self, query: str, passage: str) -> Reading:
         """The model's reading of a passage that is shown to it as ``title | text``."""
@@ -75,6 +79,18 @@ class Mind:
         if self.traits.chance("misreads", *key) < self.traits.misreads:
             return Reading(self.misread(query, passage), self._confidence(0.8, 0.95, *key))
         return Reading("", self._confidence(0.0, 0.3, *key))
+
+    def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
+        """The model's reading of a passage for one step (from 0) of its outline of a question, asked as ``query``."""
+        return self.reads(query, passage)
+
+    def useful(self, question: Question, passage: str) -> bool:
+        """Whether the passage brings the answer nearer: it holds a step's answer, or is known to support the question.
+
+        Passages are told by title where the steps have no annotated answers.
+        """
+        facts = [fact for step in question.resolved_steps() if (fact := self.world.fact(step.question))]
+        return any(held(fact, passage) for fact in facts) if facts else titled(passage, question.gold_titles)
 
     def misread(self, query: str, passage: str, not_this: str = "") -> str:
         """A name or number that stands in the passage and is not the answer; of the answer's sort, if there is one."""
@@ -102,17 +118,27 @@ class Mind:
     def _knows(self, key: str) -> bool:
         return self.traits.chance("knows", key) < self.traits.knows
 
+    def _wrong(self, query: str, fact: Fact | None) -> str | None:
+        kind, true = (fact.kind, fact.answers) if fact else (kind_of(query), ())
+        others = self.world.alike(kind, other_than=true)
+        return self.traits.choice(others, "invention", normalise(query)) if others else None
+
     def _confidence(self, low: float, high: float, *key: object) -> float:
         return round(low + (high - low) * self.traits.chance("confidence", *key), 2)
 
 
 def held(fact: Fact, passage: str) -> str:
     """The fact's answer as it stands in the passage, if the passage is about the fact; else empty."""
-    title, text = split_title(passage)
-    if fact.titles is not None and normalise(title) not in {normalise(one) for one in fact.titles}:
+    if fact.titles is not None and not titled(passage, fact.titles):
         return ""
+    text = split_title(passage)[1]
     spans = (span for answer in fact.answers if (span := _occurrence(answer, text)))
     return next(spans, "")
+
+
+def titled(passage: str, titles: Iterable[str]) -> bool:
+    """Whether the passage has one of the titles."""
+    return normalise(split_title(passage)[0]) in {normalise(title) for title in titles}
 
 
 def split_title(passage: str) -> tuple[str, str]:

@@ -9,9 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .fallback import plausible
+from .filtering import filter_knowledge, name_topic, recall_passage
+from .fusing import answer_with_knowledge, fuse_assertions
 from .mind import Mind
 from .planning import complete_chain, correct_chain, plan_chain
 from .prompt import Prompt, Values
+from .reviewing import complete_paragraphs, review_paragraphs
 from .tracing import conclude, trace_answer
 
 
@@ -49,6 +52,17 @@ SKILLS = [
     ),
     Skill(frozenset({"question", "query", "reference_answer"}), frozenset({"new_answer", "chain"}), complete_chain),
     Skill(frozenset({"question"}), frozenset({"chain"}), plan_chain),
+    Skill(
+        frozenset({"question", "passages"}),
+        frozenset({"relevant", "supported", "answer", "next_query"}),
+        review_paragraphs,
+    ),
+    Skill(frozenset({"question", "passages"}), frozenset({"information"}), complete_paragraphs),
+    Skill(frozenset({"question", "assertions"}), frozenset({"final_content", "answer"}), fuse_assertions),
+    Skill(frozenset({"question", "passages"}), frozenset({"final_content", "answer"}), answer_with_knowledge),
+    Skill(frozenset({"question", "passages"}), frozenset({"kept"}), filter_knowledge),
+    Skill(frozenset({"question"}), frozenset({"passage"}), recall_passage),
+    Skill(frozenset({"question"}), frozenset({"topic"}), name_topic),
     Skill(frozenset({"question", "steps"}), frozenset({"final_content", "answer"}), trace_answer),
     Skill(frozenset({"query", "passages"}), frozenset({"span", "confidence"}), read_passage),
     Skill(frozenset({"question"}), frozenset({"answer"}), answer_question),

@@ -20,9 +20,15 @@ def trace_answer(mind: Mind, prompt: Prompt, salt: str) -> Values:
     """The path told step by step, with the marks that the model does not forget, and the answer."""
     steps = [step for step in prompt.values.get("steps") or [] if isinstance(step, dict)]
     words, style = str(prompt.values.get("question", "")), str(prompt.values.get("answer_style", "short"))
-    told = " ".join(_told(mind, prompt, salt, step) for step in steps)
-    answer = conclude(mind, words, style, steps)
-    return {"final_content": told or f"Nothing is known about “{words}”.", "answer": answer}
+    return {
+        "final_content": told(mind, prompt, salt, steps) or f"Nothing is known about “{words}”.",
+        "answer": conclude(mind, words, style, steps),
+    }
+
+
+def told(mind: Mind, prompt: Prompt, salt: str, steps: list[dict[str, Any]]) -> str:
+    """Steps as sentences; each ends in the mark of its reference, if it has one and the model does not forget it."""
+    return " ".join(_sentence(mind, prompt, salt, step) for step in steps)
 
 
 def conclude(mind: Mind, words: str, style: str, steps: list[dict[str, Any]]) -> str:
@@ -48,15 +54,16 @@ def conclude(mind: Mind, words: str, style: str, steps: list[dict[str, Any]]) ->
     return _wrong(mind, question, answers)
 
 
-def _told(mind: Mind, prompt: Prompt, salt: str, step: dict[str, Any]) -> str:
+def _sentence(mind: Mind, prompt: Prompt, salt: str, step: dict[str, Any]) -> str:
     query, answer, reference = str(step.get("query", "")).strip(), step.get("answer"), step.get("reference")
     if not answer:
         return f"The question “{query}” stays open."
-    mark = f" [{reference}]" if reference and _cites(mind, prompt, salt, query) else ""
+    mark = f" [{reference}]" if reference and cites(mind, prompt, salt, query) else ""
     return f"{query.rstrip('?')}: {str(answer).rstrip('.')}{mark}."
 
 
-def _cites(mind: Mind, prompt: Prompt, salt: str, query: str) -> bool:
+def cites(mind: Mind, prompt: Prompt, salt: str, query: str) -> bool:
+    """Whether the model marks the fragment about a query; demonstrations that hold marks help."""
     shown = sum(bool(_MARK.search(str(demo.get("final_content", "")))) for demo in prompt.demos)
     skill = mind.traits.learnt(mind.traits.cites, mind.traits.cites_shown, shown)
     return mind.traits.chance("cites", normalise(query), salt) < skill

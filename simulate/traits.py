@@ -29,7 +29,19 @@ class Traits(BaseModel):
         cites_shown: the same with ``demos_enough`` demonstrations that hold marks.
         demos_enough: good demonstrations after which more of them help no further.
         whim: share of plans whose quality hangs on the wording of the prompt instead of the question alone.
-        trusts: share of the corrections that it takes over from the passage.
+        trusts: share of the corrections that it takes over from the passage; likewise, of the passages that
+            contradict its memory, those that it keeps when it filters. With a topic to forget it keeps them all.
+        completes: share of the facts that it writes down right when it has to write a passage from memory, the known
+            ones first; the others it invents.
+        misjudges: share of the useless passages that it takes for useful, and of the reviews of paths that lack
+            something in which it takes them for enough.
+        misjudges_shown: the same with ``demos_enough`` good demonstrations of judging; see `judging.good_demos`.
+        overlooks: share of the useful passages that it takes for useless.
+        overlooks_shown: the same with ``demos_enough`` good demonstrations.
+        asks: share of the searches in which it goes for the fact that is missing; in the others it asks the whole
+            question again.
+        asks_shown: the same with ``demos_enough`` good demonstrations.
+        thinks: share of these last three kinds of mistake that it does not make where it is to write thoughts first.
         malformed: share of its replies that no adapter can parse.
         latency: seconds that each reply takes.
         seed: another seed is another model with the same traits.
@@ -48,6 +60,14 @@ class Traits(BaseModel):
     demos_enough: int = Field(default=3, ge=1)
     whim: float = Field(default=0.15, ge=0, le=1)
     trusts: float = Field(default=0.95, ge=0, le=1)
+    completes: float = Field(default=0.5, ge=0, le=1)
+    misjudges: float = Field(default=0.08, ge=0, le=1)
+    misjudges_shown: float = Field(default=0.02, ge=0, le=1)
+    overlooks: float = Field(default=0.12, ge=0, le=1)
+    overlooks_shown: float = Field(default=0.04, ge=0, le=1)
+    asks: float = Field(default=0.75, ge=0, le=1)
+    asks_shown: float = Field(default=0.97, ge=0, le=1)
+    thinks: float = Field(default=0.4, ge=0, le=1)
     malformed: float = Field(default=0.01, ge=0, le=1)
     latency: float = Field(default=0.0, ge=0)
     seed: int = 0

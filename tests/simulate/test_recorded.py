@@ -14,8 +14,9 @@ from questree.programs import SearChain
 from questree.retrieval.errors import QuestreeError
 from questree.signatures import PlanChain, Step
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
+from questree.simulate.annotating import measured_traits
 from questree.simulate.engine import SimulatedEngine
-from questree.simulate.recorded import Recording, measured_traits
+from questree.simulate.recordings import Recording
 
 
 def node(index: int, template: str, query: str, closed: tuple[str, float], read: tuple[str, float]) -> dict[str, Any]:

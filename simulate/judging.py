@@ -1,0 +1,107 @@
+"""Which passages the simulated model takes for useful, how it errs, and what demonstrations it learns that from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..metrics import contains, normalise
+from .gathering import Shown, shown_passages
+from .mind import Mind, split_title
+from .prompt import Prompt, Values
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The model as it judges in one prompt.
+
+    A passage is judged the same wherever it stands, and demonstrations only ever put a judgement right: at
+    temperature 0, each is one draw on question and passage, held against a rate.
+    """
+
+    mind: Mind
+    misjudges: float
+    overlooks: float
+    asks_badly: float
+    salt: str
+
+    @classmethod
+    def of(cls, mind: Mind, prompt: Prompt, salt: str) -> Judge:
+        """The judge that the prompt's demonstrations and its request for thoughts make of the model."""
+        traits, demos = mind.traits, good_demos(mind, prompt)
+        mistakes = 1 - traits.thinks if any(f.name == "thoughts" for f in prompt.outputs) else 1.0
+        return cls(
+            mind,
+            traits.learnt(traits.misjudges, traits.misjudges_shown, demos) * mistakes,
+            traits.learnt(traits.overlooks, traits.overlooks_shown, demos) * mistakes,
+            (1 - traits.learnt(traits.asks, traits.asks_shown, demos)) * mistakes,
+            salt,
+        )
+
+    def useful(self, words: str, passages: Sequence[Shown]) -> list[Shown]:
+        """The passages that it takes for useful to the question."""
+        return [passage for passage in passages if self._takes_for_useful(words, passage.text)]
+
+    def takes_for_enough(self, words: str, passages: Sequence[Shown]) -> bool:
+        """Whether it takes passages that lack something for enough."""
+        return self._draw("enough", words, *(passage.text for passage in passages)) < self.misjudges
+
+    def asks_well(self, words: str, passages: Sequence[Shown]) -> bool:
+        """Whether it goes for what the passages lack, and does not ask the whole question again."""
+        return self._draw("asks", words, *(passage.text for passage in passages)) >= self.asks_badly
+
+    def _takes_for_useful(self, words: str, passage: str) -> bool:
+        draw = self._draw("useful", words, passage)
+        return draw >= self.overlooks if truly_useful(self.mind, words, passage) else draw < self.misjudges
+
+    def _draw(self, *key: str) -> float:
+        return self.mind.traits.chance(*map(normalise, key), self.salt)
+
+
+def truly_useful(mind: Mind, words: str, passage: str) -> bool:
+    """Whether the passage brings the answer nearer; of a question that the world lacks, whether it names the title."""
+    question = mind.world.question(words)
+    if question is not None:
+        return mind.useful(question, passage)
+    title = split_title(passage)[0]
+    return bool(title) and contains(words, title)
+
+
+def good_demos(mind: Mind, prompt: Prompt) -> int:
+    """How much the demonstrations in the prompt show of judging.
+
+    Only right ones count: nothing useful turned away, nothing useless kept. Of reviews, each kind counts once,
+    accepting, searching and rejecting: three of the same teach no more than one. Of filterings, every one that keeps
+    some passages and turns others away counts, and those that keep all or none count once each.
+    """
+    right = [demo for demo in prompt.demos if _is_right(mind, demo)]
+    kinds = [_kind(demo) for demo in right]
+    return kinds.count("some") + len({kind for kind in kinds if kind not in ("some", "")})
+
+
+def _kind(demo: Values) -> str:
+    if "relevant" in demo:
+        action = "accept" if _true(demo.get("supported")) else "search"
+        return action if _true(demo["relevant"]) else "reject"
+    if "kept" in demo:
+        kept, given = len(_kept(demo)), len(shown_passages(demo.get("passages")))
+        return "all" if kept and kept == given else "some" if kept else "none"
+    return ""
+
+
+def _is_right(mind: Mind, demo: Values) -> bool:
+    words, passages = str(demo.get("question", "")), shown_passages(demo.get("passages"))
+    if mind.world.question(words) is None or not passages:
+        return True  # nothing is known that it could contradict
+    useful = {passage.number for passage in passages if truly_useful(mind, words, passage.text)}
+    return _kept(demo) == useful if "kept" in demo else _true(demo.get("relevant")) == bool(useful)
+
+
+def _kept(demo: Values) -> set[int]:
+    kept = demo.get("kept")
+    return {number for number in kept if isinstance(number, int)} if isinstance(kept, list) else set()
+
+
+def _true(value: Any) -> bool:
+    return str(value).strip().lower() == "true"
