@@ -158,15 +158,13 @@ def without_extensions() -> Iterator[None]:
 
 
 def load_extensions() -> None:
-    """Compile (once for a machine; torch caches them) and load colbert-ai's C++ extensions for the CPU.
+    """Compile (once for a machine; torch caches them) and load colbert-ai's C++ (on a GPU, CUDA) extensions.
 
     Raises:
         QuestreeError: no C++ compiler, or it fails.
     """
     import torch
 
-    if torch.cuda.is_available():
-        return
     _put_ninja_on_path()
     if not any(shutil.which(compiler) for compiler in (os.environ.get("CXX", "c++"), "c++", "g++", "clang++")):
         raise QuestreeError(
@@ -174,16 +172,17 @@ def load_extensions() -> None:
             "xcode-select --install), or use exact search, which needs none: --kind exact."
         )
     with colbert_ready():
+        from colbert.indexing.codecs.residual import ResidualCodec
         from colbert.modeling.colbert import ColBERT
         from colbert.search.index_storage import IndexScorer
         from colbert.search.strided_tensor import StridedTensor
 
-        if not hasattr(IndexScorer, "loaded_extensions"):
+        on_gpu = torch.cuda.is_available()
+        if not hasattr(ResidualCodec if on_gpu else StridedTensor, "loaded_extensions"):
             logger.info("Loading colbert-ai's C++ extensions; the first time they are compiled (two minutes or so).")
         try:
-            ColBERT.try_load_torch_extensions(False)
-            IndexScorer.try_load_torch_extensions(False)
-            StridedTensor.try_load_torch_extensions(False)
+            for user in (ColBERT, IndexScorer, StridedTensor, ResidualCodec):
+                user.try_load_torch_extensions(on_gpu)
         except (RuntimeError, OSError, ImportError) as problem:
             raise QuestreeError(
                 f"colbert-ai's C++ extensions could not be compiled: {str(problem).strip().splitlines()[0]} "

@@ -20,7 +20,7 @@ _WINDOW = 350
 class DPRReader:
     """Reads the answer's span from a passage; the score is the relevance logit. Made by ``load``.
 
-    Safe in several threads. SearChain trusts a span above ``threshold`` = 1.5 (Xu et al., WWW 2024, section 4).
+    Safe in several threads. SearChain (Xu et al., WWW 2024) trusts a span whose score is above 1.5.
     """
 
     def __init__(self, name: str, threshold: float, model: Any, tokenizer: Any) -> None:

@@ -177,14 +177,21 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Path]:
             _swap(temporary, out)
         else:
             os.replace(temporary, out)
-    except OSError as problem:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as problem:
+        if _disk_is_full(problem, out.parent):
             raise QuestreeError(
                 f"The disk at {out.parent} is full; nothing was left there. Free some space, or choose another --out."
             ) from problem
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _disk_is_full(problem: Exception, folder: Path) -> bool:
+    """Told by the error or, as numpy and torch raise others where a write fails, by the disk."""
+    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return shutil.disk_usage(folder).free < 1 << 20
 
 
 def _check_target(out: Path, *, overwrite: bool) -> None:

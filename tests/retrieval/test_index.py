@@ -147,6 +147,23 @@ def test_a_full_disk_leaves_nothing(corpus_file, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_full_disk_is_told_from_other_failures(corpus_file, tmp_path, monkeypatch):
+    from collections import namedtuple
+
+    from questree.retrieval import manifest
+
+    def broken(*_, **__):
+        raise RuntimeError("file write failed")  # as torch.save says it
+
+    monkeypatch.setattr(BM25Retriever, "write", broken)
+    with pytest.raises(RuntimeError):
+        build_index(corpus_file, tmp_path / "index", kind="bm25")
+    monkeypatch.setattr(manifest.shutil, "disk_usage", lambda _: namedtuple("usage", "free")(0))
+    with pytest.raises(QuestreeError, match=r"disk .* is full"):
+        build_index(corpus_file, tmp_path / "index", kind="bm25")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bad_corpus_leaves_nothing(tmp_path):
     (corpus := tmp_path / "c.jsonl").write_text('{"text": "good"}\nbad\n')
     with pytest.raises(CorpusError, match="line 2"):

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from questree.retrieval import BM25Retriever, CorpusError, Passage, QueryError, QuestreeError, build_index, load_index
+from questree.retrieval import (
+    BM25Retriever,
+    CorpusError,
+    IndexRefused,
+    Passage,
+    QueryError,
+    QuestreeError,
+    build_index,
+    load_index,
+)
 
 
 @pytest.fixture(scope="module", params=["bm25", "exact"])
@@ -146,6 +156,25 @@ def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
     assert "TOKENIZERS_PARALLELISM" not in os.environ
     assert random.random() == next_number
     assert capfd.readouterr().out == ""
+
+
+class Trap:
+    """Unpickling this is an accident."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("the index was unpickled",))
+
+
+def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path, monkeypatch):
+    from questree.retrieval import compat, plaid
+
+    monkeypatch.setattr(compat, "load_extensions", lambda: None)
+    monkeypatch.setattr(plaid, "load_extensions", lambda: None)
+    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
+    centroids = folder / "plaid" / "centroids.pt"
+    centroids.write_bytes(pickle.dumps(Trap()).ljust(centroids.stat().st_size, b"\0"))
+    with pytest.raises(IndexRefused, match="damaged: colbert-ai cannot read it"):
+        load_index(folder)
 
 
 @pytest.mark.slow
