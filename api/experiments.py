@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import dspy
 
     from .data import Task
-    from .optimize import Compiled, CompileProgress, Evaluation, Progress, Tracking
+    from .optimize import Comparison, Compiled, CompileProgress, Evaluation, Progress, Tracking
 
 
 def evaluate_named(
@@ -122,6 +122,56 @@ def compile_named(
         on_progress=on_progress,
     )
     return compiled, out
+
+
+def ablate_named(
+    name: str,
+    settings: RunSettings,
+    *,
+    over: Sequence[str],
+    values: Sequence[Any] | None = None,
+    metrics: Sequence[str] | None = None,
+    on_progress: Callable[[str, Progress], None] | None = None,
+    **program_settings: Any,
+) -> tuple[Comparison, Path]:
+    """Evaluate a program under several settings on the same questions; its defaults come first.
+
+    Args:
+        name: of a program.
+        settings: everything else.
+        over: the program's settings to vary; of several, every combination.
+        values: of the one setting, where its type does not list them.
+        metrics: by name, the first is the score; the task's own where None.
+        on_progress: as `questree.optimize.compare` takes it.
+        program_settings: what stays the same.
+
+    Returns:
+        What was found, and the folder that holds each question.
+    """
+    from .data import load_task
+    from .metrics import metric
+    from .optimize import RunPolicy, compare
+    from .programs import variants
+
+    task = load_task(settings.task, seed=settings.seed)
+    varied = variants(name, over, values)
+    scores = [metric(one) for one in metrics or task_metrics(task)]
+    use_lm(settings)
+    programs = {label: build_program(name, settings, **program_settings, **one) for label, one in varied.items()}
+    out = settings.out or Path("runs") / f"ablate-{name}-{_plain(task.name)}-{'-'.join(over)}"
+    comparison = compare(
+        programs,
+        examples_of(task, settings.split, settings.limit),
+        scores,
+        task=task.name,
+        out=out,
+        seed=settings.seed,
+        policy=RunPolicy(concurrency=settings.concurrency),
+        tracking=build_tracking(settings),
+        title=f"ablate {name} over {', '.join(over)}",
+        on_progress=on_progress,
+    )
+    return comparison, out
 
 
 def use_lm(settings: RunSettings) -> None:

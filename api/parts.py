@@ -128,4 +128,8 @@ def build_program(name: str, settings: RunSettings, **program_settings: Any) -> 
         return program(name, retriever=build_retriever(settings) if searches else None, **parts, **program_settings)
     if program_settings:
         raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")
+    if ":/" in name:  # an address in MLflow
+        import mlflow
+
+        mlflow.set_tracking_uri(settings.tracking_uri)
     return load(name, retriever=build_retriever(settings), **parts)

@@ -1,6 +1,7 @@
 """Compile, evaluate, track; and the compiled artifact."""
 
 from .artifact import load, read_manifest, save
+from .comparison import Comparison, compare
 from .compile import compile
 from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .evaluate import Interrupted, Progress, evaluate
@@ -16,6 +17,7 @@ from .tracking import Tracking
 __all__ = [
     "OPTIMIZERS",
     "Candidate",
+    "Comparison",
     "Compilation",
     "CompileProgress",
     "Compiled",
@@ -28,6 +30,7 @@ __all__ = [
     "RunPolicy",
     "Tracking",
     "answer_all",
+    "compare",
     "compile",
     "evaluate",
     "load",

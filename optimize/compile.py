@@ -26,6 +26,7 @@ from .policy import RunPolicy
 from .records import ScoreFunction, question_id
 from .run_folder import claim
 from .serving import log_model
+from .teaching import Teaching
 from .tracking import TrackedRun, Tracking
 from .verdicts import Verdicts
 
@@ -163,7 +164,7 @@ class _Plan:
             self.tell(CompileProgress("compile", candidate=candidate))
 
         self.tell(CompileProgress("compile"))
-        began, bill, verdicts = time.perf_counter(), LMBill(), Verdicts(self.metric)
+        began, bill, verdicts = time.perf_counter(), LMBill(), Verdicts(self.metric, Teaching(self.program))
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()
         student._compiled = False

@@ -55,10 +55,12 @@ class Evaluation:
         return dict(Counter(r.failure.cause for r in self.records if r.failure is not None).most_common())
 
     @property
-    def recall(self) -> float | None:
-        """Mean share of gold passages found, over the questions whose gold passages are known."""
-        known = [record.recall for record in self.records if record.recall is not None]
-        return fmean(known) if known else None
+    def retrieval(self) -> dict[str, float]:
+        """Means of what was found (`records.retrieval_scores`), each over the questions that it is known of."""
+        names = dict.fromkeys(name for record in self.records for name in record.retrieval)
+        return {
+            name: fmean(record.retrieval[name] for record in self.records if name in record.retrieval) for name in names
+        }
 
     @property
     def spent(self) -> Spent:
@@ -96,7 +98,7 @@ class Evaluation:
         figures |= {f"metric_{name}": self.score_of(name).mean for name in self.records[0].scores}
         figures |= {f"failures_{cause}": count for cause, count in self.failures.items()}
         figures |= {f"source_{source}": count for source, count in self.sources.items()}
-        return figures if self.recall is None else figures | {"recall": self.recall}
+        return figures | {name.replace(" ", "_"): value for name, value in self.retrieval.items()}
 
     def table(self) -> list[dict[str, Any]]:
         """One flat row for each question."""
@@ -119,7 +121,7 @@ def _row(record: Record) -> dict[str, Any]:
         "answers": " | ".join(record.answers),
         "answer": record.answer,
         **record.scores,
-        "recall": record.recall,
+        **record.retrieval,
         "failure": "" if record.failure is None else str(record.failure),
         "final_content": record.final_content,
         "references": " | ".join(passage.title or passage.id for passage in record.references),

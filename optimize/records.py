@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..metrics import recall_at_k
+from ..metrics import precision, recall_at_k, s_precision
 from ..programs import Failure, ReasoningTree, Spent
 from ..retrieval import Passage
 from .identity import digest
@@ -36,7 +36,8 @@ class Record(BaseModel):
         passages: what retrieval found, best or first first.
         sources: knowledge source of each node on the final path (SearChain, table 2).
         scores: by the metric's name; 0 where the question failed.
-        recall: share of the gold passages among ``passages``; None where they are unknown.
+        retrieval: what was found, by name (`retrieval_scores`); recall and precision only where the gold passages
+            are known.
         failure: why there is no answer; None where there is one.
         seconds: wall time of the question.
         kind: the data set's own type of question.
@@ -55,7 +56,7 @@ class Record(BaseModel):
     tree: ReasoningTree | None = None
     sources: tuple[str, ...] = ()
     scores: dict[str, float] = Field(default_factory=dict)
-    recall: float | None = None
+    retrieval: dict[str, float] = Field(default_factory=dict)
     failure: Failure | None = None
     spent: Spent = Spent()
     seconds: float = 0.0
@@ -77,7 +78,6 @@ def record(example: dspy.Example, prediction: dspy.Prediction, metrics: Sequence
     """The record of a question that has been asked."""
     passages = prediction.get("passages") or []
     gold_titles = tuple(example.get("gold_titles") or ())
-    titles = [passage.title for passage in passages]
     failure = prediction.get("failure")
     return Record(
         **_of_example(example),
@@ -89,7 +89,7 @@ def record(example: dspy.Example, prediction: dspy.Prediction, metrics: Sequence
         tree=prediction.get("tree"),
         sources=_sources(prediction),
         scores={metric_name(m): 0.0 if failure else float(m(example, prediction)) for m in metrics},
-        recall=recall_at_k(titles, gold_titles, k=max(1, len(titles))),
+        retrieval=retrieval_scores(prediction, gold_titles),
         failure=failure,
         spent=prediction.get("spent") or Spent(),
         seconds=prediction.get("seconds") or 0.0,
@@ -107,6 +107,27 @@ def record_of_error(
         failure=Failure(cause="error", message=f"{type(error).__name__}: {error}"[:500]),
         seconds=seconds,
     )
+
+
+def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) -> dict[str, float]:
+    """What a question's retrieval was worth.
+
+    ``recall``, ``precision`` and ``s-precision`` of ``prediction.passages``; the same "before the filter" where the
+    prediction tells what was ``retrieved`` (BlendFilter); ``documents``, the different passages that were looked at,
+    and ``evidences`` (ToR, table 5).
+    """
+    scores: dict[str, float] = {}
+    for suffix, passages in ((" before the filter", prediction.get("retrieved")), ("", prediction.get("passages"))):
+        titles = [passage.title for passage in passages or []]
+        if gold_titles and passages is not None:
+            scores[f"recall{suffix}"] = recall_at_k(titles, gold_titles, k=max(1, len(titles))) or 0.0
+            scores[f"precision{suffix}"] = precision(titles, gold_titles) or 0.0
+            scores[f"s-precision{suffix}"] = float(s_precision(titles, gold_titles) or 0.0)
+    if prediction.get("tree") is not None:
+        scores["documents"] = len(prediction.tree.passages())
+    if prediction.get("evidence") is not None:
+        scores["evidences"] = len(prediction.evidence)
+    return scores
 
 
 def _of_example(example: dspy.Example) -> dict[str, Any]:

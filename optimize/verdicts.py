@@ -10,13 +10,15 @@ import dspy
 
 from ..programs import Failure
 from .records import ScoreFunction, metric_name
+from .teaching import Teaching
 
 
 class Verdicts:
     """Asks the metric for yes or no, and counts what was asked, accepted and failed.
 
     A failed prediction is never good enough. A metric that gives a number instead of a verdict must give a full
-    score: an F1 of .05 is no success. Safe to call from several threads.
+    score: an F1 of .05 is no success. Of the trace of a good one, the calls that make good demonstrations are left
+    (`Teaching`): teleprompters ask for the verdict before they take demonstrations. Safe to call from several threads.
 
     Attributes:
         asked: predictions judged.
@@ -24,8 +26,9 @@ class Verdicts:
         failures: failed predictions by cause.
     """
 
-    def __init__(self, metric: ScoreFunction):
+    def __init__(self, metric: ScoreFunction, teaching: Teaching | None = None):
         self.metric = metric
+        self.teaching = teaching
         self.__name__ = metric_name(metric)
         self.asked = self.accepted = 0
         self.failures: Counter[str] = Counter()
@@ -41,6 +44,8 @@ class Verdicts:
             self.accepted += verdict
             if failed:
                 self.failures["error" if failure is None else failure.cause] += 1
+            if verdict and trace and self.teaching is not None:
+                self.teaching.leave_the_best(trace, example)
         return verdict
 
     def with_feedback(
@@ -52,7 +57,7 @@ class Verdicts:
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
         """As GEPA takes it: the verdict as a score, and words for the LM that reflects on it."""
-        verdict = self(example, prediction, trace)
+        verdict = self(example, prediction)  # without the trace: GEPA reflects on all of it
         return dspy.Prediction(score=float(verdict), feedback=_feedback(example, prediction, verdict))
 
     def _good_enough(self, example: dspy.Example, prediction: Any, trace: Any) -> bool:

@@ -11,6 +11,7 @@ from .registry import PROGRAMS
 from .searchain import SearChain, SearChainSettings
 from .tree import Node, ReasoningTree
 from .tree_of_reviews import TreeOfReviews, TreeOfReviewsSettings
+from .variants import variants
 
 __all__ = [
     "PROGRAMS",
@@ -30,4 +31,5 @@ __all__ = [
     "answered",
     "build",
     "select_demonstrations",
+    "variants",
 ]

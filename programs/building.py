@@ -24,14 +24,23 @@ def build(name: str, settings: dict[str, Any], **parts: Any) -> Program:
     Raises:
         QuestreeError: if there is no such program or setting, or a value does not fit; names what there is.
     """
+    kind = kind_named(name)
+    taken = inspect.signature(kind.__init__).parameters
+    accepted = {part: value for part, value in parts.items() if part in taken}
+    return kind(**accepted, settings=_checked(kind, settings))
+
+
+def kind_named(name: str) -> type[Program]:
+    """The class of this name.
+
+    Raises:
+        QuestreeError: if there is none; names those there are, and the nearest.
+    """
     if name not in PROGRAMS:
         close = difflib.get_close_matches(name, PROGRAMS, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise QuestreeError(f"There is no program {name!r}.{hint} There are: {', '.join(PROGRAMS)}.")
-    kind = PROGRAMS[name]
-    taken = inspect.signature(kind.__init__).parameters
-    accepted = {part: value for part, value in parts.items() if part in taken}
-    return kind(**accepted, settings=_checked(kind, settings))
+    return PROGRAMS[name]
 
 
 def _checked(kind: type[Program], settings: dict[str, Any]) -> BaseModel:

@@ -8,7 +8,8 @@ import sys
 import typer
 from rich.console import Console
 
-from . import ask, compile, demo, evaluate, index, show, simulate
+from . import ablate, ask, compile, demo, evaluate, index, show, simulate
+from .options import with_settings
 
 app = typer.Typer(
     name="questree",
@@ -17,8 +18,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for command in (demo.demo, index.index, compile.compile, evaluate.evaluate, ask.ask, show.show):
-    app.command()(command)
+app.command()(demo.demo)
+app.command()(index.index)
+app.command()(with_settings(compile.compile))
+app.command()(with_settings(evaluate.evaluate))
+app.command()(with_settings(ablate.ablate))
+app.command()(with_settings(ask.ask, only=ask.SHARED))
+app.command()(show.show)
 app.add_typer(simulate.app, name="simulate")
 
 

@@ -1,7 +1,5 @@
 """questree ask"""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +9,10 @@ from . import options
 
 if TYPE_CHECKING:
     from ..programs import ReasoningTree
+    from ..settings import RunSettings
+
+
+SHARED = ("task", "lm", "api_base", "retriever", "reader", "duplicates", "seed", "tracking_uri", "config")
 
 
 class Form(str, Enum):
@@ -32,41 +34,21 @@ class Style(str, Enum):
 
 
 def ask(
+    settings: "RunSettings",
     question: Annotated[str, typer.Argument(help="In your own words.")],
     program: Annotated[str, typer.Option(help="A program's name, a compiled one's folder, runs:/… or models:/…")] = (
         "searchain"
     ),
     style: Annotated[Style, typer.Option(help="The form of the answer.")] = Style.short,
     form: Annotated[Form, typer.Option("--format", help="text grows as it is reasoned; html is a page.")] = Form.text,
-    set_: options.Set = None,
-    task: options.Task = None,
-    lm: options.LM = None,
-    api_base: options.ApiBase = None,
-    retriever: options.Retriever = None,
-    reader: options.Reader = None,
-    duplicates: options.Duplicates = None,
-    seed: options.Seed = None,
+    set_: options.ProgramSettings = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
-    config: options.Config = None,
 ) -> None:
     """Answer one question and show how."""
-    from ..parts import build_lm, build_program, use_lm_cache
-    from ..settings import run_settings
+    from ..experiments import use_lm
+    from ..parts import build_program
 
-    settings = run_settings(
-        config,
-        task=task,
-        lm=lm,
-        api_base=api_base,
-        retriever=retriever,
-        reader=reader,
-        duplicates=duplicates,
-        seed=seed,
-    )
-    import dspy
-
-    use_lm_cache(settings)
-    dspy.configure(lm=build_lm(settings))
+    use_lm(settings)
     answerer = build_program(program, settings, **options.named_values(set_, "--set"))
     if form is Form.text and out is None:
         prediction = ask_live(answerer, question, style.value)
@@ -89,7 +71,7 @@ def ask_live(program: Any, question: str, style: str) -> Any:
 
     console = Console()
 
-    def shown(tree: ReasoningTree) -> Text:
+    def shown(tree: "ReasoningTree") -> Text:
         return Text(as_text(tree), no_wrap=True, overflow="ellipsis")
 
     with Live(console=console, auto_refresh=False, transient=True) as live:

@@ -1,15 +1,17 @@
 """questree compile"""
 
-from __future__ import annotations
-
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
 
+if TYPE_CHECKING:
+    from ..settings import RunSettings
+
 
 def compile(
+    settings: "RunSettings",
     program: Annotated[str, typer.Argument(help="A program's name.")] = "searchain",
     optimizer: Annotated[
         str,
@@ -23,40 +25,10 @@ def compile(
         typer.Option("--optimizer-set", metavar="NAME=VALUE", help="A setting of the optimizer; may be repeated."),
     ] = None,
     train_limit: Annotated[int | None, typer.Option(min=2, help="At most so many training questions.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By name. [the task's]")] = None,
-    set_: options.Set = None,
-    task: options.Task = None,
-    split: options.Split = None,
-    limit: options.Limit = None,
-    seed: options.Seed = None,
-    lm: options.LM = None,
-    api_base: options.ApiBase = None,
-    retriever: options.Retriever = None,
-    reader: options.Reader = None,
-    duplicates: options.Duplicates = None,
-    concurrency: options.Concurrency = None,
-    tracking_uri: options.TrackingURI = None,
-    out: options.Out = None,
-    config: options.Config = None,
+    metric: Annotated[str | None, typer.Option(help="By name. Default: the task's.")] = None,
+    set_: options.ProgramSettings = None,
 ) -> None:
     """Compile a program: choose its demonstrations or instructions, and score it before and after."""
-    from ..settings import run_settings
-
-    settings = run_settings(
-        config,
-        task=task,
-        split=split,
-        limit=limit,
-        seed=seed,
-        lm=lm,
-        api_base=api_base,
-        retriever=retriever,
-        reader=reader,
-        duplicates=duplicates,
-        concurrency=concurrency,
-        tracking_uri=tracking_uri,
-        out=out,
-    )
     from ..experiments import compile_named
     from .report import compile_bars, print_compiled
 

@@ -28,7 +28,7 @@ def index(
         Kind, typer.Option(help="auto: exact late interaction while the corpus is small, else PLAID (colbert).")
     ] = Kind.auto,
     checkpoint: Annotated[
-        str | None, typer.Option(help="A ColBERT checkpoint by name or folder. [made from MiniLM, offline]")
+        str | None, typer.Option(help="A ColBERT checkpoint by name or folder. Default: made from MiniLM, offline.")
     ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")

@@ -2,39 +2,76 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-Task = Annotated[str | None, typer.Option(help="Task by name, or a JSONL file of questions. [mini]")]
-Split = Annotated[str | None, typer.Option(help="train, dev or test. [dev]")]
-Limit = Annotated[int | None, typer.Option(min=1, help="At most so many questions, a seeded sample.")]
-Seed = Annotated[int | None, typer.Option(help="Of every random choice. [0]")]
-LM = Annotated[str | None, typer.Option("--lm", help="A DSPy model name, 'simulated', or 'recorded:FILE'. [simulated]")]
-ApiBase = Annotated[str | None, typer.Option(help="Address of an OpenAI-compatible server, ending in /v1.")]
-Retriever = Annotated[Path | None, typer.Option(help="Folder of an index made by `questree index`.")]
-Reader = Annotated[str | None, typer.Option(help="'lm', or a DPR reader by name or folder. [lm]")]
-Duplicates = Annotated[
-    str | None, typer.Option(help="'exact', or a cross-encoder by name or folder, for repeated queries. [exact]")
-]
-Concurrency = Annotated[int | None, typer.Option(min=1, help="Questions answered at the same time. [4]")]
-TrackingURI = Annotated[str | None, typer.Option(help="MLflow's tracking URI, or 'none'. [sqlite:///mlflow.db]")]
-Out = Annotated[Path | None, typer.Option(help="Folder to write.")]
-Config = Annotated[Path | None, typer.Option(help="TOML file of settings. [questree.toml, if there is one]")]
-Set = Annotated[
+SHARED: dict[str, Any] = {
+    "task": Annotated[str | None, typer.Option(help="Task by name, or a JSONL file of questions. Default: mini.")],
+    "split": Annotated[str | None, typer.Option(help="train, dev or test, or several: dev,test. Default: dev.")],
+    "limit": Annotated[int | None, typer.Option(min=1, help="At most so many questions, a seeded sample.")],
+    "seed": Annotated[int | None, typer.Option(help="Of every random choice. Default: 0.")],
+    "lm": Annotated[
+        str | None, typer.Option("--lm", help="A DSPy model name, 'simulated', or 'recorded:FILE'. Default: simulated.")
+    ],
+    "api_base": Annotated[str | None, typer.Option(help="Address of an OpenAI-compatible server, ending in /v1.")],
+    "retriever": Annotated[Path | None, typer.Option(help="Folder of an index made by `questree index`.")],
+    "reader": Annotated[str | None, typer.Option(help="'lm', or a DPR reader by name or folder. Default: lm.")],
+    "duplicates": Annotated[
+        str | None,
+        typer.Option(help="'exact', or a cross-encoder by name or folder, for repeated queries. Default: exact."),
+    ],
+    "concurrency": Annotated[int | None, typer.Option(min=1, help="Questions answered at the same time. Default: 4.")],
+    "tracking_uri": Annotated[
+        str | None, typer.Option(help="MLflow's tracking URI, or 'none'. Default: sqlite:///mlflow.db.")
+    ],
+    "out": Annotated[Path | None, typer.Option(help="Folder to write.")],
+    "config": Annotated[
+        Path | None, typer.Option(help="TOML file of settings. Default: questree.toml, if there is one.")
+    ],
+}
+
+ProgramSettings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the program; may be repeated.")
 ]
+Metrics = Annotated[
+    list[str] | None, typer.Option("--metric", help="By name; the first is the score. Default: the task's.")
+]
+
+
+def with_settings(command: Callable[..., None], only: Sequence[str] = tuple(SHARED)) -> Callable[..., None]:
+    """The command with the shared options added to its own; they reach it as one argument, ``settings``.
+
+    Args:
+        command: takes ``settings`` first. Its module keeps annotations as they are, not as texts.
+        only: those of the shared options that mean something to it.
+    """
+    own = [parameter for name, parameter in inspect.signature(command).parameters.items() if name != "settings"]
+
+    def run(**given: Any) -> None:
+        from ..settings import run_settings
+
+        settings = run_settings(**{name: given.pop(name) for name in only})
+        command(settings, **given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    added = [inspect.Parameter(name, keyword, default=None, annotation=SHARED[name]) for name in only]
+    parameters = [*(parameter.replace(kind=keyword) for parameter in own), *added]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
 
 
 def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
-    """``["max_rounds=3", "completion=false"]`` as settings; values are read as JSON where they are JSON.
+    """``["max_rounds=3", "completion=false"]`` as settings.
 
     Raises:
         QuestreeError: if one has no ``=``.
     """
-    import json
-
     from ..retrieval.errors import QuestreeError
 
     settings: dict[str, Any] = {}
@@ -42,8 +79,15 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
         name, equals, value = one.partition("=")
         if not equals:
             raise QuestreeError(f"{option} {one}: write NAME=VALUE, for example max_rounds=3")
-        try:
-            settings[name.strip().replace("-", "_")] = json.loads(value)
-        except ValueError:
-            settings[name.strip().replace("-", "_")] = value
+        settings[name.strip().replace("-", "_")] = read_value(value)
     return settings
+
+
+def read_value(text: str) -> Any:
+    """A value as typed: JSON where it is JSON, else the text."""
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from ..optimize import Compiled, CompileProgress, Evaluation
+    from ..metrics import Interval
+    from ..optimize import Comparison, Compiled, CompileProgress, Evaluation
     from ..optimize import Progress as RunProgress
+
+SIMULATED = "simulated LM: these numbers say nothing about methods"
 
 
 @contextmanager
@@ -61,13 +65,46 @@ def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
         yield on_progress
 
 
+@contextmanager
+def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
+    """A bar for each program of a comparison; yields an ``on_progress``."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def on_progress(name: str, progress: RunProgress) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=progress.total)
+            bars.update(tasks[name], completed=progress.done)
+
+        yield on_progress
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """One row for each program: its score, its difference to the first, and what else was measured."""
+    table = Table(title=SIMULATED if comparison.simulated else None)
+    evaluations = comparison.evaluations
+    figures = {name: _figures(evaluation) for name, evaluation in evaluations.items()}
+    columns = list({column: None for one in figures.values() for column in one})
+    for heading in ("", columns[0], "difference", *columns[1:]):
+        table.add_column(heading)
+    for place, (name, one) in enumerate(figures.items()):
+        cells = [one.get(column, "") for column in columns]
+        table.add_row(name, cells[0], _signed(comparison.difference(name)) if place else "", *cells[1:])
+    return table
+
+
+def _signed(interval: Interval) -> str:
+    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+
+
 def print_compiled(name: str, compiled: Compiled) -> None:
     """The scores before and after, and the gain with its interval."""
     console = Console()
     console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
     gain, spent = compiled.gain, compiled.compilation.spent
     console.print(
-        f"gain {gain.mean:+.3f} \\[{gain.low:+.3f}, {gain.high:+.3f}], paired over {gain.n} questions; compiling took "
+        f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
         f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
         f"{compiled.compilation.seconds:.0f} s"
     )
@@ -76,7 +113,7 @@ def print_compiled(name: str, compiled: Compiled) -> None:
 def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
     """One column for each evaluation; a title that says "simulated" where any of them is."""
     simulated = any(evaluation.simulated for evaluation in evaluations.values())
-    table = Table(title="simulated LM: these numbers say nothing about methods" if simulated else None)
+    table = Table(title=SIMULATED if simulated else None)
     for heading in ("", *evaluations):
         table.add_column(heading)
     figures = [_figures(evaluation) for evaluation in evaluations.values()]
@@ -95,8 +132,9 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
         figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]"
     figures["questions"] = str(n)
     figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"
-    if evaluation.recall is not None:
-        figures["gold passages found"] = f"{evaluation.recall:.3f}"
+    figures |= {name: f"{value:.3f}" for name, value in evaluation.retrieval.items()}
+    if "documents" in evaluation.retrieval and spent.calls:
+        figures["documents a call"] = f"{evaluation.retrieval['documents'] * n / spent.calls:.2f}"
     figures["LM calls a question"] = f"{spent.calls / n:.1f}"
     figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
     figures["seconds a question"] = f"{evaluation.seconds:.2f}"

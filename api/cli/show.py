@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
-
 if TYPE_CHECKING:
     from ..optimize.records import Record
 
@@ -28,7 +26,7 @@ def show(
     ],
     id: Annotated[str | None, typer.Option(help="Of an evaluation: the question whose tree to show.")] = None,
     form: Annotated[Form, typer.Option("--format", help="Of a tree.")] = Form.text,
-    tracking_uri: options.TrackingURI = None,
+    tracking_uri: Annotated[str | None, typer.Option(help="Where runs:/… and models:/… are kept.")] = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
     """Show a compiled program, an evaluation, or one question's tree."""

@@ -92,8 +92,9 @@ def _call_once(predict: dspy.Predict, config: dict[str, Any], inputs: dict[str, 
     lm = lm.copy()
     # The adapter's own fallback would double every failed call and take the same reply from the cache.
     adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
+    trace: list[Any] = []  # of its own, so that a reply that was cut leaves none to learn from
     try:
-        with dspy.context(adapter=adapter):
+        with dspy.context(adapter=adapter, trace=trace):
             prediction = predict(lm=lm, config=config, **inputs)
     except AdapterParseError:
         _refuse_truncated(lm, config)
@@ -101,6 +102,8 @@ def _call_once(predict: dspy.Predict, config: dict[str, Any], inputs: dict[str, 
     finally:
         spend(lm.history)
     _refuse_truncated(lm, config)
+    if dspy.settings.trace is not None:
+        dspy.settings.trace.extend(trace)
     return prediction
 
 

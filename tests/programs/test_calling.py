@@ -49,6 +49,13 @@ def test_a_reply_cut_at_the_limit_is_asked_for_again_with_more_room(scripted):
     assert engine.requests[1].config.max_tokens == 1000
 
 
+def test_a_cut_reply_is_no_demonstration(scripted):
+    scripted(({"chain": [{"query": "cut", "answer": None}]}, "length"), *GOOD)
+    with dspy.context(trace=[]):
+        ask()
+        assert [step[2].get("chain") for step in dspy.settings.trace] == [[], None]
+
+
 def test_replies_that_stay_cut_end_in_a_failure(scripted):
     scripted(*[({"chain": []}, "length")] * 3)
     assert ask().failure.cause == "truncated"

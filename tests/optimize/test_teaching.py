@@ -1,0 +1,63 @@
+"""Which calls are demonstrated: each kind in turn, and none that contradicts the gold passages."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+
+from questree.optimize.teaching import Teaching
+from questree.optimize.verdicts import Verdicts
+from questree.programs import TreeOfReviews
+
+review = dspy.Predict("passages: list[str] -> relevant: bool, supported: bool")
+fuse = dspy.Predict("evidence: list[str] -> answer")
+
+
+def step(title: str, relevant: bool, supported: bool = False):
+    return (
+        review,
+        {"passages": [f"{title} | text"]},
+        dspy.Prediction(relevant=relevant, supported=supported, answer="x" if supported else None),
+    )
+
+
+REJECTS, SEARCHES, ACCEPTS = step("Other", False), step("Gold", True), step("Gold", True, True)
+FUSES = (fuse, {"evidence": []}, dspy.Prediction(answer="x"))
+EXAMPLE = dspy.Example(question="q", gold_titles=["Gold"])
+
+
+@pytest.fixture
+def teaching() -> Teaching:
+    return Teaching(TreeOfReviews())
+
+
+def test_questions_in_turn_show_each_kind_of_review(teaching):
+    shown = []
+    for _ in range(3):
+        trace = [REJECTS, REJECTS, SEARCHES, ACCEPTS, FUSES]
+        teaching.leave_the_best(trace, EXAMPLE)
+        assert [predictor for predictor, *_ in trace] == [review, fuse]
+        shown.append(trace[0])
+    assert shown == [REJECTS, SEARCHES, ACCEPTS]
+
+
+def test_a_review_that_contradicts_the_gold_passages_is_never_shown(teaching):
+    trace = [step("Gold", False), step("Other", True), FUSES]
+    teaching.leave_the_best(trace, EXAMPLE)
+    assert trace == [FUSES]
+
+
+def test_only_a_good_prediction_teaches(teaching):
+    trace = [REJECTS, ACCEPTS]
+    verdicts = Verdicts(lambda example, prediction, trace: prediction.answer == "right", teaching)
+    assert not verdicts(EXAMPLE, dspy.Prediction(answer="wrong"), trace)
+    assert len(trace) == 2
+    assert verdicts(EXAMPLE, dspy.Prediction(answer="right"), trace)
+    assert trace == [REJECTS]
+
+
+def test_gepa_reflects_on_the_whole_trace(teaching):
+    trace = [REJECTS, ACCEPTS]
+    verdicts = Verdicts(lambda example, prediction, trace: True, teaching)
+    verdicts.with_feedback(dspy.Example(question="q", answers=["x"]), dspy.Prediction(answer="x"), trace)
+    assert trace == [REJECTS, ACCEPTS]

@@ -1,0 +1,36 @@
+"""Settings to compare, from the types of the settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from questree.programs import variants
+from questree.retrieval.errors import QuestreeError
+
+
+def test_a_type_that_lists_its_values_is_varied_over_all_default_first():
+    assert list(variants("tree-of-reviews", ["expansion"])) == ["expansion=mpc", "expansion=direct", "expansion=cot"]
+
+
+def test_of_several_settings_every_combination():
+    varied = variants("tree-of-reviews", ["relevance_pruning", "repetitive_pruning"])
+    assert len(varied) == 4
+    assert next(iter(varied.values())) == {"relevance_pruning": True, "repetitive_pruning": True}
+
+
+def test_other_types_take_the_values_that_are_named():
+    assert list(variants("blendfilter", ["k"], [10, 5])) == ["k=5", "k=10"]
+
+
+@pytest.mark.parametrize(
+    ("over", "values", "said"),
+    [
+        (["topik"], None, "topic"),
+        ([], None, "vary one of"),
+        (["k"], None, "--value 1"),
+        (["k", "topic"], [1], "one setting at a time"),
+    ],
+)
+def test_what_cannot_be_varied_is_named(over, values, said):
+    with pytest.raises(QuestreeError, match=said):
+        variants("blendfilter", over, values)
