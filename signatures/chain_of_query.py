@@ -11,7 +11,9 @@ from .answer_style import AnswerStyle, answer_style_field
 class Step(BaseModel):
     """One node of a chain of query: a search query and its answer, if the LM knows it."""
 
-    query: str = Field(min_length=1, description="complete in itself: names what it asks about, never 'it' or 'that person'")
+    query: str = Field(
+        min_length=1, description="complete in itself: names what it asks about, never 'it' or 'that person'"
+    )
     answer: str | None = Field(default=None, description="null when you are not sure of it")
 
     @field_validator("answer", mode="before")
