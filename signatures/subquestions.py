@@ -1,0 +1,83 @@
+"""Simpler questions on the way to an answer: asked one by one, all before the first answer, or several at a time.
+
+Least-to-most (Zhou et al., ICLR 2023), Self-Ask (Press et al., EMNLP Findings 2023), Plan-and-Solve (Wang et al.,
+ACL 2023), Tree of Thoughts (Yao et al., NeurIPS 2023).
+"""
+
+from __future__ import annotations
+
+import dspy
+
+from .answer_style import AnswerStyle, answer_style_field
+from .chain_of_query import Step
+
+_LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"
+
+
+class AskFollowUp(dspy.Signature):
+    """Ask the one simpler question that has to be answered next on the way to the answer of the question.
+    Ask none when the answers that are there are enough.
+    """
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    solved: list[Step] = dspy.InputField(desc="what was asked and answered before")
+    follow_up: str | None = dspy.OutputField(desc="complete in itself; null when none is needed")
+
+
+class SplitQuestion(dspy.Signature):
+    """Split the question into the simpler questions that have to be answered before it, easiest first."""
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    subquestions: list[str] = dspy.OutputField(desc=_LATER)
+
+
+class PlanSteps(dspy.Signature):
+    """Understand the question and devise a plan that leads to its answer: what to find out, step by step."""
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    plan: list[str] = dspy.OutputField(desc=_LATER)
+
+
+class ProposeFollowUps(dspy.Signature):
+    """Propose different ways to go on towards the answer of the question: simpler questions, the best first."""
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    solved: list[Step] = dspy.InputField(desc="what was asked and answered before")
+    count: int = dspy.InputField(desc="how many to propose")
+    follow_ups: list[str] = dspy.OutputField(desc="each complete in itself")
+
+
+class JudgeSteps(dspy.Signature):
+    """Judge how near the steps have come to the answer of the question."""
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    solved: list[Step] = dspy.InputField(desc="what was asked and answered")
+    complete: bool = dspy.OutputField(desc="true when the answer follows from the steps alone")
+    promise: float = dspy.OutputField(desc="probability that the steps lead to the right answer, from 0 to 1")
+
+
+class AnswerSubquestion(dspy.Signature):
+    """Answer the query, which is one step on the way to the answer of the question."""
+
+    question: str = dspy.InputField()
+    solved: list[Step] = dspy.InputField(desc="the steps before it")
+    query: str = dspy.InputField()
+    answer: str | None = dspy.OutputField(desc="in a few words; null when you do not know it")
+
+
+class AnswerSubquestionFromPassages(dspy.Signature):
+    """Answer the query, which is one step on the way to the answer of the question, from the passages,
+    and from what you know where they are silent.
+    """
+
+    question: str = dspy.InputField()
+    solved: list[Step] = dspy.InputField(desc="the steps before it")
+    query: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
+    reference: int | None = dspy.OutputField(desc="the number of the passage that it rests on; null when none")

@@ -1,0 +1,36 @@
+"""Verify-and-Edit: a chain of thought checked sentence by sentence (Zhao et al., ACL 2023)."""
+
+from __future__ import annotations
+
+import dspy
+
+from .answer_style import AnswerStyle, answer_style_field
+
+
+class AskToVerify(dspy.Signature):
+    """Ask what has to be looked up to know whether the sentence, taken from the reasoning, is true."""
+
+    question: str = dspy.InputField(desc="what the reasoning is about")
+    sentence: str = dspy.InputField()
+    query: str = dspy.OutputField(desc="a question, complete in itself")
+
+
+class EditSentence(dspy.Signature):
+    """Write the sentence anew so that it answers the query truly, by the passages; leave it as it is where they
+    do not tell.
+    """
+
+    query: str = dspy.InputField()
+    sentence: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    edited: str = dspy.OutputField(desc="one sentence, complete in itself")
+    reference: int | None = dspy.OutputField(desc="the number of the passage that it rests on; null when none")
+
+
+class AnswerFromThoughts(dspy.Signature):
+    """Answer the question as the thoughts lead to it."""
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    thoughts: list[str] = dspy.InputField()
+    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
