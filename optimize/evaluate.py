@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import dspy
 
-from ..programs import Program
+from ..programs import Program, Spent
 from ..retrieval.errors import QuestreeError
-from .evaluation import Evaluation
+from .evaluation import Evaluation, total
 from .identity import lm_facts, reader_name, retriever_facts, state_digest
-from .policy import RunPolicy
+from .policy import OutOfBudgetError, RunPolicy
 from .records import Record, ScoreFunction, metric_name, question_id, record, record_of_error
 from .run_folder import RunFolder, open_run
 
@@ -35,11 +35,20 @@ class Progress:
         done: questions finished, those of an earlier run among them.
         total: questions of the run.
         latest: the one that finished last; None before the first.
+        spent: on the questions that are done.
+        failed: how many of them have no answer.
     """
 
     done: int
     total: int
     latest: Record | None = None
+    spent: Spent = field(default_factory=Spent)
+    failed: int = 0
+
+    def after(self, record: Record) -> Progress:
+        """One question further."""
+        failed = self.failed + (record.failure is not None)
+        return Progress(self.done + 1, self.total, record, total([self.spent, record.spent]), failed)
 
 
 def evaluate(
@@ -51,6 +60,7 @@ def evaluate(
     out: str | Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
+    spent_before: Spent | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Ask the program every question, and score the answers.
@@ -66,12 +76,13 @@ def evaluate(
         task: the name of what is asked, for the run's manifest.
         out: folder of the run; None keeps nothing.
         seed: of the intervals.
-        policy: concurrency, and when to give up.
+        policy: concurrency, the budget, and when to give up.
+        spent_before: what the same budget has paid for outside this run.
         on_progress: called in the caller's thread after each question, and once before the first.
 
     Raises:
         QuestreeError: if there are no questions, ids repeat, ``out`` holds another run or cannot be written,
-            or the policy stops the run.
+            or the policy stops the run; an `OutOfBudgetError` where the budget does.
         Interrupted: on Ctrl-C.
     """
     metrics = [metrics] if callable(metrics) else list(metrics)
@@ -82,9 +93,10 @@ def evaluate(
         if out is not None:
             folder = stack.enter_context(open_run(Path(out), run_identity(program, metrics, task=task)))
         done = _answered(folder, set(ids), metrics)
-        loop = _Loop(program, metrics, policy, folder)
+        loop = _Loop(program, metrics, policy, folder, spent_before or Spent())
         todo = [example for example, id in zip(examples, ids, strict=True) if id not in done]
-        loop.ask(todo, Progress(len(done), len(ids)), on_progress or (lambda progress: None))
+        kept = Progress(len(done), len(ids), spent=total([record.spent for record in done.values()]))
+        loop.ask(todo, kept, on_progress or (lambda progress: None))
         done |= loop.finished
     simulated = bool(lm_facts()["simulated"])
     return Evaluation(metric_name(metrics[0]), tuple(done[id] for id in ids), simulated=simulated, seed=seed)
@@ -130,8 +142,10 @@ class _Loop:
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
         folder: RunFolder | None,
+        spent_before: Spent,
     ):
         self.program, self.metrics, self.policy, self.folder = program, metrics, policy, folder
+        self.spent_before = spent_before
         self.finished: dict[str, Record] = {}
 
     def ask(
@@ -142,6 +156,7 @@ class _Loop:
         todo, waiting = deque(examples), set[Future[Record]]()
         with ThreadPoolExecutor(self.policy.concurrency, thread_name_prefix="question") as pool:
             try:
+                self.check_budget(progress, todo, waiting)
                 while todo or waiting:
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
                     while todo and len(waiting) < self.policy.concurrency:
@@ -149,12 +164,13 @@ class _Loop:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     for future in done:
                         self.keep(future.result())
-                        progress = Progress(progress.done + 1, progress.total, future.result())
+                        progress = progress.after(future.result())
                         on_progress(progress)
                     self.policy.check([r.failure for r in self.finished.values()], len(examples))
+                    self.check_budget(progress, todo, waiting)
             except KeyboardInterrupt:
                 self.keep_all(waiting)
-                raise Interrupted(self.how_to_go_on()) from None
+                raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}") from None
             except BaseException:
                 self.keep_all(waiting)
                 raise
@@ -178,12 +194,19 @@ class _Loop:
 
     def keep_all(self, running: set[Future[Record]]) -> None:
         """Questions on their way are paid for: wait for them, and keep them."""
-        for future in running:
-            self.keep(future.result())
+        while running:
+            self.keep(running.pop().result())
 
-    def how_to_go_on(self) -> str:
-        """For whoever pressed Ctrl-C."""
-        finished = f"Stopped; {len(self.finished)} questions were finished"
+    def check_budget(self, progress: Progress, todo: deque[dspy.Example], running: set[Future[Record]]) -> None:
+        """Stop where there is something left to ask and nothing left to spend."""
+        over = self.policy.over_budget(total([self.spent_before, progress.spent])) if todo else None
+        if over:
+            self.keep_all(running)
+            raise OutOfBudgetError(f"Stopped: {over}; {self.how_to_go_on('run the same with more of it')}")
+
+    def how_to_go_on(self, by: str) -> str:
+        """For whoever stopped it."""
+        finished = f"{len(self.finished)} more questions were finished"
         if self.folder is None:
             return f"{finished} and are lost, as no --out was given."
-        return f"{finished} and are kept in {self.folder.path}: run the same again to go on."
+        return f"{finished} and are kept in {self.folder.path}: {by} to go on."

@@ -73,6 +73,11 @@ class Evaluation:
         return fmean(record.seconds for record in self.records)
 
     @property
+    def rounds(self) -> float:
+        """Mean rounds of interaction between LM and retrieval: the youngest node's round, 0 where no node grew."""
+        return fmean(record.rounds for record in self.records)
+
+    @property
     def sources(self) -> dict[str, int]:
         """Nodes on the final paths by knowledge source (SearChain, table 2)."""
         return dict(Counter(source for record in self.records for source in record.sources).most_common())
@@ -93,6 +98,7 @@ class Evaluation:
             "words_in": spent.words_in,
             "words_out": spent.words_out,
             "cost": spent.cost,
+            "rounds_a_question": self.rounds,
             "seconds_a_question": self.seconds,
         }
         figures |= {f"metric_{name}": self.score_of(name).mean for name in self.records[0].scores}

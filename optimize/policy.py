@@ -7,21 +7,32 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..programs import Failure
+from ..programs import Failure, Spent
 from ..retrieval.errors import QuestreeError
 
 HOPELESS = frozenset({"auth", "unreachable", "refused", "error", "retrieval"})
 """Causes that the next question would share, when the first questions all failed of them."""
 
 
+class OutOfBudgetError(QuestreeError):
+    """The budget is spent; what was finished is kept."""
+
+
 class RunPolicy(BaseModel):
     """How a run over many questions goes about it.
+
+    A budget is for the whole run, with what was spent before it was interrupted; of a comparison, for all of its
+    programs together. It is looked at after each question: questions that are on their way are finished and kept,
+    so at most ``concurrency`` of them go beyond it. What the client's cache answers costs nothing.
 
     Attributes:
         concurrency: questions asked at the same time.
         max_failures: the run stops when more questions than this have failed; None for never.
         hopeless_after: the run stops when its first so many questions have all failed for a reason that the
             others would share: no LM at the address, a wrong key, a retriever that cannot be had.
+        max_calls: budget of LM calls; None for no bound, as for the other two.
+        max_tokens: budget of tokens, of prompts and replies together.
+        max_cost: budget in US dollars, where the client knows the model's price.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,6 +40,21 @@ class RunPolicy(BaseModel):
     concurrency: int = Field(default=4, ge=1)
     max_failures: int | None = Field(default=None, ge=0)
     hopeless_after: int = Field(default=5, ge=1)
+    max_calls: int | None = Field(default=None, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+
+    def over_budget(self, spent: Spent) -> str | None:
+        """Which budget is used up, and by how much was spent; None while there is room in each."""
+        used = {
+            "max_calls": (spent.calls - spent.cached, self.max_calls, "{:,} LM calls"),
+            "max_tokens": (spent.tokens_in + spent.tokens_out, self.max_tokens, "{:,} tokens"),
+            "max_cost": (spent.cost, self.max_cost, "${:.2f}"),
+        }
+        for name, (amount, bound, told) in used.items():
+            if bound is not None and amount >= bound:
+                return f"the budget {name}={bound} is spent ({told.format(amount)})"
+        return None
 
     def check(self, failures: Iterable[Failure | None], total: int) -> None:
         """Stop a run that should not go on.

@@ -63,6 +63,11 @@ class Record(BaseModel):
     kind: str | None = None
     hops: int | None = None
 
+    @property
+    def rounds(self) -> int:
+        """Rounds of interaction that the tree grew in (SearChain, table 5); 0 where nothing grew."""
+        return max((node.round for node in self.tree.nodes), default=0) if self.tree else 0
+
 
 def question_id(example: dspy.Example) -> str:
     """The example's id; where it has none, one that is made from its question."""

@@ -22,23 +22,8 @@ SIMULATED = "simulated LM: these numbers say nothing about methods"
 @contextmanager
 def progress_bar(what: str = "questions") -> Iterator[Callable[[RunProgress], None]]:
     """A bar with questions done, calls, tokens and cost so far; what it yields is an ``on_progress``."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[spent]}"), console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=None, spent="")
-        calls = tokens = failed = 0
-        cost = 0.0
-
-        def on_progress(progress: RunProgress) -> None:
-            nonlocal calls, tokens, failed, cost
-            if progress.latest is not None:
-                spent = progress.latest.spent
-                calls, cost = calls + spent.calls, cost + spent.cost
-                tokens += spent.tokens_in + spent.tokens_out
-                failed += progress.latest.failure is not None
-            told = f"{calls} calls, {tokens:,} tokens, ${cost:.2f}" + (f", {failed} failed" if failed else "")
-            bar.update(task, completed=progress.done, total=progress.total, spent=told)
-
-        yield on_progress
+    with comparison_bars() as on_progress:
+        yield lambda progress: on_progress(what, progress)
 
 
 @contextmanager
@@ -67,17 +52,33 @@ def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
 
 @contextmanager
 def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
-    """A bar for each program of a comparison; yields an ``on_progress``."""
+    """A bar for each program, with what it spent, and one line for all of them; yields an ``on_progress``."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with Progress(*columns, TextColumn("{task.fields[spent]}"), console=Console(stderr=True)) as bars:
         tasks: dict[str, TaskID] = {}
+        latest: dict[str, RunProgress] = {}
+
+        def show(name: str, done: int, total: int, told: str) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total, spent="")
+            bars.update(tasks[name], completed=done, total=total, spent=told)
 
         def on_progress(name: str, progress: RunProgress) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=progress.total)
-            bars.update(tasks[name], completed=progress.done)
+            latest[name] = progress
+            show(name, progress.done, progress.total, _spent([progress]))
+            if len(latest) > 1:
+                runs = latest.values()
+                show("so far", sum(run.done for run in runs), sum(run.total for run in runs), _spent(list(runs)))
 
         yield on_progress
+
+
+def _spent(runs: list[RunProgress]) -> str:
+    spent = [run.spent for run in runs]
+    tokens = sum(one.tokens_in + one.tokens_out for one in spent)
+    told = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, ${sum(one.cost for one in spent):.2f}"
+    failed = sum(run.failed for run in runs)
+    return f"{told}, {failed} failed" if failed else told
 
 
 def comparison_table(comparison: Comparison) -> Table:

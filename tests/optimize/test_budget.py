@@ -1,0 +1,65 @@
+"""A budget stops a run cleanly: what was asked is kept, and the same run goes on with more of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from questree.optimize import RunPolicy, evaluate, read_records
+from questree.optimize.policy import OutOfBudgetError
+from questree.programs import Spent
+
+
+def one_at_a_time(**budget):
+    return RunPolicy(concurrency=1, **budget)
+
+
+def test_a_budget_stops_after_the_question_that_used_it_up(mini, tmp_path):
+    whole = evaluate(mini.program(), mini.dev[:4], mini.metric, policy=one_at_a_time())
+    first = whole.records[0].spent.calls
+    with pytest.raises(OutOfBudgetError, match=r"max_calls=1 is spent .* 1 more questions .* are kept in .*/run"):
+        evaluate(mini.program(), mini.dev[:4], mini.metric, out=tmp_path / "run", policy=one_at_a_time(max_calls=1))
+    (kept,) = read_records(tmp_path / "run")
+    assert kept.spent.calls == first
+
+
+def test_with_more_of_it_the_same_run_goes_on_and_counts_what_was_spent_before(mini, tmp_path):
+    def run(**budget):
+        return evaluate(mini.program(), mini.dev[:4], mini.metric, out=tmp_path, policy=one_at_a_time(**budget))
+
+    with pytest.raises(OutOfBudgetError):
+        run(max_calls=1)
+    with pytest.raises(OutOfBudgetError, match="0 more questions"):
+        run(max_calls=1)
+    assert run(max_calls=1000).n == 4
+    assert run(max_calls=1).n == 4, "a run that asks nothing spends nothing"
+
+
+def test_questions_on_their_way_are_kept_and_counted(mini, tmp_path):
+    with pytest.raises(OutOfBudgetError) as stopped:
+        evaluate(mini.program(), mini.dev[:8], mini.metric, out=tmp_path, policy=RunPolicy(concurrency=3, max_tokens=1))
+    assert f"{len(read_records(tmp_path))} more questions" in str(stopped.value)
+    assert 1 <= len(read_records(tmp_path)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ({"max_calls": 7}, "max_calls=7"),
+        ({"max_tokens": 30}, "max_tokens=30"),
+        ({"max_cost": 0.5}, r"max_cost=0.5 is spent (\$0.50)"),
+        ({"max_calls": 8, "max_tokens": 31, "max_cost": 0.51}, None),
+    ],
+)
+def test_each_bound_counts_what_was_paid_for(budget, said):
+    spent = Spent(calls=9, cached=2, tokens_in=20, tokens_out=10, cost=0.5)
+    over = RunPolicy(**budget).over_budget(spent)
+    assert (over is None) if said is None else (said.replace("\\", "") in over)
+
+
+def test_progress_tells_what_was_spent_with_what_was_kept(mini, tmp_path):
+    seen = []
+    evaluate(mini.program(), mini.dev[:2], mini.metric, out=tmp_path)
+    whole = evaluate(mini.program(), mini.dev[:3], mini.metric, out=tmp_path, on_progress=seen.append)
+    assert [progress.done for progress in seen] == [2, 3]
+    assert seen[0].spent.calls == sum(record.spent.calls for record in whole.records[:2])
+    assert seen[-1].spent == whole.spent
