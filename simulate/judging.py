@@ -43,6 +43,15 @@ class Judge:
         """The passages that it takes for useful to the question."""
         return [passage for passage in passages if self._takes_for_useful(words, passage.text)]
 
+    def reads(self, words: str, passages: Sequence[Shown]) -> list[Shown]:
+        """What it reads once it takes one of the passages for useful: all of them but the useful ones it overlooks.
+
+        The useless ones beside it are read as well, and can mislead.
+        """
+        useful = self.useful(words, passages)
+        overlooked = [one for one in passages if one not in useful and truly_useful(self.mind, words, one.text)]
+        return [one for one in passages if one not in overlooked] if useful else []
+
     def takes_for_enough(self, words: str, passages: Sequence[Shown]) -> bool:
         """Whether it takes passages that lack something for enough."""
         return self._draw("enough", words, *(passage.text for passage in passages)) < self.misjudges

@@ -13,9 +13,33 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 from tiny_world import BLANK, QUESTIONS, RIVER, SURE, ask, request
 
-from questree.signatures import CompleteChain, CorrectChain, PlanChain, ReadPassage, TraceAnswer
+from questree.signatures import (
+    AnswerWithKnowledge,
+    CompleteChain,
+    CompleteParagraphs,
+    CorrectChain,
+    FilterKnowledge,
+    FilterKnowledgeOnTopic,
+    FuseAnalyses,
+    FuseEvidence,
+    FuseParagraphs,
+    NameTopic,
+    PlanChain,
+    ReadPassage,
+    RecallPassage,
+    ReviewParagraphs,
+    ReviewParagraphsCoT,
+    TraceAnswer,
+)
 from questree.simulate import Traits, is_simulated, simulated_lm
 
+GIVEN: dict[str, Any] = {
+    "question": RIVER.question,
+    "answer_style": "short",
+    "passages": ["[1] Prague | It lies on the Vltava.", "[2] Elsewhere | Nothing is told."],
+    "assertions": [{"answer": "Vltava", "references": [1]}],
+    "topic": "geography",
+}
 ASKED: list[tuple[Any, dict[str, Any]]] = [
     (PlanChain, {"question": RIVER.question, "answer_style": "short"}),
     (
@@ -49,6 +73,22 @@ ASKED: list[tuple[Any, dict[str, Any]]] = [
             "answer_style": "short",
             "steps": [{"query": "Which river flows through Prague?", "answer": "Vltava", "reference": 1}],
         },
+    ),
+    *(
+        (signature, {name: GIVEN[name] for name in signature.input_fields})
+        for signature in (
+            ReviewParagraphs,
+            ReviewParagraphsCoT,
+            CompleteParagraphs,
+            FuseAnalyses,
+            FuseParagraphs,
+            FuseEvidence,
+            AnswerWithKnowledge,
+            RecallPassage,
+            NameTopic,
+            FilterKnowledge,
+            FilterKnowledgeOnTopic,
+        )
     ),
 ]
 PLAN = ASKED[0][1]

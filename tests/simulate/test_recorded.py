@@ -12,7 +12,7 @@ from tiny_world import PASSAGES, RIVER, TitleRetriever
 
 from questree.programs import SearChain
 from questree.retrieval.errors import QuestreeError
-from questree.signatures import PlanChain, Step
+from questree.signatures import PlanChain, ReviewParagraphs, Step
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
 from questree.simulate.annotating import measured_traits
 from questree.simulate.engine import SimulatedEngine
@@ -83,6 +83,45 @@ def test_readings_are_recorded_ones_of_supporting_passages(mind: RecordedMind) -
     assert mind.reads(RIVER_OF_BRNO, PASSAGES["Prague"].shown()).span == ""  # it said "Unknown"
 
 
+SHOWN = {title: passage.shown() for title, passage in PASSAGES.items()}
+
+
+def reviewed(mind: RecordedMind, *titles: str) -> Any:
+    given = {"question": RIVER.question, "answer_style": "short", "passages": [SHOWN[title] for title in titles]}
+    with dspy.context(lm=lm_of(mind, cache=False)):
+        return dspy.Predict(ReviewParagraphs)(**given)
+
+
+def without_mistakes(mind: RecordedMind) -> RecordedMind:
+    exact = {"misjudges": 0, "reads": 0}
+    return RecordedMind(list(mind.annotated), mind.recordings, mind.traits.model_copy(update=exact))
+
+
+def test_a_review_sees_what_the_model_could_read_in_the_passages_of_the_steps(mind: RecordedMind) -> None:
+    exact = without_mistakes(mind)
+    assert reviewed(exact, "The Metamorphosis").relevant
+    assert reviewed(exact, "The Metamorphosis").next_query == "Which city is Franz Kafka's birthplace?"
+    assert not reviewed(exact, "Prague").relevant  # it said "Unknown" to the step that this passage answers
+    assert not reviewed(exact, "Lübeck").relevant
+    assert not reviewed(exact, "The Metamorphosis", "Franz Kafka", "Prague").supported
+
+
+def test_where_plan_and_annotation_part_a_passage_is_read_if_it_holds_what_was_read(recorded: Path) -> None:
+    questions, recordings = read_recordings(recorded)
+    shorter = [question.model_copy(update={"steps": question.steps[1:]}) for question in questions]
+    mind = without_mistakes(RecordedMind(shorter, recordings))
+    question = mind.world.questions[0]
+    assert mind.takes(question, 1, "in other words", SHOWN["Franz Kafka"]).span == "Prague"
+    assert mind.takes(question, 1, "in other words", SHOWN["Thomas Mann"]).span == ""
+    assert mind.useful(question, SHOWN["Prague"])
+    assert not mind.useful(question, SHOWN["Buddenbrooks"])
+
+
+def test_what_is_written_from_memory_is_the_memory_sure_or_not(mind: RecordedMind) -> None:
+    assert mind.believes(RIVER_OF_BRNO) is None
+    assert mind.recalls(RIVER_OF_BRNO) == "Svratka"
+
+
 def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: RecordedMind) -> None:
     reading = mind.traits.model_copy(update={"reads": 1.0})
     sure = RecordedMind(list(mind.annotated), mind.recordings, reading)
@@ -97,7 +136,7 @@ def test_rates_are_measured_from_the_recordings(recorded: Path) -> None:
     traits = measured_traits(*read_recordings(recorded), FLAGS_BELOW)
     assert (traits.knows, traits.reads) == (0.0, pytest.approx(2 / 3))
     assert traits.invents == pytest.approx(2 / 3)
-    assert traits.malformed == 0
+    assert (traits.malformed, traits.completes, traits.overlooks, traits.asks) == (0, 0, 0, 1)
 
 
 def test_an_unsolved_end_falls_back_on_the_memory_of_the_question(mind: RecordedMind) -> None:
