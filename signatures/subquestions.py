@@ -80,4 +80,4 @@ class AnswerSubquestionFromPassages(dspy.Signature):
     query: str = dspy.InputField()
     passages: list[str] = dspy.InputField()
     answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
-    reference: int | None = dspy.OutputField(desc="the number of the passage that it rests on; null when none")
+    references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")

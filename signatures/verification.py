@@ -24,7 +24,7 @@ class EditSentence(dspy.Signature):
     sentence: str = dspy.InputField()
     passages: list[str] = dspy.InputField()
     edited: str = dspy.OutputField(desc="one sentence, complete in itself")
-    reference: int | None = dspy.OutputField(desc="the number of the passage that it rests on; null when none")
+    references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")
 
 
 class AnswerFromThoughts(dspy.Signature):
