@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..data import Question
 from ..metrics import contains, normalise
 from .gathering import gather, question_of, shown_passages
+from .holding import held
 from .judging import Judge
-from .mind import Mind, held
+from .mind import Mind
 from .prompt import Prompt, Values
 from .reviewing import written
 from .world import kind_of

@@ -10,7 +10,8 @@ from typing import Any
 from ..data import Question
 from ..metrics import contains, normalise
 from .describing import written_out
-from .mind import Mind, Reading, split_title, titled
+from .holding import split_title, titled
+from .mind import Mind, Reading
 from .prompt import Prompt
 
 _NUMBER = re.compile(r"^\[(\d+)\] ")

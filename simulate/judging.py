@@ -8,7 +8,8 @@ from typing import Any
 
 from ..metrics import contains, normalise
 from .gathering import Shown, shown_passages
-from .mind import Mind, split_title
+from .holding import split_title
+from .mind import Mind
 from .prompt import Prompt, Values
 
 

@@ -15,7 +15,8 @@ from ..metrics import contains, normalise
 from .annotating import FLAGS_BELOW, as_planned, measured_traits, with_all_titles
 from .describing import refers_to
 from .engine import lm_of
-from .mind import Mind, Reading, titled
+from .holding import titled
+from .mind import Mind, Reading
 from .recordings import RecordedNode, Recording, read_recordings
 from .traits import Traits
 from .world import World
