@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 Precision = Literal["auto", "float32", "bfloat16"]
 _WINDOW = 4096
 """Passages that are sorted by length together; also how many embeddings are in memory at once."""
-_TOKENS_A_BATCH = {"cpu": 1_500, "cuda": 60_000}
+_TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
 
 
 class Encoder:
@@ -42,7 +42,8 @@ class Encoder:
         Args:
             checkpoint: of ``find_checkpoint``.
             precision: for passages on a CPU; queries are float32. ``auto`` is bfloat16 where the CPU computes
-                with it (three times as fast there), float32 elsewhere (where bfloat16 is five times as slow).
+                with it, float32 elsewhere (where bfloat16 is several times slower). The ranking is the same
+                but for near ties: top-10 overlap .993, same first passage for 99 of 100 queries, 160 passages.
 
         Raises:
             CheckpointError: it is not a model that colbert-ai can load.

@@ -23,7 +23,8 @@ _HELD_BYTES = 2 << 30
 class ExactRetriever(BaseRetriever):
     """ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020, equation 3) with every passage: no candidate is missed.
 
-    2,000 passages take about 40 ms a query on two cores without AVX-512, linear in the corpus.
+    Linear in the corpus: 600 passages of about 100 tokens took 19 ms a query, 13 of them encoding it; 16,988 took
+    270 ms in batches, 620 singly (two busy cores without AVX-512).
     """
 
     name = "colbert-exact"
