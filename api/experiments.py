@@ -1,8 +1,8 @@
-"""Whole experiments from what a user types: evaluate, and compile."""
+"""Whole experiments from what a user types: evaluate, compile, ablate, compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .data import Task
     from .optimize import Comparison, Compiled, CompileProgress, Evaluation, Progress, Tracking
+    from .programs import Program
 
 
 def evaluate_named(
@@ -172,6 +173,67 @@ def ablate_named(
         on_progress=on_progress,
     )
     return comparison, out
+
+
+def compare_named(
+    names: Sequence[str],
+    settings: RunSettings,
+    *,
+    metrics: Sequence[str] | None = None,
+    budget: Mapping[str, float | None] | None = None,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> tuple[Comparison, Path]:
+    """Evaluate programs on the same questions, with the same retriever, LM and metrics.
+
+    Args:
+        names: of programs, or where compiled ones are; the others are compared with the first.
+        settings: everything else.
+        metrics: by name, the first is the score; the task's own where None.
+        budget: ``max_calls``, ``max_tokens`` and ``max_cost`` of `questree.optimize.RunPolicy`, of all programs
+            together.
+        on_progress: as `questree.optimize.compare` takes it.
+
+    Returns:
+        What was found, and the folder that holds each question and the files of the comparison. By default it is
+        one for each task, LM, retriever, reader and metric: what another comparison has asked is not asked again.
+    """
+    from .data import load_task
+    from .metrics import metric
+    from .optimize import RunPolicy, compare
+    from .optimize.identity import digest, lm_facts
+
+    task = load_task(settings.task, seed=settings.seed)
+    scores = [metric(one) for one in metrics or task_metrics(task)]
+    use_lm(settings)
+    programs = _labelled(names, settings)
+    shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, [score.name for score in scores]]
+    out = settings.out or Path("runs") / f"compare-{_plain(task.name)}-{digest(shared)[:8]}"
+    comparison = compare(
+        programs,
+        examples_of(task, settings.split, settings.limit),
+        scores,
+        task=task.name,
+        out=out,
+        seed=settings.seed,
+        policy=RunPolicy(concurrency=settings.concurrency, **(budget or {})),
+        tracking=build_tracking(settings),
+        title=f"compare on {task.name}",
+        on_progress=on_progress,
+    )
+    return comparison, out
+
+
+def _labelled(names: Sequence[str], settings: RunSettings) -> dict[str, Program]:
+    """The programs by what they are shown as: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2`` …"""
+    from .programs import PROGRAMS
+
+    programs: dict[str, Program] = {}
+    for name in dict.fromkeys(names):
+        program = build_program(name, settings)
+        label = program.name if name in PROGRAMS else f"{program.name}-compiled"
+        number = 1 + sum(known.startswith(label) for known in programs)
+        programs[label if label not in programs else f"{label}-{number}"] = program
+    return programs
 
 
 def use_lm(settings: RunSettings) -> None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .retrieval import IndexRefused, build_index, load_index
 from .retrieval.errors import QuestreeError
 from .settings import RunSettings
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
+    from .retrieval.base import BaseRetriever
 
 RECORDED = "recorded:"
 
@@ -76,8 +78,6 @@ def build_retriever(settings: RunSettings) -> Retriever:
     Raises:
         QuestreeError: if none is named, or it cannot be used; says which command makes one.
     """
-    from .retrieval import build_index, load_index
-
     if settings.retriever is not None:
         return load_index(settings.retriever)
     if settings.task != "mini":
@@ -88,9 +88,15 @@ def build_retriever(settings: RunSettings) -> Retriever:
     from .retrieval.checkpoint import cache_folder
 
     folder = cache_folder() / "indexes" / "mini"
-    if not folder.exists():
-        build_index(MINI_CORPUS, folder)
-    return load_index(folder)
+    return load_or_build(MINI_CORPUS, folder)
+
+
+def load_or_build(corpus: Path, folder: Path) -> BaseRetriever:
+    """The index of exactly these passages: the one that is there, or a new one in its place."""
+    try:
+        return load_index(folder, corpus=corpus)
+    except IndexRefused:
+        return load_index(build_index(corpus, folder, overwrite=True))
 
 
 def build_reader(settings: RunSettings) -> Reader | None:

@@ -8,7 +8,7 @@ import sys
 import typer
 from rich.console import Console
 
-from . import ablate, ask, compile, demo, evaluate, index, show, simulate
+from . import ablate, ask, compare, compile, demo, evaluate, index, show, simulate
 from .options import with_settings
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.command()(demo.demo)
 app.command()(index.index)
 app.command()(with_settings(compile.compile))
 app.command()(with_settings(evaluate.evaluate))
+app.command()(with_settings(compare.compare))
 app.command()(with_settings(ablate.ablate))
 app.command()(with_settings(ask.ask, only=ask.SHARED))
 app.command()(show.show)

@@ -55,12 +55,9 @@ def _step(title: str) -> Iterator[None]:
 
 def _index(folder: Path) -> None:
     from ..data import MINI_CORPUS
-    from ..retrieval import build_index
+    from ..parts import load_or_build
 
-    if folder.exists():
-        typer.echo(f"{folder} is there")
-        return
-    build_index(MINI_CORPUS, folder)
+    typer.echo(f"{folder}: {len(load_or_build(MINI_CORPUS, folder).passages)} passages")
 
 
 def _compile(settings: RunSettings, candidates: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from ..metrics import Interval
@@ -79,6 +80,16 @@ def _spent(runs: list[RunProgress]) -> str:
     told = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, ${sum(one.cost for one in spent):.2f}"
     failed = sum(run.failed for run in runs)
     return f"{told}, {failed} failed" if failed else told
+
+
+def figures_table(lines: Sequence[Mapping[str, str]], *, simulated: bool = False, caption: str | None = None) -> Table:
+    """Texts by heading, one line for each."""
+    table = Table(title=SIMULATED if simulated else None, caption=caption)
+    for place, heading in enumerate(lines[0]):
+        table.add_column(heading, justify="right" if place else "left")
+    for line in lines:
+        table.add_row(*map(Text, line.values()))
+    return table
 
 
 def comparison_table(comparison: Comparison) -> Table:

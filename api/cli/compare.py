@@ -1,0 +1,56 @@
+"""questree compare"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..settings import RunSettings
+
+
+def compare(
+    settings: "RunSettings",
+    programs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Programs' names, compiled ones' folders, runs:/… or models:/…; the first is compared with."
+        ),
+    ] = None,
+    compiled: Annotated[
+        list[str] | None, typer.Option(help="Also this compiled program: folder, runs:/… or models:/…; repeat it.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Also every registered program.")] = False,
+    metric: options.Metrics = None,
+    max_calls: Annotated[int | None, typer.Option(min=1, help="Budget: LM calls, of all programs together.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Budget: tokens, in and out.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Budget: US dollars, where the price is known.")] = None,
+) -> None:
+    """Score several programs on the same questions: a table with intervals, a page with plots. Goes on where it was."""
+    from ..experiments import compare_named
+    from ..programs import PROGRAMS
+    from .report import comparison_bars, figures_table
+
+    with comparison_bars() as on_progress:
+        comparison, folder = compare_named(
+            [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])],
+            settings,
+            metrics=metric,
+            budget={"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost},
+            on_progress=on_progress,
+        )
+    from rich.console import Console
+
+    from ..optimize.comparison_table import PAPERS, beside, told
+
+    console = Console()
+    console.print(figures_table(told(comparison), simulated=comparison.simulated))
+    papers = beside(comparison)
+    if papers:
+        console.print(figures_table(papers, caption=PAPERS))
+    typer.echo(f"page: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
+    if comparison.stopped:
+        from ..retrieval.errors import QuestreeError
+
+        raise QuestreeError(comparison.stopped)
