@@ -22,5 +22,5 @@ compiled = questree.compile(
 print(f"before {compiled.before}, after {compiled.after}")
 
 program = questree.load(compiled.artifact, retriever=index)
-prediction = program(question="Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?")
+prediction = program(question="Which river reaches the sea in the city where the author of Ulysses was born?")
 print(prediction.final_content, [passage.title for passage in prediction.references], prediction.answer, sep="\n")

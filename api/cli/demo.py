@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
+QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
 
 
 def demo(
