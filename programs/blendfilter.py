@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +10,13 @@ from typing import Any, ClassVar, Literal, get_args
 import dspy
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ..metrics import normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
 from .evidence import distinct
 from .modules import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming, together
 from .modules.knowledge import Filtered
+from .modules.sampling import majority
 from .program import Program, answered
 from .tree import Node, ReasoningTree
 
@@ -107,7 +106,7 @@ class BlendFilter(Program):
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
         samples = self.answer(tree.question, answer_style, kept)
-        answer, content, references = majority(samples)
+        answer, content, references = majority(samples, lambda drawn: drawn[0])
         return answered(
             tree,
             answer,
@@ -210,9 +209,3 @@ def mark_kept(tree: ReasoningTree, nodes: list[list[Node]], filtered: list[Filte
         kept = {passage.id for passage in left.kept}
         for node in below:
             tree.update(node, ended="kept" if node.passage and node.passage.id in kept else "filtered out")
-
-
-def majority(samples: list[tuple[str, str, list[Passage]]]) -> tuple[str, str, list[Passage]]:
-    """The first sample whose answer, in its normal form, is given most often."""
-    votes = Counter(normalise(answer) for answer, _, _ in samples)
-    return max(samples, key=lambda sample: votes[normalise(sample[0])])

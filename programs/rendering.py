@@ -105,8 +105,8 @@ def _line(node: Node) -> str:
 
 
 def _judged(node: Node) -> bool:
-    """Whether the node is a paragraph that is reviewed or filtered, or a blended query."""
-    return node.source == "passage" or node.blend is not None
+    """Whether the node is a paragraph that is reviewed or filtered, or a query without an answer of its own."""
+    return node.source in ("passage", "query") or node.blend is not None
 
 
 def _asked(node: Node) -> str:
@@ -132,7 +132,7 @@ def _colour(node: Node) -> str:
     """The class of the node in a diagram or page."""
     if not _judged(node):
         return node.source
-    if node.blend:
+    if node.blend or node.source == "query":
         return "query"
     if node.ended == "accepted":
         return "accept"
@@ -141,7 +141,8 @@ def _colour(node: Node) -> str:
 
 def _legend(tree: ReasoningTree) -> dict[str, tuple[str, str]]:
     """The classes of this tree's nodes, their words and colours."""
-    return _FATES if any(_judged(node) for node in tree.nodes) else _SOURCES
+    judged = {_judged(node) for node in tree.nodes}
+    return (_FATES if True in judged else {}) | (_SOURCES if judged != {True} else {})
 
 
 def _mermaid(text: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ..retrieval import Passage, Span
 
-Source = Literal["lm", "corrected", "completed", "unsolved", "passage"]
+Source = Literal["lm", "corrected", "completed", "unsolved", "query", "passage"]
 Action = Literal["search", "accept", "reject"]
 Ended = Literal[
     "accepted",  # its paragraphs answer the question
@@ -46,8 +46,9 @@ class Node(BaseModel):
         query: what it asks.
         answer: the LM's answer, the latest one; None while there is none.
         source: where the answer comes from (SearChain, table 2): the LM itself, the LM corrected by a passage,
-            completed from a passage, or still unsolved. "passage": the node is a paragraph, not a query, and its
-            answer is read from the paragraphs of its path (ToR), or it is one that was filtered (BlendFilter).
+            completed from a passage, or still unsolved. "query": it was searched for, and has no answer of its
+            own. "passage": the node is a paragraph, not a query, and its answer is read from the paragraphs of its
+            path (ToR), or it is one that was filtered (BlendFilter) or given to the LM with others.
         span: what the reader found in the passage, and how sure it was.
         passage: the passage that was retrieved for the query.
         replaces: id of the node whose place it takes on the path, after a correction or completion.

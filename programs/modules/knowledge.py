@@ -32,7 +32,7 @@ class QueryBlending(dspy.Module):
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
         """The reasoning and answer that the passages lead to, and the question."""
         reply = call(self.answer, question=question, answer_style=answer_style, passages=numbered(passages))
-        return f"{without_marks(reply.final_content)} {reply.answer} {question}".strip()
+        return behind_answer(reply.final_content, reply.answer, question)
 
     def internal(self, question: str) -> str:
         """What the LM remembers, and the question."""
@@ -112,3 +112,8 @@ class KnowledgeAnswer(dspy.Module):
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
         final_content, references = settle_marks(reply.final_content, passages)
         return reply.answer, final_content, references
+
+
+def behind_answer(final_content: str, answer: str, question: str) -> str:
+    """The question behind the reasoning and answer that were given to it, as a query."""
+    return f"{without_marks(final_content)} {answer} {question}".strip()

@@ -1,0 +1,39 @@
+"""What the baselines share: a retriever where they search, frozen settings, and searches as nodes of the tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from ...retrieval import Passage, Retriever
+from ..program import Program
+from ..tree import Node, ReasoningTree
+
+
+class BaselineSettings(BaseModel):
+    """No settings; those of each baseline add their own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Baseline(Program):
+    """A baseline. Takes a retriever like any program, and leaves it alone where it does not search.
+
+    Args:
+        retriever: finds the passages.
+        settings: of this baseline's own kind.
+    """
+
+    Settings = BaselineSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: BaselineSettings | None = None):
+        super().__init__(retriever if self.searches else None, settings or self.Settings())
+
+
+def add_search(tree: ReasoningTree, parent: Node | None, query: str, found: list[Passage], **fields: Any) -> Node:
+    """A query as a node of the tree, with the passages that it found below it; ``fields`` are the query's."""
+    node = tree.grow(parent, query=query, **fields)
+    for passage in found:
+        tree.grow(node, round=node.round, query=query, source="passage", passage=passage, ended="kept")
+    return node

@@ -1,0 +1,77 @@
+"""One-step retrieval, with a direct answer or a chain of thought."""
+
+from __future__ import annotations
+
+import dspy
+from pydantic import Field
+
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ..modules import KnowledgeAnswer, PassageAnswer
+from ..modules.numbering import numbered
+from ..program import answered
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+
+class OneRSettings(BaselineSettings):
+    """How one-step retrieval retrieves.
+
+    Attributes:
+        k: how many passages.
+    """
+
+    k: int = Field(default=5, ge=1)
+
+
+class OneR(Baseline):
+    """One-step retrieval with a direct answer (ToR, section 4.3, OneR-Direct; SearChain, table 1, Direct Retrieval).
+
+    An answer without reasoning marks no passage: it has no references.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `OneRSettings`.
+    """
+
+    name = "oner"
+    Settings = OneRSettings
+    settings: OneRSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: OneRSettings | None = None):
+        super().__init__(retriever, settings)
+        self.make_answer()
+
+    def make_answer(self) -> None:
+        """The module that answers."""
+        self.passage_answer = PassageAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Retrieve with the question, and answer from what was found."""
+        found = self.retrieve(tree.question, self.settings.k)
+        answer, content, references = self.answer(tree.question, answer_style, found)
+        source = "completed" if found else "lm"
+        add_search(tree, None, tree.question, found, answer=answer, source=source)
+        return answered(tree, answer, content, references)
+
+    def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:
+        """The answer, which is all the content there is."""
+        answer = self.passage_answer(question=question, answer_style=answer_style, passages=numbered(found))
+        return answer, answer, []
+
+
+class OneRCoT(OneR):
+    """One-step retrieval with a chain of thought (ToR, section 4.3, OneR-CoT)."""
+
+    name = "oner-cot"
+
+    def make_answer(self) -> None:
+        """The module that answers."""
+        self.knowledge_answer = KnowledgeAnswer()
+
+    def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:
+        """The answer, the reasoning, and the passages that it cites."""
+        drawn: tuple[str, str, list[Passage]] = self.knowledge_answer(
+            question=question, answer_style=answer_style, passages=found
+        )
+        return drawn
