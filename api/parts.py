@@ -130,7 +130,7 @@ def build_program(name: str, settings: RunSettings, **program_settings: Any) -> 
 
     parts: dict[str, Any] = {"reader": build_reader(settings), "duplicates": build_duplicates(settings)}
     if name in PROGRAMS:
-        searches = PROGRAMS[name].searches and program_settings.get("retrieval", True)
+        searches = PROGRAMS[name].takes_retriever(program_settings)
         return program(name, retriever=build_retriever(settings) if searches else None, **parts, **program_settings)
     if program_settings:
         raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import dspy
@@ -33,11 +33,18 @@ class Program(dspy.Module):
     Settings: ClassVar[type[BaseModel]]
     searches: ClassVar[bool] = True
     """Whether it takes a retriever at all."""
+    default_optimizer: ClassVar[str] = "bootstrap-random-search"
+    """What it is compiled with where nothing else is named."""
 
     def __init__(self, retriever: Retriever | None, settings: BaseModel):
         super().__init__()
         self.retriever = retriever
         self.settings = settings
+
+    @classmethod
+    def takes_retriever(cls, settings: Mapping[str, Any]) -> bool:
+        """Whether it takes a retriever with these settings."""
+        return cls.searches and bool(settings.get("retrieval", True))
 
     @abstractmethod
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:

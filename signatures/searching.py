@@ -26,7 +26,9 @@ class WriteOrSearch(dspy.Signature):
 
 
 class AnswerByActing(dspy.Signature):
-    """Find out the answer of the question by searching an encyclopedia, one fact after the other."""
+    """Find out the answer of the question by searching an encyclopedia, one fact after the other. In the reasoning
+    for the answer, write the number of a passage as a mark after each fragment that rests on it: [1].
+    """
 
     question: str = dspy.InputField()
     answer_style: AnswerStyle = answer_style_field()

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ...retrieval import Passage, Retriever
 from ..program import Program
-from ..tree import Node, ReasoningTree
+from ..tree import Ended, Node, ReasoningTree
 
 
 class BaselineSettings(BaseModel):
@@ -31,9 +31,27 @@ class Baseline(Program):
         super().__init__(retriever if self.searches else None, settings or self.Settings())
 
 
-def add_search(tree: ReasoningTree, parent: Node | None, query: str, found: list[Passage], **fields: Any) -> Node:
-    """A query as a node of the tree, with the passages that it found below it; ``fields`` are the query's."""
+def add_search(
+    tree: ReasoningTree,
+    parent: Node | None,
+    query: str,
+    found: list[Passage],
+    kept: list[Passage] | None = None,
+    **fields: Any,
+) -> Node:
+    """A query as a node of the tree, with the passages that it found below it.
+
+    Args:
+        tree: grows.
+        parent: the query before it.
+        query: what was searched for.
+        found: its passages.
+        kept: those of them that the LM is shown; all where None.
+        fields: others of the query's `Node`.
+    """
     node = tree.grow(parent, query=query, **fields)
+    shown = {passage.id for passage in (found if kept is None else kept)}
     for passage in found:
-        tree.grow(node, round=node.round, query=query, source="passage", passage=passage, ended="kept")
+        ended: Ended = "kept" if passage.id in shown else "filtered out"
+        tree.grow(node, round=node.round, query=query, source="passage", passage=passage, ended=ended)
     return node

@@ -1,0 +1,105 @@
+"""Demonstrate-Search-Predict."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from functools import partial
+
+import dspy
+from pydantic import Field
+
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ..evidence import distinct
+from ..modules import KnowledgeAnswer, SearchQuery, together
+from ..modules.sampling import Sample, majority, sample
+from ..program import answered
+from ..tree import Node, ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+
+class DSPSettings(BaselineSettings):
+    """How it searches and predicts.
+
+    Attributes:
+        hops: searches, one after another.
+        queries: sampled in each hop, and fused.
+        k: passages that a query retrieves, and that are left of each hop.
+        samples: of the answer; the majority's is given.
+        temperature: of several queries, or answers; a single one is at the LM's own.
+    """
+
+    hops: int = Field(default=2, ge=1)
+    queries: int = Field(default=3, ge=1)
+    k: int = Field(default=5, ge=1)
+    samples: int = Field(default=5, ge=1)
+    temperature: float = Field(default=0.7, gt=0)
+
+
+class DSP(Baseline):
+    """Demonstrate-Search-Predict (Khattab et al., 2022, arXiv 2212.14024), the program for multi-hop questions.
+
+    Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
+    queries from the question and what earlier hops found, and fuses what they retrieve. Predict reasons over all of
+    it, with self-consistency. The paper samples up to 20; the defaults here are a fair share of that.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `DSPSettings`.
+    """
+
+    name = "dsp"
+    Settings = DSPSettings
+    settings: DSPSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: DSPSettings | None = None):
+        super().__init__(retriever, settings)
+        self.search_query = SearchQuery()
+        self.knowledge_answer = KnowledgeAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Search hop by hop, and predict."""
+        context, last = list[Passage](), None
+        for hop in range(1, self.settings.hops + 1):
+            found, last = self.search(tree, last, context, hop)
+            context = distinct([context, found])
+        samples = self.predict(tree.question, answer_style, context)
+        answer, content, references = majority(samples, lambda drawn: drawn[0])
+        return answered(
+            tree, answer, content, references, passages=context, samples=[sampled for sampled, _, _ in samples]
+        )
+
+    def search(
+        self, tree: ReasoningTree, last: Node | None, context: list[Passage], hop: int
+    ) -> tuple[list[Passage], Node]:
+        """One hop: what the sampled queries found together, and the first of them as a node of the tree."""
+        write = partial(self.search_query, question=tree.question, passages=context)
+        queries: list[str] = sample(write, self.settings.queries, self.settings.temperature)
+        found = together([partial(self.retrieve, query, self.settings.k) for query in queries])
+        fused = fuse(found)[: self.settings.k]
+        by_query = dict(zip(queries, found, strict=True))
+        nodes = [
+            add_search(tree, last, query, passages, kept=fused, source="query", round=hop)
+            for query, passages in by_query.items()
+        ]
+        return fused, nodes[0]
+
+    def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage]) -> list[Sample]:
+        """Sampled answers."""
+        answer = partial(self.knowledge_answer, question=question, answer_style=answer_style, passages=context)
+        return sample(answer, self.settings.samples, self.settings.temperature)
+
+
+def fuse(found: list[list[Passage]]) -> list[Passage]:
+    """The passages of several queries in one ranking (CombSUM): by the sum of their probabilities, highest first.
+
+    A passage's probability for a query is the softmax of its score among those that the query retrieved.
+    """
+    total: defaultdict[str, float] = defaultdict(float)
+    for passages in found:
+        best = max((passage.score for passage in passages), default=0.0)
+        weights = [math.exp(passage.score - best) for passage in passages]
+        for passage, weight in zip(passages, weights, strict=True):
+            total[passage.id] += weight / sum(weights)
+    return sorted(distinct(found), key=lambda passage: -total[passage.id])

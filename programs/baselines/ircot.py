@@ -1,0 +1,72 @@
+"""IRCoT."""
+
+from __future__ import annotations
+
+import dspy
+from pydantic import Field
+
+from ...retrieval import Retriever
+from ...signatures import AnswerStyle
+from ..evidence import distinct
+from ..modules import KnowledgeAnswer, NextThought
+from ..program import answered
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+_END = "answer is"
+
+
+class IRCoTSettings(BaselineSettings):
+    """How it interleaves; the defaults are of the paper's appendix and of ToR, section 4.2.
+
+    Attributes:
+        k: passages that the question, and each thought, retrieves.
+        max_thoughts: sentences of reasoning at most.
+        max_passages: how many are collected; those found first stay.
+    """
+
+    k: int = Field(default=5, ge=1)
+    max_thoughts: int = Field(default=8, ge=1)
+    max_passages: int = Field(default=15, ge=1)
+
+
+class IRCoT(Baseline):
+    """IRCoT (Trivedi et al., ACL 2023, arXiv 2212.10509): retrieval and chain of thought take turns.
+
+    The question retrieves first; then each sentence of reasoning is written from what was collected, and retrieves
+    more, until one says that the answer is there. A reader, which sees no reasoning, answers from all that was
+    collected.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `IRCoTSettings`.
+    """
+
+    name = "ircot"
+    Settings = IRCoTSettings
+    settings: IRCoTSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: IRCoTSettings | None = None):
+        super().__init__(retriever, settings)
+        self.next_thought = NextThought()
+        self.knowledge_answer = KnowledgeAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Alternate the two steps, then read."""
+        question, thoughts = tree.question, list[str]()
+        collected = self.retrieve(question, self.settings.k)
+        last = add_search(tree, None, question, collected, source="query")
+        while len(thoughts) < self.settings.max_thoughts:
+            thought = self.next_thought(
+                question=question, answer_style=answer_style, passages=collected, thoughts=thoughts
+            )
+            thoughts.append(thought)
+            if _END in thought.lower():
+                break
+            found = self.retrieve(thought, self.settings.k)
+            last = add_search(tree, last, thought, found, source="query", round=last.round + 1)
+            collected = distinct([collected, found])[: self.settings.max_passages]
+        answer, content, references = self.knowledge_answer(
+            question=question, answer_style=answer_style, passages=collected
+        )
+        return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)

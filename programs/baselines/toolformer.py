@@ -1,0 +1,70 @@
+"""Search as a tool within the text."""
+
+from __future__ import annotations
+
+import dspy
+from pydantic import Field
+
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ..citations import settle_marks
+from ..evidence import distinct
+from ..modules import ThoughtsAnswer, Writing
+from ..modules.numbering import numbered_among
+from ..program import answered
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+
+class ToolformerSettings(BaselineSettings):
+    """How often it may search.
+
+    Attributes:
+        max_searches: calls for a search at most; one beyond them ends the text.
+        k: passages that a search puts into the text.
+    """
+
+    max_searches: int = Field(default=4, ge=1)
+    k: int = Field(default=1, ge=1)
+
+
+class Toolformer(Baseline):
+    """Toolformer-style search (Schick et al., NeurIPS 2023, arXiv 2302.04761; SearChain, table 1).
+
+    The LM writes a text and calls for searches where it wants to; each result is put into the text, which goes on
+    from there. The paper trains the LM to do so; here it is asked to, in context.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `ToolformerSettings`.
+    """
+
+    name = "toolformer"
+    Settings = ToolformerSettings
+    settings: ToolformerSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: ToolformerSettings | None = None):
+        super().__init__(retriever, settings)
+        self.writing = Writing()
+        self.thoughts_answer = ThoughtsAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Write and search until the text ends; without an answer, it is read from the text."""
+        text, written, results, last = list[str](), list[str](), list[Passage](), None
+        for searched in range(self.settings.max_searches + 1):
+            continuation, search, answer = self.writing(
+                question=tree.question, answer_style=answer_style, written=written
+            )
+            text.append(continuation)
+            written = [*written, continuation]
+            if search is None or searched == self.settings.max_searches:
+                break
+            found = self.retrieve(search, self.settings.k)
+            last = add_search(tree, last, search, found, source="query", round=searched + 1)
+            results = distinct([results, found])
+            shown = "; ".join(numbered_among(results, found)) or "nothing found"
+            written.append(f"[Search({search}) → {shown}]")
+        if answer is None:
+            answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=written)
+        content, references = settle_marks(" ".join(text), results)
+        return answered(tree, answer, content, references, passages=results)

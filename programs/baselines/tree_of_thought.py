@@ -1,0 +1,106 @@
+"""Tree of Thoughts, with retrieval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import dspy
+from pydantic import Field
+
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ..modules import FollowUps, StepsJudge, together
+from ..modules.subquestions import Solution
+from ..tree import Node, ReasoningTree
+from .baseline import BaselineSettings
+from .solving import Solving, add_solution
+
+
+class TreeOfThoughtSettings(BaselineSettings):
+    """How wide and how deep it thinks.
+
+    Attributes:
+        candidates: thoughts that are proposed to go on with from a path.
+        width: the best paths that are gone on with, the paper's b.
+        max_depth: thoughts on a path at most.
+        k: passages that a thought's answer is read from.
+    """
+
+    candidates: int = Field(default=3, ge=1)
+    width: int = Field(default=2, ge=1)
+    max_depth: int = Field(default=4, ge=1)
+    k: int = Field(default=3, ge=1)
+
+
+@dataclass(frozen=True)
+class Thought:
+    """A path, and what the LM thinks of it."""
+
+    path: list[Node]
+    complete: bool = False
+    promise: float = 0.0
+
+
+class TreeOfThought(Solving):
+    """Tree of Thoughts (Yao et al., NeurIPS 2023, arXiv 2305.10601), breadth first.
+
+    With retrieval, as in SearChain (table 1): a thought is a subquestion with the answer that was read for it in retrieved passages. Each level proposes
+    thoughts from every path, values the paths they lead to, and goes on with the best. The paper's depth is fixed for
+    each task; a question's is not known, so the LM says as well when a path is complete, and the best complete one
+    ends the search. Calls that do not wait for each other run at the same time.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `TreeOfThoughtSettings`.
+    """
+
+    name = "tree-of-thought"
+    Settings = TreeOfThoughtSettings
+    settings: TreeOfThoughtSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: TreeOfThoughtSettings | None = None):
+        super().__init__(retriever, settings)
+        self.follow_ups = FollowUps()
+        self.steps_judge = StepsJudge()
+
+    def find(self, query: str) -> list[Passage]:
+        """The passages for a thought."""
+        return self.retrieve(query, self.settings.k)
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Algorithm 2 of the paper, ToT-BFS."""
+        frontier, solutions = [Thought([])], list[Solution]()
+        for _ in range(self.settings.max_depth):
+            grown = self.grow(tree, frontier, answer_style, solutions)
+            if not grown:
+                break
+            frontier = self.best(tree, grown, answer_style)
+            if frontier[0].complete:
+                break
+        path = frontier[0].path
+        if path:
+            tree.update(path[-1], ended="accepted")
+        return self.conclude(tree, answer_style, path, solutions)
+
+    def grow(
+        self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
+    ) -> list[list[Node]]:
+        """The paths one thought longer; what was solved for them is added to ``solutions``."""
+        propose = partial(self.follow_ups, question=tree.question, answer_style=answer_style)
+        proposed = together(
+            [partial(propose, solved=thought.path, count=self.settings.candidates) for thought in frontier]
+        )
+        ways = [
+            (thought.path, query) for thought, queries in zip(frontier, proposals, strict=True) for query in queries
+        ]
+        solved = together([partial(self.solve, tree.question, path, query) for path, query in ways])
+        solutions += solved
+        return [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
+
+    def best(self, tree: ReasoningTree, paths: list[list[Node]], answer_style: AnswerStyle) -> list[Thought]:
+        """The most promising paths, complete ones before all others."""
+        judge = partial(self.steps_judge, question=tree.question, answer_style=answer_style)
+        judged = together([partial(judge, solved=path) for path in paths])
+        thoughts = [Thought(path, *judgement) for path, judgement in zip(paths, judged, strict=True)]
+        return sorted(thoughts, key=lambda thought: (not thought.complete, -thought.promise))[: self.settings.width]

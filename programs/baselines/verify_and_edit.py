@@ -1,0 +1,105 @@
+"""Verify-and-Edit."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import dspy
+from pydantic import Field
+
+from ...metrics import normalise
+from ...retrieval import Retriever
+from ...signatures import AnswerStyle
+from ..evidence import distinct
+from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification, together
+from ..modules.sampling import Sample, agreement, majority, sample
+from ..modules.verification import Verified
+from ..program import answered
+from ..tree import Node, ReasoningTree
+from .baseline import Baseline, BaselineSettings
+
+_BETWEEN_SENTENCES = re.compile(r"(?<=[\w)\"'\]][.!?])\s+(?=[A-Z\"'(])")
+
+
+class VerifyAndEditSettings(BaselineSettings):
+    """When it verifies, and with what.
+
+    Attributes:
+        samples: chains of thought.
+        temperature: at which several are sampled.
+        threshold: the share of samples that must give the same answer for it to stand unverified.
+        k: passages that a sentence is verified by.
+    """
+
+    samples: int = Field(default=5, ge=1)
+    temperature: float = Field(default=0.7, gt=0)
+    threshold: float = Field(default=0.5, ge=0, le=1)
+    k: int = Field(default=3, ge=1)
+
+
+class VerifyAndEdit(Baseline):
+    """Verify-and-Edit (Zhao et al., ACL 2023, arXiv 2305.03268).
+
+    Samples chains of thought. Where fewer than the threshold agree, the majority's chain is verified: each sentence is
+    asked about, passages are retrieved for that, the sentence is edited by them, and the question is answered anew
+    from the edited chain. The paper writes an answer to each verifying question and puts it in the sentence's place;
+    here the sentence is written anew in one call.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `VerifyAndEditSettings`.
+    """
+
+    name = "verify-and-edit"
+    Settings = VerifyAndEditSettings
+    settings: VerifyAndEditSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: VerifyAndEditSettings | None = None):
+        super().__init__(retriever, settings)
+        self.step_by_step_answer = StepByStepAnswer()
+        self.verification = Verification()
+        self.thoughts_answer = ThoughtsAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Self-consistency decides whether to verify and edit."""
+        draw = partial(self.step_by_step_answer, question=tree.question, answer_style=answer_style)
+        samples: list[Sample] = sample(draw, self.settings.samples, self.settings.temperature)
+        answer, content, _ = majority(samples, lambda drawn: drawn[0])
+        node = tree.grow(None, query=tree.question, answer=answer, source="lm")
+        if agreement(samples, lambda drawn: drawn[0]) >= self.settings.threshold:
+            return answered(tree, answer, content, [], samples=[given for given, _, _ in samples])
+        return self.edit(tree, node, content, answer_style)
+
+    def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
+        """The answer from the reasoning, each sentence of it verified and edited."""
+        sentences = [text for text in _BETWEEN_SENTENCES.split(reasoning.strip()) if text]
+        verified = together([partial(self.verify, tree.question, sentence) for sentence in sentences])
+        for one in verified:
+            node = add_verified(tree, node, one)
+        edited = [one.edited for one in verified]
+        answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=edited)
+        references = distinct([[one.passage] for one in verified if one.passage])
+        number = {passage.id: n for n, passage in enumerate(references, start=1)}
+        content = " ".join(
+            f"{one.edited} [{number[one.passage.id]}]" if one.passage else one.edited for one in verified
+        )
+        return answered(tree, answer, content, references, passages=distinct([one.found for one in verified]))
+
+    def verify(self, question: str, sentence: str) -> Verified:
+        """One sentence: asked about, searched for, and edited."""
+        query = self.verification.ask(question, sentence)
+        return self.verification.edit(query, sentence, self.retrieve(query, self.settings.k))
+
+
+def add_verified(tree: ReasoningTree, parent: Node, verified: Verified) -> Node:
+    """The verifying query with the edited sentence as its answer."""
+    changed = normalise(verified.edited) != normalise(verified.sentence)
+    return tree.grow(
+        parent,
+        round=2,
+        query=verified.query,
+        answer=verified.edited,
+        source="corrected" if changed else "lm",
+        passage=verified.passage,
+    )

@@ -1,0 +1,53 @@
+"""Verifying a sentence of the reasoning (Zhao et al., ACL 2023, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import dspy
+
+from ...metrics import without_marks
+from ...retrieval import Passage
+from ...signatures import AskToVerify, EditSentence
+from .calling import call
+from .numbering import numbered
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What became of a sentence.
+
+    Attributes:
+        query: what was asked to verify it.
+        sentence: as it was.
+        edited: as it is now.
+        passage: the one that it rests on, if any.
+        found: all that was retrieved.
+    """
+
+    query: str
+    sentence: str
+    edited: str
+    passage: Passage | None
+    found: list[Passage]
+
+
+class Verification(dspy.Module):
+    """Asks about a sentence, and edits it by what was found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ask_to_verify = dspy.Predict(AskToVerify)
+        self.edit_sentence = dspy.Predict(EditSentence)
+
+    def ask(self, question: str, sentence: str) -> str:
+        """The verifying query."""
+        return str(call(self.ask_to_verify, question=question, sentence=sentence).query)
+
+    def edit(self, query: str, sentence: str, passages: list[Passage]) -> Verified:
+        """The sentence by the passages; without any, as it was."""
+        if not passages:
+            return Verified(query, sentence, sentence, None, [])
+        reply = call(self.edit_sentence, query=query, sentence=sentence, passages=numbered(passages))
+        cited = [passages[n - 1] for n in reply.references if 1 <= n <= len(passages)]
+        return Verified(query, sentence, without_marks(reply.edited), cited[0] if cited else None, passages)
