@@ -45,10 +45,10 @@ class Thought:
 class TreeOfThought(Solving):
     """Tree of Thoughts (Yao et al., NeurIPS 2023, arXiv 2305.10601), breadth first.
 
-    With retrieval, as in SearChain (table 1): a thought is a subquestion with the answer that was read for it in retrieved passages. Each level proposes
-    thoughts from every path, values the paths they lead to, and goes on with the best. The paper's depth is fixed for
-    each task; a question's is not known, so the LM says as well when a path is complete, and the best complete one
-    ends the search. Calls that do not wait for each other run at the same time.
+    With retrieval, as in SearChain (table 1): a thought is a subquestion with the answer that was read for it in
+    retrieved passages. Each level proposes thoughts from every path, values the paths they lead to, and goes on with
+    the best. The paper's depth is fixed for each task; a question's is not known, so the LM says as well when a path
+    is complete, and the best complete one ends the search. Calls that do not wait for each other run at the same time.
 
     Args:
         retriever: finds the passages.
@@ -91,9 +91,7 @@ class TreeOfThought(Solving):
         proposed = together(
             [partial(propose, solved=thought.path, count=self.settings.candidates) for thought in frontier]
         )
-        ways = [
-            (thought.path, query) for thought, queries in zip(frontier, proposals, strict=True) for query in queries
-        ]
+        ways = [(one.path, query) for one, queries in zip(frontier, proposed, strict=True) for query in queries]
         solved = together([partial(self.solve, tree.question, path, query) for path, query in ways])
         solutions += solved
         return [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
