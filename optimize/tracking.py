@@ -134,6 +134,13 @@ class TrackedRun:
         mlflow.log_artifacts(str(folder), name)
         return f"runs:/{self.id}/{name}"
 
+    def texts(self, files: Mapping[str, str]) -> None:
+        """Log texts as files of these names."""
+        import mlflow
+
+        for name, text in files.items():
+            mlflow.log_text(text, name)
+
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Within it, each question that is asked becomes a trace of this run, where tracking wants that."""
         wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces

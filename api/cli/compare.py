@@ -44,8 +44,10 @@ def compare(
 
     from ..optimize.comparison_table import PAPERS, beside, told
 
-    console = Console()
-    console.print(figures_table(told(comparison), simulated=comparison.simulated))
+    console, lines = Console(), told(comparison)
+    for headings in _halves(list(lines[0])):  # a terminal is seldom as wide as all of it
+        half = [{heading: line[heading] for heading in headings} for line in lines]
+        console.print(figures_table(half, simulated=comparison.simulated))
     papers = beside(comparison)
     if papers:
         console.print(figures_table(papers, caption=PAPERS))
@@ -54,3 +56,8 @@ def compare(
         from ..retrieval.errors import QuestreeError
 
         raise QuestreeError(comparison.stopped)
+
+
+def _halves(headings: list[str]) -> list[list[str]]:
+    """The scores with their intervals, then the rest; each with the program's name."""
+    return [headings[:3], [headings[0], *headings[3:]]]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -84,7 +85,7 @@ def _spent(runs: list[RunProgress]) -> str:
 
 def figures_table(lines: Sequence[Mapping[str, str]], *, simulated: bool = False, caption: str | None = None) -> Table:
     """Texts by heading, one line for each."""
-    table = Table(title=SIMULATED if simulated else None, caption=caption)
+    table = Table(title=SIMULATED if simulated else None, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(lines[0]):
         table.add_column(heading, justify="right" if place else "left")
     for line in lines:

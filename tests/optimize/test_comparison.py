@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from questree.optimize import Tracking, compare
+from questree.optimize import RunPolicy, Tracking, compare
+from questree.optimize.policy import OutOfBudgetError
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval.errors import QuestreeError
 
@@ -16,7 +17,7 @@ def test_programs_are_compared_with_the_first_question_by_question(mini, tmp_pat
     scores = [[r.scores[mini.metric.name] for r in one.records] for one in compared.evaluations.values()]
     by_hand = sum(b - a for a, b in zip(*scores, strict=True)) / 8
     assert compared.difference("one").mean == pytest.approx(by_hand)
-    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["five", "one"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["five", "one"]
 
 
 def test_nothing_to_compare_is_refused(mini):
@@ -35,3 +36,35 @@ def test_runs_have_one_parent(mini, tmp_path):
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     assert sorted(run.info.run_name for run in children) == ["a", "b"]
     assert all("score" in run.data.metrics for run in children)
+    artifacts = mlflow.MlflowClient(uri).list_artifacts(parent.info.run_id)
+    assert {"page.html", "table.md", "table.csv"} <= {artifact.path for artifact in artifacts}
+
+
+def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, tmp_path):
+    programs = {name: mini.program() for name in ("a", "b")}
+    alone = compare({"a": programs["a"]}, mini.dev[:3], [mini.metric]).evaluations["a"].spent.calls
+    compared = compare(
+        programs, mini.dev[:3], [mini.metric], out=tmp_path, policy=RunPolicy(concurrency=1, max_calls=alone + 1)
+    )
+    assert list(compared.evaluations) == ["a"]
+    assert "1 more questions were finished" in compared.stopped
+    assert str(tmp_path / "b") in compared.stopped
+    assert "max_calls" in (tmp_path / "page.html").read_text()
+    with pytest.raises(OutOfBudgetError):
+        compare(programs, mini.dev[:3], [mini.metric], policy=RunPolicy(concurrency=1, max_calls=1))
+
+
+def test_a_second_comparison_asks_nothing(mini, tmp_path):
+    programs = {"a": mini.program()}
+    first = compare(programs, mini.dev[:3], [mini.metric], out=tmp_path)
+    lines = (tmp_path / "a" / "records.jsonl").read_text()
+    second = compare(programs, mini.dev[:3], [mini.metric], out=tmp_path)
+    assert (tmp_path / "a" / "records.jsonl").read_text() == lines
+    assert second.evaluations == first.evaluations
+
+
+def test_only_a_program_with_its_own_settings_stands_for_the_papers_method(mini):
+    programs = {"five": mini.program(), "one": SearChain(mini.index, settings=SearChainSettings(max_rounds=1))}
+    compared = compare(programs, mini.dev[:1], [mini.metric], task="musique")
+    assert compared.methods == {"five": "searchain"}
+    assert compared.retriever == "words"

@@ -1,0 +1,163 @@
+"""Two plots as inline SVG: no script, no font, no file beside the page. Every text in them is escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from ..metrics import Interval
+
+_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 60, 30, 20, 50
+_CHARACTER = 7.0  # pixels of a character at 12 px, about
+_SHADES = ("#9ecae1", "#4292c6", "#08519c", "#062a52", "#000000")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A dot with its name: ``x`` above 0, ``y`` with its interval."""
+
+    name: str
+    x: float
+    y: Interval
+
+
+def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
+    """Scores against what they took, on a logarithmic axis; the first point is filled. Names keep out of each other.
+
+    Args:
+        points: one or more.
+        x, y: what stands at the axes.
+    """
+    height = 440
+    low, high = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.6
+    top = _rounded_up(max(p.y.high for p in points))
+
+    def across(value: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (math.log(value / low) / math.log(high / low))
+
+    def up(value: float) -> float:
+        return height - _BOTTOM - (height - _TOP - _BOTTOM) * value / top
+
+    parts = [_across_line(up(tick), f"{tick:.1f}") for tick in _steps(top)]
+    parts += [_up_line(across(tick), height, f"{tick:g}") for tick in _powers(low, high)]
+    places = [(across(p.x), up(p.y.mean)) for p in points]
+    taken = [(cx - 6, cy - 6, cx + 6, cy + 6) for cx, cy in places]
+    for number, (point, (cx, cy)) in enumerate(zip(points, places, strict=True)):
+        kind = "dot first" if number == 0 else "dot"
+        told = escape(f"{point.name}: {point.y}, {x} {point.x:.4g}")
+        parts.append(f'<path class="whisker" d="M{cx:.1f} {up(point.y.low):.1f}V{up(point.y.high):.1f}"/>')
+        parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{told}</title></circle>')
+        parts.append(_name(point.name, cx, cy, taken))
+    return _svg(height, [*parts, *_axes(height, x, y)])
+
+
+def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -> str:
+    """One line for each name, one dot for each group (hops, say), darker for more; intervals as thin lines.
+
+    Args:
+        rows: by name, then by group: so many units.
+        x: what stands at the axis, from 0 to 1.
+        unit: of the groups, in the singular.
+    """
+    sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
+    names = {group: f"{group} {unit}{'' if group == 1 else 's'}" for group in sorted(sizes)}
+    shades = {group: _SHADES[min(place, len(_SHADES) - 1)] for place, group in enumerate(names)}
+    left = 24 + _CHARACTER * max(map(len, rows))
+    step = 12 + 7 * len(names)
+    height = 40 + step * len(rows) + _BOTTOM
+
+    def across(value: float) -> float:
+        return left + (_WIDTH - left - _RIGHT) * value
+
+    parts = [_up_line(across(tick), height, f"{tick:.1f}", top=36) for tick in _steps(1.0)]
+    for place, (group, told) in enumerate(names.items()):
+        cx = left + 140 * place
+        parts.append(f'<circle cx="{cx}" cy="14" r="5" fill="{shades[group]}"/>')
+        parts.append(f'<text x="{cx + 10}" y="18">{escape(told)} (n={sizes[group]})</text>')
+    for line, (name, row) in enumerate(rows.items()):
+        middle = 40 + step * (line + 0.5)
+        parts.append(f'<path class="grid" d="M0 {40 + step * line}H{_WIDTH}"/>')
+        parts.append(f'<text class="end" x="{left - 12}" y="{middle + 4:.1f}">{escape(name)}</text>')
+        for place, (group, told) in enumerate(names.items()):
+            if group in row:
+                cy = middle + 7 * (place - (len(names) - 1) / 2)
+                parts.append(_dot(row[group], across, cy, shades[group], f"{name}, {told}: {row[group]}"))
+    middle = (left + _WIDTH - _RIGHT) / 2
+    parts.append(f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{escape(x)}</text>')
+    return _svg(height, parts)
+
+
+def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: str, told: str) -> str:
+    ends = f"M{across(score.low):.1f} {cy:.1f}H{across(score.high):.1f}"
+    return (
+        f'<path class="whisker" d="{ends}"/><circle cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4" '
+        f'fill="{shade}"><title>{escape(told)}</title></circle>'
+    )
+
+
+def _name(name: str, cx: float, cy: float, taken: list[tuple[float, float, float, float]]) -> str:
+    """The name beside its dot, at the nearest place that is free; with a line to the dot where that is far."""
+    width = _CHARACTER * len(name)
+    for far in range(0, 140, 14):
+        for dy in (far, -far):
+            for left in (cx + 9, cx - 9 - width):
+                box = (left, cy + dy - 7, left + width, cy + dy + 7)
+                inside = box[0] >= _LEFT and box[2] <= _WIDTH and box[1] >= _TOP
+                if inside and not any(_meet(box, other) for other in taken):
+                    taken.append(box)
+                    edge = left if left > cx else left + width
+                    lead = f'<path class="lead" d="M{cx:.1f} {cy:.1f}L{edge:.1f} {cy + dy:.1f}"/>' if far else ""
+                    return f'{lead}<text x="{left:.1f}" y="{cy + dy + 4:.1f}">{escape(name)}</text>'
+    return ""  # crowded out: its title still names it
+
+
+def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _axes(height: int, x: str, y: str) -> list[str]:
+    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    across = f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{escape(x)}</text>'
+    turned = f'<text class="middle" transform="translate(16 {height / 2:.0f}) rotate(-90)">{escape(y)}</text>'
+    return [across, turned]
+
+
+def _across_line(y: float, told: str) -> str:
+    line = f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
+    return f'{line}<text class="end" x="{_LEFT - 8}" y="{y + 4:.1f}">{told}</text>'
+
+
+def _up_line(x: float, height: int, told: str, top: int = _TOP) -> str:
+    line = f'<path class="grid" d="M{x:.1f} {top}V{height - _BOTTOM}"/>'
+    return f'{line}<text class="middle" x="{x:.1f}" y="{height - _BOTTOM + 18}">{told}</text>'
+
+
+def _svg(height: int, parts: Sequence[str]) -> str:
+    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(parts)}</svg>'
+
+
+def _steps(top: float) -> list[float]:
+    step = 0.1 if top <= 0.5 else 0.2
+    return [step * n for n in range(round(top / step) + 1)]
+
+
+def _rounded_up(value: float) -> float:
+    return max(0.1, math.ceil(value * 10 - 1e-9) / 10) if value <= 0.5 else math.ceil(value * 5 - 1e-9) / 5
+
+
+def _powers(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between the ends."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in (1, 2, 5)]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+STYLE = """
+svg{width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
+svg .grid{stroke:var(--line);fill:none} svg .whisker{stroke:#888;stroke-opacity:.45;fill:none}
+svg .lead{stroke:#bbb;fill:none}
+svg .dot{fill:var(--paper);stroke:#1d6fb8;stroke-width:2} svg .dot.first{fill:#1d6fb8}
+svg .end{text-anchor:end} svg .middle{text-anchor:middle}
+"""

@@ -1,0 +1,85 @@
+"""`questree compare`: programs and compiled ones side by side, stored, budgeted, and as files."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+
+class Named:
+    """Stands for a program, where only its name matters."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+@pytest.fixture
+def compare(questree, index):
+    def run(*words):
+        return questree("compare", *words, "--retriever", index, "--tracking-uri", "none")
+
+    return run
+
+
+def test_programs_are_compared_on_the_same_questions_and_stored(compare, workplace):
+    ran = compare("searchain", "blendfilter", "--limit", "3", "--out", "c")
+    assert ran.code == 0, ran.err
+    assert "simulated" in ran.out
+    assert "difference to searchain" in ran.out
+    lines = list(csv.DictReader((workplace / "c" / "table.csv").open()))
+    assert [line["program"] for line in lines] == ["searchain", "blendfilter"]
+    records = [(workplace / "c" / name / "records.jsonl").read_text() for name in ("searchain", "blendfilter")]
+    asked = [sorted(json.loads(line)["id"] for line in text.splitlines()) for text in records]
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 3
+    assert compare("blendfilter", "searchain", "--limit", "3", "--out", "c").code == 0
+    assert (workplace / "c" / "searchain" / "records.jsonl").read_text() == records[0]
+
+
+def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index, workplace):
+    made = questree(
+        "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=1", "--train-limit", "6",
+        "--limit", "2", "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    folder = "compiled/program"
+    ran = compare("searchain", "--compiled", folder, "--limit", "2", "--out", "c")
+    assert ran.code == 0, ran.err
+    told = json.loads((workplace / "c" / "comparison.json").read_text())
+    assert [one["program"] for one in told["programs"]] == ["searchain", "searchain-compiled"]
+
+
+def test_all_registered_programs_can_be_asked_for(compare, monkeypatch):
+    from questree import experiments
+    from questree.programs import PROGRAMS
+
+    asked = []
+    monkeypatch.setattr(experiments, "build_program", lambda name, settings: asked.append(name) or Named(name))
+    monkeypatch.setattr("questree.optimize.compare", lambda programs, *rest, **named: 1 / 0)
+    compare("blendfilter", "--all")
+    assert asked[0] == "blendfilter", "the first named is the one that others are compared with"
+    assert sorted(asked) == sorted(PROGRAMS)
+
+
+def test_a_spent_budget_is_one_line_that_says_how_to_go_on(compare, workplace):
+    words = ("direct", "searchain", "--limit", "2", "--out", "c")
+    ran = compare(*words, "--max-calls", "2")
+    assert ran.code == 2
+    assert "max_calls=2" in ran.err
+    assert (workplace / "c" / "page.html").exists()
+    assert compare(*words, "--max-calls", "400").code == 0
+
+
+def test_nothing_to_compare_says_what_to_name(compare):
+    ran = compare()
+    assert ran.code == 2
+    assert "name at least one program" in ran.err
+
+
+def test_without_out_two_comparisons_share_what_was_asked(compare, workplace):
+    for words in (("direct",), ("direct", "cot")):
+        assert compare(*words, "--limit", "2").code == 0
+    (folder,) = (workplace / "runs").iterdir()
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["cot", "direct"]

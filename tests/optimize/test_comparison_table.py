@@ -1,0 +1,153 @@
+"""A comparison as a table, as files and as a page, from handmade records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from questree.metrics import Interval
+from questree.optimize import Comparison, Evaluation, Record
+from questree.optimize.comparison_table import as_csv, beside, told
+from questree.optimize.plots import Point, dot_rows, scatter
+from questree.optimize.published import published
+from questree.optimize.records import Cited
+from questree.programs import Failure, ReasoningTree, Spent
+
+HOSTILE = '<script>alert(1)</script>|&"'
+
+
+def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, name="cover-em"):
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="q", round=rounds)
+    records = [
+        Record(
+            id=str(n),
+            question="q",
+            tree=tree,
+            scores={name: score, "f1": score / 2},
+            passages=() if recall is None else (Cited(id="p"),),
+            retrieval={"recall": recall or 0.0},
+            failure=Failure(cause="timeout", message="m") if n < failed else None,
+            spent=Spent(calls=n + 1, words_in=100, words_out=10, cost=cost),
+            seconds=2.0,
+            hops=2 + n % 2,
+        )
+        for n, score in enumerate(scores)
+    ]
+    return Evaluation(name, tuple(records), simulated=name == HOSTILE)
+
+
+def compared(**evaluations):
+    return Comparison(evaluations, "compare", "recorded:musique", "some/lm", "bm25", {"a": "searchain"})
+
+
+def test_each_column_says_what_the_records_hold():
+    one, other = told(compared(a=made([1, 0, 1, 0], rounds=3, recall=0.75, cost=0.25), b=made([0, 0, 1, 0], failed=1)))
+    assert one["difference to a"] == ""
+    assert other["difference to a"].startswith("-0.250 [")
+    assert (one["f1"], one["recall"], one["failed"], one["LM calls"]) == ("0.250", "0.750", "0", "2.5")
+    assert (one["words in"], one["words out"], one["rounds"], one["seconds"], one["cost"]) == (
+        "100", "10", "3.00", "2.00", "$1.00",
+    )  # fmt: skip
+    assert (other["recall"], other["failed"], other["cost"]) == ("–", "1 timeout", "–")
+
+
+def test_csv_has_every_number_by_itself():
+    first, second = csv.DictReader(io.StringIO(as_csv(compared(a=made([1, 0]), b=made([0, 0])))))
+    assert float(first["score"]) == 0.5
+    assert float(first["score_low"]) <= 0.5 <= float(first["score_high"])
+    assert first["difference"] == ""
+    assert float(second["difference"]) == -0.5
+    assert first["simulated"] == "False"
+
+
+def test_the_papers_figures_stand_beside_ours_with_their_model():
+    lines = beside(compared(a=made([1, 0]), b=made([0, 0])))
+    (line,) = [line for line in lines if line["metric"] == "cover-em"]
+    assert line["program"] == "a"
+    assert (line["paper's"], line["ours, some/lm"], line["paper's model"]) == ("17.1", "50.0", "gpt-3.5-turbo")
+    assert "Xu et al." in line["source"]
+    assert beside(Comparison({"a": made([1])}, task="mini", methods={"a": "searchain"})) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "program", "metric", "percent"),
+    [
+        ("hotpotqa", "searchain", "cover-em", 56.91),
+        ("fever", "dsp", "label", 80.65),
+        ("eli5", "direct", "rouge-l", 21.90),
+        ("musique", "tree-of-reviews", "f1", 43.6),
+        ("2wikimultihopqa", "ircot", "em", 39.2),
+        ("strategyqa", "blendfilter", "yes-no", 74.4),
+    ],
+)
+def test_a_published_figure_is_that_of_its_task_and_metric(task, program, metric, percent):
+    assert [f.percent for f in published(task, {program}) if f.metric == metric] == [percent]
+
+
+def test_files_escape_what_is_not_ours_and_run_nothing():
+    hostile = Comparison({HOSTILE: made([1, 0]), "b": made([0, 1])}, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+    files = hostile.files()
+    assert set(files) == {"table.md", "table.csv", "comparison.json", "page.html"}
+    page = files["page.html"]
+    assert "<script" not in page
+    assert page.count("<svg") == 2
+    Balanced().feed(page)
+    assert all(line.count("|") - line.count(r"\|") == 13 for line in files["table.md"].splitlines() if line[:1] == "|")
+    assert json.loads(files["comparison.json"])["programs"][0]["program"] == HOSTILE
+
+
+def test_what_is_simulated_says_so_everywhere():
+    files = Comparison({"a": made([1, 0], name=HOSTILE)}).files()
+    assert all("simulated" in text for text in files.values())
+    assert "true" in json.dumps(json.loads(files["comparison.json"])["simulated"])
+
+
+def test_names_of_dots_at_one_place_keep_out_of_each_other():
+    points = [Point(f"program-{n}", 2.0, Interval(0.5, 0.4, 0.6, 9)) for n in range(12)]
+    drawn = Places()
+    drawn.feed(scatter(points, x="calls", y="score"))
+    names = {text: place for text, place in drawn.texts if text.startswith("program-")}
+    assert len(names) == 12
+    assert len(set(names.values())) == 12
+
+
+def test_dots_by_group_tell_how_many_questions_each_rests_on():
+    drawn = dot_rows({"a": {1: Interval(0.5, 0.4, 0.6, 7), 2: Interval(0.1, 0, 0.2, 3)}}, x="score", unit="hop")
+    assert "1 hop (n=7)" in drawn
+    assert "2 hops (n=3)" in drawn
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag that needs an end has none."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in {"meta", "path", "circle", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in {"path", "circle"}:
+            assert self.open.pop() == tag
+
+
+class Places(HTMLParser):
+    """Texts of a drawing with where they stand."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts, self.at = [], None
+
+    def handle_starttag(self, tag, attrs):
+        self.at = (dict(attrs).get("x"), dict(attrs).get("y")) if tag == "text" else None
+
+    def handle_data(self, data):
+        if self.at:
+            self.texts.append((data, self.at))
