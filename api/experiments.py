@@ -74,7 +74,7 @@ def compile_named(
     name: str,
     settings: RunSettings,
     *,
-    optimizer: str = "bootstrap-random-search",
+    optimizer: str | None = None,
     optimizer_settings: dict[str, Any] | None = None,
     train_limit: int | None = None,
     metric_name: str | None = None,
@@ -86,7 +86,7 @@ def compile_named(
     Args:
         name: of a program.
         settings: everything else; ``limit`` is of the questions that it is scored on.
-        optimizer: one of `questree.optimize.OPTIMIZERS`.
+        optimizer: one of `questree.optimize.OPTIMIZERS`; the program's own default where None.
         optimizer_settings: of the optimizer.
         train_limit: at most so many training questions.
         metric_name: the task's own where None.
@@ -100,13 +100,14 @@ def compile_named(
     from .metrics import metric
     from .optimize import Examples, RunPolicy, compile
     from .optimize import optimizer as optimizer_named
+    from .programs.building import kind_named
 
-    chosen = optimizer_named(optimizer, **(optimizer_settings or {}))
+    chosen = optimizer_named(optimizer or kind_named(name).default_optimizer, **(optimizer_settings or {}))
     task = load_task(settings.task, seed=settings.seed)
     score = metric(metric_name or task.metric)
     use_lm(settings)
     program = build_program(name, settings, **program_settings)
-    out = settings.out or Path("runs") / f"compile-{program.name}-{_plain(task.name)}-{optimizer}"
+    out = settings.out or Path("runs") / f"compile-{program.name}-{_plain(task.name)}-{chosen.name}"
     compiled = compile(
         program,
         Examples(

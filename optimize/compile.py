@@ -36,7 +36,7 @@ def compile(
     examples: Examples,
     metric: ScoreFunction,
     *,
-    optimizer: Optimizer | str = "bootstrap-random-search",
+    optimizer: Optimizer | str | None = None,
     teacher: Program | None = None,
     prompt_lm: dspy.BaseLM | None = None,
     seed: int = 0,
@@ -55,7 +55,8 @@ def compile(
         program: stays as it is.
         examples: see `Examples`.
         metric: compilation asks it for yes or no.
-        optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``.
+        optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``; the
+            program's own default where None.
         teacher: makes the demonstrations, where another program than this should.
         prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
         seed: of everything random.
@@ -68,11 +69,13 @@ def compile(
         QuestreeError: as `evaluate`; also if there are too few questions, or the optimizer finds nothing.
         Interrupted: on Ctrl-C.
     """
+    if not isinstance(optimizer, Optimizer):
+        optimizer = optimizer_named(optimizer or program.default_optimizer)
     plan = _Plan(
         program=program,
         examples=examples,
         metric=metric,
-        optimizer=optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer,
+        optimizer=optimizer,
         teacher=teacher,
         prompt_lm=prompt_lm,
         seed=seed,

@@ -14,12 +14,13 @@ def compile(
     settings: "RunSettings",
     program: Annotated[str, typer.Argument(help="A program's name.")] = "searchain",
     optimizer: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, gepa, copro, "
-            "knn-few-shot or ensemble."
+            help="labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, gepa, copro, auto-cot, "
+            "knn-few-shot or ensemble. Default: the program's own, for most bootstrap-random-search.",
+            show_default=False,
         ),
-    ] = "bootstrap-random-search",
+    ] = None,
     optimizer_set: Annotated[
         list[str] | None,
         typer.Option("--optimizer-set", metavar="NAME=VALUE", help="A setting of the optimizer; may be repeated."),

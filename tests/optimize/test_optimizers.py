@@ -5,9 +5,10 @@ import pytest
 
 from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
+from questree.optimize.clustering import clusters
 from questree.optimize.composed import Majority, NearestDemonstrations
 from questree.optimize.verdicts import Verdicts
-from questree.programs import Failure
+from questree.programs import Failure, build
 from questree.retrieval.errors import QuestreeError
 
 SMALL = {
@@ -18,6 +19,7 @@ SMALL = {
     "simba": {"batch_size": 6, "candidates": 2, "steps": 1},
     "gepa": {"auto": None, "max_metric_calls": 24},
     "copro": {"breadth": 2, "depth": 1},
+    "auto-cot": {"demonstrations": 2},
     "knn-few-shot": {"k": 2},
     "ensemble": {"candidates": 1, "size": 2},
 }
@@ -48,7 +50,8 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     )
     assert on_disk == [*range(1, len(on_disk) + 1)]  # each the moment it was scored
     assert len(on_disk) == len(compiled.compilation.candidates)
-    assert (len(on_disk) > 1) == (name not in {"labeled-few-shot", "bootstrap-few-shot", "knn-few-shot"})
+    compares_none = {"labeled-few-shot", "bootstrap-few-shot", "auto-cot", "knn-few-shot"}
+    assert (len(on_disk) > 1) == (name not in compares_none)
     assert compiled.compilation.spent.calls > 0 or name == "labeled-few-shot"
     assert {file.suffix for file in (tmp_path / "program").iterdir()} == {".json"}
     loaded = load(tmp_path / "program", retriever=mini.index)
@@ -68,6 +71,30 @@ def test_the_seed_decides(mini):
 def test_a_labeled_demonstration_shows_a_plan(mini):
     program = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="labeled-few-shot").program
     assert program.chain_of_query.plan.demos[0].chain
+
+
+def test_auto_cot_demonstrates_one_answered_question_of_each_cluster_whatever_the_metric_says(mini):
+    program = build("auto-cot", {})
+    compiled = compile_program(program, mini.examples(), lambda example, prediction, trace=None: False)
+    (predictor,) = compiled.program.predictors()
+    assert len({demo.question for demo in predictor.demos}) == 4
+    assert {demo.question for demo in predictor.demos} <= {example.question for example in mini.train[:12]}
+    assert all(demo.final_content and demo.answer for demo in predictor.demos)
+    assert compiled.compilation.spent.calls == 4
+    assert program.predictors()[0].demos == []
+
+
+def test_auto_cot_passes_over_what_is_not_simple(mini):
+    with pytest.raises(QuestreeError, match="simply enough"):
+        compile_program(
+            build("cot", {}), mini.examples(), mini.metric, optimizer=optimizer("auto-cot", max_question_words=2)
+        )
+
+
+def test_clusters_hold_questions_of_a_kind():
+    texts = ["Who wrote Ulysses?", "How high is K2?", "Who wrote Emma?", "How high is Elbrus?"]
+    assert sorted(map(sorted, clusters(texts, 2, seed=0))) == [[0, 2], [1, 3]]
+    assert clusters(["same", "same"], 4, seed=0) == [[0, 1]]
 
 
 def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
