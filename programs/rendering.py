@@ -12,7 +12,7 @@ from textwrap import shorten
 
 from .tree import Node, ReasoningTree
 
-_SOURCES = {
+SOURCES = {
     "lm": ("known by the LM", "#1d6fb8"),
     "corrected": ("corrected from a passage", "#b86a1d"),
     "completed": ("completed from a passage", "#1d8a4a"),
@@ -65,16 +65,21 @@ def as_html(tree: ReasoningTree, answer: str = "", final_content: str = "", refe
         tree: what to show.
         answer, final_content, references: of the prediction; left out of the page where empty.
     """
-    told = {node.id for node in tree.told()}
     return _PAGE.substitute(
         question=escape(tree.question),
         answer=f"<p class=answer>{escape(answer)}</p>" if answer else "",
         content=f"<p>{escape(final_content)}</p>" if final_content else "",
         references="".join(f"<li>{escape(reference)}</li>" for reference in references or []),
-        legend="".join(f"<span class={source}>{words}</span>" for source, (words, _) in _legend(tree).items()),
-        tree=_branches(tree, None, told),
-        colours="".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in _legend(tree).items()),
+        tree=as_fragment(tree),
+        style=TREE_STYLE,
     )
+
+
+def as_fragment(tree: ReasoningTree) -> str:
+    """The tree with its legend, to be put into a page that has `TREE_STYLE`. Everything in it is escaped."""
+    told = {node.id for node in tree.told()}
+    legend = "".join(f"<span class={source}>{words}</span>" for source, (words, _) in _legend(tree).items())
+    return f'<p class="legend">{legend}</p><div class="tree root-list">{_branches(tree, None, told)}</div>'
 
 
 def _branches(tree: ReasoningTree, parent: Node | None, told: set[int]) -> str:
@@ -125,7 +130,7 @@ def _answer(node: Node) -> str:
 def _state(node: Node) -> str:
     if node.ended:
         return node.ended
-    return (_FATES if _judged(node) else _SOURCES)[_colour(node)][0]
+    return (_FATES if _judged(node) else SOURCES)[_colour(node)][0]
 
 
 def _colour(node: Node) -> str:
@@ -142,7 +147,7 @@ def _colour(node: Node) -> str:
 def _legend(tree: ReasoningTree) -> dict[str, tuple[str, str]]:
     """The classes of this tree's nodes, their words and colours."""
     judged = {_judged(node) for node in tree.nodes}
-    return (_FATES if True in judged else {}) | (_SOURCES if judged != {True} else {})
+    return (_FATES if True in judged else {}) | (SOURCES if judged != {True} else {})
 
 
 def _mermaid(text: str) -> str:
@@ -151,18 +156,21 @@ def _mermaid(text: str) -> str:
     return "".join(f"#{ord(c)};" if c in special else c for c in " ".join(text.split()))
 
 
+_COLOURS = "".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in (SOURCES | _FATES).items())
+TREE_STYLE = f"""
+.legend span{{border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}}
+ul.tree,.tree ul{{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #8884}}
+.tree div{{border-left:4px solid var(--source);background:#8881}}
+.tree div{{padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}}
+.tree p{{margin:.2rem 0}} .left{{opacity:.55}} details{{font-size:.9rem}} small{{color:#777;float:right}}
+{_COLOURS}"""
+
 _PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>$question</title><style>
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 h1{font-size:1.4rem} .answer{font-size:1.2rem;font-weight:600}
-.legend span{border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}
-ul.tree,.tree ul{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #ddd}
-.tree div{border-left:4px solid var(--source);background:#f7f7f7}
-.tree div{padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}
-.tree p{margin:.2rem 0} .left{opacity:.55} details{font-size:.9rem} small{color:#777;float:right}
-@media (prefers-color-scheme:dark){body{background:#191919;color:#ddd}.tree div{background:#262626}}
-$colours</style></head><body>
-<h1>$question</h1>$answer$content<ol>$references</ol>
-<p class="legend">$legend</p><div class="tree root-list">$tree</div></body></html>
+@media (prefers-color-scheme:dark){body{background:#191919;color:#ddd}}
+$style</style></head><body>
+<h1>$question</h1>$answer$content<ol>$references</ol>$tree</body></html>
 """)
