@@ -101,6 +101,15 @@ class Encoder:
         while window := list(islice(remaining, _WINDOW)):
             yield from self._window(window, progress)
 
+    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        """How alike in meaning: the cosine of mean token embeddings; a row for each text, a column for each other."""
+        import torch
+
+        means = [matrix.float().mean(0) for matrix in self.passages([*texts, *others])]
+        unit = torch.nn.functional.normalize(torch.stack(means), dim=1)
+        rows: list[list[float]] = (unit[: len(texts)] @ unit[len(texts) :].T).tolist()
+        return rows
+
     def _window(self, texts: Sequence[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
         """Texts of about one length share a batch, so that little of it is padding."""
         order = sorted(range(len(texts)), key=lambda position: len(texts[position]))

@@ -36,6 +36,10 @@ class ExactRetriever(BaseRetriever):
         self._blocks = _blocks(embeddings.starts)
         self._held = _held(embeddings.matrix)
 
+    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        """How alike texts are, by the index's own encoder; see `Encoder.similarity`."""
+        return self._encoder.similarity(texts, others)
+
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         found: list[Hits] = []
         for start in range(0, len(queries), _QUERIES_TOGETHER):

@@ -77,6 +77,10 @@ class PlaidRetriever(BaseRetriever):
                 raise IndexRefused(f"{folder} is damaged: colbert-ai cannot read it ({problem}).") from problem
         return cls(passages, fingerprint, encoder, scorer, settings)
 
+    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        """How alike texts are, by the index's own encoder; see `Encoder.similarity`."""
+        return self._encoder.similarity(texts, others)
+
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         return [self._ranked(embedded[None], k) for query in queries for embedded in self._encoder.queries([query])]
 

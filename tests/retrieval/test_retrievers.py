@@ -104,6 +104,15 @@ def test_exact_scores_do_not_depend_on_memory(exact_folder, monkeypatch, rows, h
     assert [p.id for p in load_index(exact_folder)("harbor pebble", k=20)] == [p.id for p in expected]
 
 
+def test_texts_are_most_like_themselves(exact_folder, passages):
+    retriever = load_index(exact_folder)
+    texts = [passage.shown() for passage in passages[:3]]
+    rows = retriever.similarity(texts[:1], texts)
+    assert len(rows) == 1
+    assert rows[0][0] == pytest.approx(1, abs=1e-3)
+    assert max(rows[0][1:]) < rows[0][0]
+
+
 def test_encoding_tells_progress_and_what_was_cut(tiny_checkpoint, tmp_path, caplog):
     from questree.retrieval import read_manifest
 
