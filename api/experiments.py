@@ -13,7 +13,7 @@ from .settings import RunSettings
 if TYPE_CHECKING:
     import dspy
 
-    from .data import Task
+    from .data import Question, Task
     from .optimize import Comparison, Compiled, CompileProgress, Evaluation, Progress, Tracking
     from .programs import Program
 
@@ -256,6 +256,15 @@ def examples_of(task: Task, splits: str, limit: int | None) -> list[dspy.Example
     """The first ``limit`` questions of one split, or of several: ``dev,test``."""
     examples = [example for split in splits.split(",") for example in task.examples(split.strip())]
     return examples[:limit]
+
+
+def questions_of(settings: RunSettings) -> list[Question]:
+    """The questions that the settings name, with their paragraphs."""
+    from .data import load_task
+
+    task = load_task(settings.task, seed=settings.seed)
+    questions = [question for split in settings.split.split(",") for question in task.split(split.strip())]
+    return questions[: settings.limit]
 
 
 def task_metrics(task: Task) -> list[str]:

@@ -158,7 +158,7 @@ def _mermaid(text: str) -> str:
 
 _COLOURS = "".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in (SOURCES | _FATES).items())
 TREE_STYLE = f"""
-.legend span{{border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}}
+.legend span{{display:inline-block;border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}}
 ul.tree,.tree ul{{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #8884}}
 .tree div{{border-left:4px solid var(--source);background:#8881}}
 .tree div{{padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}}

@@ -87,7 +87,7 @@ def figures_table(lines: Sequence[Mapping[str, str]], *, simulated: bool = False
     """Texts by heading, one line for each."""
     table = Table(title=SIMULATED if simulated else None, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(lines[0]):
-        table.add_column(heading, justify="right" if place else "left")
+        table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
     for line in lines:
         table.add_row(*map(Text, line.values()))
     return table

@@ -1,0 +1,192 @@
+"""questree analyse"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..optimize.stored_runs import StoredRun
+    from ..settings import RunSettings
+
+app = typer.Typer(help="The papers' analyses over stored runs; no LM is asked.", no_args_is_help=True)
+
+Runs = Annotated[
+    list[Path], typer.Argument(metavar="RUN...", help="Folders of evaluations; a comparison's stands for all in it.")
+]
+With = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the evaluation with retrieval.")]
+Without = Annotated[
+    Path, typer.Argument(metavar="WITHOUT", help="The same questions, answered by a program without retrieval.")
+]
+Metric = Annotated[str | None, typer.Option(help="Of the stored scores. Default: the run's own.")]
+
+
+@app.command()
+def sources(runs: Runs) -> None:
+    """Where the answers of the nodes come from: the LM, corrected, completed, unsolved."""
+    from ..optimize.analyses import knowledge_sources
+
+    stored = _stored(runs)
+    _print(stored, [{"run": run.name, **vars(share)} for run in stored for share in knowledge_sources(run.records)])
+
+
+@app.command()
+def helped(with_: With, without: Without, metric: Metric = None) -> None:
+    """The score where retrieval corrected or completed a node (S_IR), with retrieval and without it."""
+    from ..optimize.analyses import helped_by_retrieval
+
+    one, other = _pair(with_, without)
+    _print([one, other], [vars(helped_by_retrieval(one.records, other.records, metric or one.metric))])
+
+
+@app.command()
+def misled(
+    with_: With,
+    without: Without,
+    metric: Metric = None,
+    right: Annotated[float, typer.Option(help="The score from which an answer counts as right.")] = 1.0,
+) -> None:
+    """The share of questions that were right without retrieval and are wrong with it."""
+    from ..optimize.analyses import misled_by_retrieval
+
+    one, other = _pair(with_, without)
+    found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right)
+    _print([one, other], [vars(found)])
+
+
+@app.command()
+def steps(runs: Runs, metric: Metric = None) -> None:
+    """Reasoning steps and score by the number of hops that a question needs."""
+    from ..optimize.analyses import steps_by_hops
+
+    stored = _stored(runs)
+    lines = [(run.name, line) for run in stored for line in steps_by_hops(run.records, metric or run.metric)]
+    _print(stored, [{"run": name, **vars(line)} for name, line in lines])
+
+
+@app.command()
+def efficiency(runs: Runs) -> None:
+    """Words in and out, rounds, LM calls, seconds, tokens and cost of a question."""
+    from ..optimize.analyses import efficiency as measure
+
+    stored = _stored(runs)
+    _print(stored, [{"run": run.name, **vars(measure(run.records))} for run in stored])
+
+
+@app.command()
+def alpha(
+    runs: Runs,
+    value: Annotated[list[float] | None, typer.Option(help="An alpha; repeat it. Default: 0.1 to 0.6.")] = None,
+) -> None:
+    """On stored long answers: how many nodes each alpha contradicts, and how good the answers are that it leaves."""
+    from ..optimize.thresholds import alpha_sweep
+
+    stored = _stored(runs)
+    alphas = value or [n / 20 for n in range(2, 13)]
+    _print(stored, [{"run": run.name, **vars(point)} for run in stored for point in alpha_sweep(run.records, alphas)])
+
+
+@app.command()
+def cases(
+    runs: Runs,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("cases.html"),
+    id: Annotated[
+        list[str] | None, typer.Option(help="A question; repeat it. Default: those that the runs differ most on.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many of those.")] = 5,
+) -> None:
+    """Several runs' answers, references and trees side by side, on one page."""
+    from ..optimize.case_studies import case_studies, telling_questions
+    from ..optimize.run_folder import write_atomically
+
+    stored = _stored(runs)
+    write_atomically(out, case_studies(stored, id or telling_questions(stored, limit)))
+    typer.echo(f"page: {out}")
+
+
+def theta(
+    settings: "RunSettings",
+    value: Annotated[
+        list[float] | None, typer.Option(help="A theta to show; repeat it. Default: -2 to 6, and the reader's own.")
+    ] = None,
+) -> None:
+    """F1 of "does this passage answer it" at each theta, on a task with passages (nq, squad), for --reader.
+
+    Each question is read with its own passage and with another question's. With the LM as reader, each is an LM call.
+    """
+    from rich.progress import track
+
+    from ..experiments import questions_of, use_lm
+    from ..optimize.identity import lm_facts
+    from ..optimize.thresholds import best_theta, passage_pairs, read_all, theta_sweep
+    from ..parts import build_reader
+
+    pairs = passage_pairs(questions_of(settings), seed=settings.seed)
+    reader = build_reader(settings)
+    simulated = False
+    if reader is None:
+        from ..programs.modules import LMReader
+
+        use_lm(settings)
+        reader, simulated = LMReader(), bool(lm_facts()["simulated"])
+    ticks = iter(track(range(len(pairs)), "passages", console=_errors()))
+    readings, failed = read_all(reader, pairs, concurrency=settings.concurrency, on_progress=lambda done: next(ticks))
+    next(ticks, None)
+    shown = theta_sweep(readings, value or sorted({*map(float, range(-2, 7)), 1.5, reader.threshold}))
+    lines = [{"": "reader's own" if point.theta == reader.threshold else "", **vars(point)} for point in shown]
+    _table([*lines, {"": "best", **vars(best_theta(readings))}], simulated=simulated)
+    typer.echo(f"{len(readings)} passages read with {reader.name}" + (f", {failed} failed" if failed else ""))
+
+
+app.command()(
+    options.with_settings(
+        theta, only=("task", "split", "limit", "seed", "lm", "api_base", "reader", "concurrency", "config")
+    )
+)
+
+
+def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
+    from ..optimize.stored_runs import stored_runs
+
+    return stored_runs(folders)
+
+
+def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
+    from ..retrieval.errors import QuestreeError
+
+    (one, *more), (other, *others) = _stored([with_]), _stored([without])
+    if more or others:
+        raise QuestreeError("Give two single runs here: the one with retrieval, then the one without.")
+    return one, other
+
+
+def _print(runs: "Sequence[StoredRun]", lines: Sequence[dict[str, Any]]) -> None:
+    _table(lines, simulated=any(run.simulated for run in runs))
+
+
+def _table(lines: Sequence[dict[str, Any]], *, simulated: bool) -> None:
+    from rich.console import Console
+
+    from .report import figures_table
+
+    told = [{name.replace("_", " "): _told(value) for name, value in line.items()} for line in lines]
+    if len(told) == 1:  # reads better from top to bottom
+        told = [{"": name, "value": value} for name, value in told[0].items()]
+    Console().print(figures_table(told, simulated=simulated))
+
+
+def _told(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3f}"
+    return str(value)
+
+
+def _errors() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True)

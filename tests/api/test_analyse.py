@@ -1,0 +1,67 @@
+"""`questree analyse`: each analysis over what `questree compare` stored, without an LM."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def runs(questree, index, workplace):
+    ran = questree(
+        "compare", "searchain", "searchain-without-retrieval", "--limit", "4", "--split", "dev,test", "--out", "c",
+        "--retriever", index, "--tracking-uri", "none",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    return workplace / "c"
+
+
+def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(questree, runs, monkeypatch):
+    import dspy
+
+    monkeypatch.setattr(dspy, "configure", lambda **settings: pytest.fail("an analysis asks no LM"))
+    one, other = runs / "searchain", runs / "searchain-without-retrieval"
+    for words, said in (
+        (("sources", one), "corrected"),
+        (("steps", one), "hops"),
+        (("efficiency", runs), "searchain-without-retrieval"),
+        (("misled", one, other, "--right", "0"), "misled"),
+        (("helped", one, other), "with on helped"),
+    ):
+        ran = questree("analyse", *words)
+        assert ran.code == 0, ran.err
+        assert "simulated" in ran.out
+        assert said in ran.out
+    assert "rouge-l" in questree("analyse", "alpha", one).err
+    assert "two single runs" in questree("analyse", "helped", runs, other).err
+
+
+def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workplace):
+    record = json.loads((runs / "searchain" / "records.jsonl").read_text().splitlines()[0])
+    ran = questree("analyse", "cases", runs, "--id", record["id"], "--out", "cases.html")
+    assert ran.code == 0, ran.err
+    page = (workplace / "cases.html").read_text()
+    assert page.count("<section>") == 1
+    assert page.count("<article>") == 2
+
+
+def test_theta_is_swept_for_the_reader_that_is_named(questree, workplace):
+    lines = [
+        {
+            "id": f"q{n}",
+            "question": f"Which metal is number {n}?",
+            "answers": [f"Metal{n}"],
+            "split": "dev",
+            "steps": [{"question": f"Which metal is number {n}?", "answer": f"Metal{n}", "support_title": f"T{n}"}],
+            "paragraphs": [{"title": f"T{n}", "text": f"Number {n} is Metal{n}.", "is_supporting": True}],
+        }
+        for n in range(6)
+    ]
+    (workplace / "own.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    ran = questree("analyse", "theta", "--task", "own.jsonl", "--limit", "5", "--value", "0")
+    assert ran.code == 0, ran.err
+    assert "10 passages read with lm" in ran.out
+    assert "simulated" in ran.out
+    assert "best" in ran.out
+    assert "supporting passage" in questree("analyse", "theta", "--task", "mini").err

@@ -1,0 +1,174 @@
+"""The papers' analyses, each on records whose answer is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from questree.optimize import Record
+from questree.optimize.analyses import (
+    efficiency,
+    helped_by_retrieval,
+    knowledge_sources,
+    misled_by_retrieval,
+    reasoning_steps,
+    steps_by_hops,
+)
+from questree.optimize.case_studies import case_studies, telling_questions
+from questree.optimize.run_folder import open_run
+from questree.optimize.stored_runs import StoredRun, stored_runs
+from questree.programs import Failure, ReasoningTree, Spent
+from questree.retrieval import Passage
+from questree.retrieval.errors import QuestreeError
+
+METRIC = "cover-em"
+
+
+def grown(*sources: str, answer: str | None = "an answer", text: str = "a passage") -> ReasoningTree:
+    """A chain of nodes with these knowledge sources, one round each."""
+    tree, node = ReasoningTree(question="Who?"), None
+    for number, source in enumerate(sources, start=1):
+        passage = Passage(id=f"p{number}", title=f"T{number}", text=text)
+        node = tree.grow(node, query=f"query {number}", answer=answer, source=source, round=number, passage=passage)
+    return tree
+
+
+def answered(id: str, score: float, *sources: str, hops: int | None = None, failed: bool = False, **fields) -> Record:
+    """A question that was asked; its path has nodes of these sources."""
+    return Record(
+        id=id,
+        question=f"question {id}?",
+        answers=("gold",),
+        tree=fields.pop("tree", grown(*sources)),
+        sources=sources,
+        scores=fields.pop("scores", {METRIC: score}),
+        failure=Failure(cause="timeout", message="late") if failed else None,
+        hops=hops,
+        **fields,
+    )
+
+
+def run(name: str, *records: Record, simulated: bool = False) -> StoredRun:
+    """A run as it is read from its folder."""
+    return StoredRun(name, records, {"lm": {"name": "x", "simulated": simulated}, "metrics": [METRIC]})
+
+
+SPENT = Spent(calls=4, tokens_in=30, tokens_out=10, words_in=200, words_out=20, cost=0.5)
+
+
+def test_knowledge_sources_are_counted_by_node():
+    records = [answered("1", 1, "lm", "lm", "corrected"), answered("2", 0, "completed")]
+    shares = {share.source: (share.nodes, share.share) for share in knowledge_sources(records)}
+    assert shares == {"lm": (2, 0.5), "corrected": (1, 0.25), "completed": (1, 0.25), "unsolved": (0, 0.0)}
+    with pytest.raises(QuestreeError, match="SearChain"):
+        knowledge_sources([answered("1", 1, "passage")])
+
+
+def test_the_score_where_retrieval_helped_is_of_those_questions_alone():
+    with_ = [
+        answered("1", 1, "lm", "corrected"),
+        answered("2", 1, "completed"),
+        answered("3", 0, "lm"),
+        answered("4", 1, "corrected", failed=True),
+        answered("5", 1, "corrected"),
+    ]
+    without = [answered(id, score, "lm") for id, score in (("1", 0), ("2", 1), ("3", 1), ("4", 1))]
+    found = helped_by_retrieval(with_, without, METRIC)
+    assert (found.questions, found.helped) == (3, 2), "a failure is no answer, and 5 was asked only once"
+    assert found.without.mean == pytest.approx(2 / 3)
+    assert (found.without_on_helped.mean, found.with_on_helped.mean, found.difference.mean) == (0.5, 1.0, 0.5)
+
+
+def test_a_correction_off_the_final_path_helped_too():
+    tree = grown("corrected")
+    tree.grow(None, query="another", answer="x", source="lm")
+    found = helped_by_retrieval([answered("1", 1, "lm", tree=tree)], [answered("1", 0, "lm")], METRIC)
+    assert found.helped == 1
+
+
+def test_questions_that_retrieval_misled_are_those_that_were_right_without_it():
+    without = [answered(str(n), score, "lm") for n, score in enumerate((1, 1, 1, 1, 0, 0))]
+    with_ = [answered(str(n), score, "lm") for n, score in enumerate((1, 1, 1, 0, 0, 1))]
+    found = misled_by_retrieval(with_, without, METRIC)
+    assert (found.questions, found.right, found.misled.mean) == (6, 4, 0.25)
+    failed = [*with_[:3], answered("3", 0, "lm", failed=True)]
+    assert misled_by_retrieval(failed, without, METRIC).misled.mean == 0, "a failure is not misled"
+    with pytest.raises(QuestreeError, match="--right"):
+        misled_by_retrieval(with_, [answered("0", 0.4, "lm")], METRIC)
+    assert misled_by_retrieval(with_, [answered("0", 0.4, "lm")], METRIC, right=0.3).right == 1
+
+
+def test_steps_are_those_of_the_path_behind_the_answer_by_hops():
+    records = [
+        answered("1", 1, "lm", "lm", hops=2),
+        answered("2", 0, "lm", "lm", "lm", "lm", hops=2),
+        answered("3", 1, "lm", "lm", "lm", hops=3),
+        answered("4", 1, "lm", hops=3, failed=True),
+    ]
+    two, three = steps_by_hops(records, METRIC)
+    assert (two.hops, two.questions, two.steps.mean, two.score.mean) == (2, 2, 3.0, 0.5)
+    assert (three.hops, three.questions, three.steps.mean) == (3, 1, 3.0)
+    with pytest.raises(QuestreeError, match="hops"):
+        steps_by_hops([answered("1", 1, "lm")], METRIC)
+
+
+def test_of_a_tree_the_longest_accepted_path_counts():
+    tree = ReasoningTree(question="q")
+    first = tree.grow(None, query="q", source="passage", action="search")
+    tree.grow(first, query="q", source="passage", ended="accepted")
+    dead = tree.grow(first, query="q", source="passage", action="search")
+    tree.grow(dead, query="q", source="passage", ended="rejected")
+    assert reasoning_steps(answered("1", 1, tree=tree)) == 2
+
+
+def test_efficiency_is_of_a_question():
+    records = [answered("1", 1, "lm", "lm", spent=SPENT, seconds=3.0), answered("2", 1, "lm", seconds=1.0)]
+    found = efficiency([*records, answered("3", 0, "lm", failed=True, seconds=100.0)])
+    assert (found.questions, found.words_in, found.words_out, found.calls) == (2, 100, 10, 2)
+    assert (found.rounds, found.seconds, found.tokens, found.cost) == (1.5, 2.0, 20, 0.25)
+
+
+def test_a_score_that_was_not_taken_is_named():
+    with pytest.raises(QuestreeError, match=r"'f1'; it has: cover-em"):
+        misled_by_retrieval([answered("1", 1, "lm")], [answered("1", 1, "lm")], "f1")
+
+
+def kept(folder, *records):
+    with open_run(folder, {"program": folder.name, "lm": {"simulated": True}, "metrics": [METRIC]}) as opened:
+        for record in records:
+            opened.append(record)
+
+
+def test_a_comparisons_folder_stands_for_its_runs(tmp_path):
+    kept(tmp_path / "c" / "b", answered("1", 1, "lm"))
+    kept(tmp_path / "c" / "a", answered("1", 0, "lm"))
+    kept(tmp_path / "a", answered("1", 0, "lm"))
+    runs = stored_runs([tmp_path / "c", tmp_path / "a"])
+    assert [one.name for one in runs] == ["a", "b", str(tmp_path / "a")]
+    assert all(one.simulated and one.metric == METRIC for one in runs)
+    with pytest.raises(QuestreeError, match="holds no run"):
+        stored_runs([tmp_path / "c" / "a" / "nothing"])
+
+
+def test_the_questions_on_which_runs_differ_are_told_first():
+    one = run("one", answered("1", 1, "lm"), answered("2", 1, "lm"), answered("3", 1, "lm"))
+    other = run("other", answered("1", 1, "lm"), answered("2", 0, "lm"))
+    assert telling_questions([one, other], limit=5) == ["2", "1"]
+    assert telling_questions([one, other], limit=1) == ["2"]
+
+
+def test_case_studies_stand_side_by_side_and_run_nothing():
+    hostile = "<script>alert(1)</script>"
+    passage = Passage(id="p", title=hostile, text=hostile)
+    tree = ReasoningTree(question=hostile)
+    tree.grow(None, query=hostile, answer=hostile, source="lm", passage=passage)
+    bad = answered("1", 1, "lm", tree=tree, answer=hostile, final_content=hostile, references=(passage,))
+    failed = answered("1", 0, failed=True, tree=None)
+    page = case_studies([run(hostile, bad, simulated=True), run("second", failed)], ["1"])
+    assert "<script" not in page
+    assert "simulated LM" in page
+    assert page.count("<article>") == 2
+    assert "timeout: late" in page
+    assert "no tree" in page
+    assert page.count('class="tree root-list"') == 1
+    with pytest.raises(QuestreeError, match="no question '7'"):
+        case_studies([run("one", bad)], ["7"])
