@@ -66,7 +66,7 @@ def call(predict: dspy.Predict, config: dict[str, Any] | None = None, **inputs: 
             if attempt == ATTEMPTS:
                 cause: Cause = "truncated" if truncated else "unparsable"
                 raise CallFailedError(cause, f"{_name(predict)}: {_first_line(error)}") from error
-            config |= {"rollout_id": _rollout(predict) * ATTEMPTS + attempt, "temperature": RETRY_TEMPERATURE}
+            config |= {"rollout_id": _rollout(predict) + attempt, "temperature": RETRY_TEMPERATURE}
             if isinstance(error, _TruncatedError):
                 config["max_tokens"] = 2 * error.max_tokens
         except LMError as error:
@@ -79,7 +79,7 @@ def call(predict: dspy.Predict, config: dict[str, Any] | None = None, **inputs: 
 
 
 def _rollout(predict: dspy.Predict) -> int:
-    """Which of several samples this call is part of: the retries of two must differ as well."""
+    """The rollout of the sample that this call is part of, if it is: the retries of two samples differ as well."""
     lm = predict.lm or dspy.settings.lm
     return (lm and lm.kwargs.get("rollout_id")) or 0
 

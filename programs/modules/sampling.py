@@ -11,6 +11,7 @@ import dspy
 
 from ...metrics import normalise
 from ...retrieval import Passage
+from .calling import ATTEMPTS
 from .together import together
 
 T = TypeVar("T")
@@ -49,4 +50,5 @@ def agreement(samples: Sequence[T], answer_of: Callable[[T], str]) -> float:
 
 def _sampling_lm(temperature: float, rollout: int) -> Any:
     lm = dspy.settings.lm
-    return lm and lm.copy(temperature=temperature, rollout_id=rollout)  # the call itself tells that there is none
+    # the call itself tells that there is no LM; rollouts in between are those of a call's retries
+    return lm and lm.copy(temperature=temperature, rollout_id=rollout * ATTEMPTS)

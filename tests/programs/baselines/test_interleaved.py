@@ -1,0 +1,186 @@
+"""Baselines in which retrieval and reasoning take turns: their calls, and what each prompt holds."""
+
+from __future__ import annotations
+
+import pytest
+from answering import Asked, TableRetriever
+from dspy import lm15
+
+from questree import program
+from questree.programs.rendering import as_html, as_text
+
+Q = "Which river?"
+
+
+def calls(engine) -> list[Asked]:
+    return [Asked(request) for request in engine.requests]
+
+
+def test_iter_retgen_retrieves_with_its_last_answer_and_answers_from_that_turn_alone(scripted):
+    engine = scripted(
+        {"final_content": "As A says [1].", "answer": "Elbe"}, {"final_content": "As C says [2].", "answer": "Vltava"}
+    )
+    second = f"As A says. Elbe {Q}"
+    retriever = TableRetriever({Q: "AB", second: "BC"})
+    prediction = program("iter-retgen", retriever=retriever)(question=Q)
+    assert retriever.queries == [(Q, 5), (second, 5)]
+    assert [repr(asked) for asked in calls(engine)] == ["final_content(A+B)", "final_content(B+C)"]
+    assert prediction.answer == "Vltava"
+    assert [passage.id for passage in prediction.references] == ["C"]
+    assert [passage.id for passage in prediction.passages] == ["B", "C", "A"]
+    assert [node.answer for node in prediction.tree.nodes if node.source == "completed"] == ["Elbe", "Vltava"]
+
+
+def test_ircot_writes_a_sentence_and_retrieves_with_it_until_the_answer_is_there(scripted):
+    engine = scripted(
+        {"thought": "Kafka is of Prague."},
+        {"thought": "So the answer is Vltava."},
+        {"final_content": "As B says [2].", "answer": "Vltava"},
+    )
+    retriever = TableRetriever({Q: "A", "Kafka is of Prague.": "ABC"})
+    prediction = program("ircot", retriever=retriever, max_passages=2)(question=Q)
+    asked = calls(engine)
+    assert [repr(one) for one in asked] == ["thought(A)", "thought(A+B)", "final_content(A+B)"]
+    assert [one.given("thoughts") for one in asked] == [[], ["Kafka is of Prague."], None]
+    assert retriever.queries == [(Q, 5), ("Kafka is of Prague.", 5)]
+    assert [passage.id for passage in prediction.passages] == ["A", "B"]
+    assert [passage.id for passage in prediction.references] == ["B"]
+    assert prediction.thoughts == ["Kafka is of Prague.", "So the answer is Vltava."]
+    assert as_text(prediction.tree).splitlines()[1:4] == [
+        f"└─● {Q}  (query)",
+        "   ├─● A  (kept)",
+        "   └─● Kafka is of Prague.  (query)",
+    ]
+    assert 'class="query"' in as_html(prediction.tree)
+
+
+def test_ircot_stops_at_its_limit(scripted):
+    engine = scripted({"thought": "One."}, {"thought": "Two."}, {"final_content": "So.", "answer": "Vltava"})
+    program("ircot", retriever=TableRetriever({}), max_thoughts=2)(question=Q)
+    assert len(engine.requests) == 3
+
+
+def test_toolformer_puts_results_into_its_text_and_writes_on(scripted):
+    engine = scripted(
+        {"continuation": "Kafka was born in", "search": "birthplace", "answer": "null"},
+        {"continuation": "Prague [1], on", "search": "river", "answer": "null"},
+        {"continuation": "the Vltava [2].", "search": "null", "answer": "Vltava"},
+    )
+    retriever = TableRetriever({"birthplace": "A", "river": "B"})
+    prediction = program("toolformer", retriever=retriever)(question=Q)
+    asked = calls(engine)
+    assert [one.given("written") for one in asked[:2]] == [
+        [],
+        ["Kafka was born in", "[Search(birthplace) → [1] A | text of A]"],
+    ]
+    assert asked[2].given("written")[2:] == ["Prague [1], on", "[Search(river) → [2] B | text of B]"]
+    assert retriever.queries == [("birthplace", 1), ("river", 1)]
+    assert prediction.answer == "Vltava"
+    assert prediction.final_content == "Kafka was born in Prague [1], on the Vltava [2]."
+    assert [passage.id for passage in prediction.references] == ["A", "B"]
+    assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
+
+
+def test_toolformer_without_an_answer_reads_it_from_the_text(scripted):
+    more = {"continuation": "and", "search": "more", "answer": "null"}
+    engine = scripted(more, more, {"answer": "Vltava"})
+    prediction = program("toolformer", retriever=TableRetriever({}), max_searches=1)(question=Q)
+    assert calls(engine)[2].given("thoughts") == ["and", "[Search(more) → nothing found]", "and"]
+    assert prediction.answer == "Vltava"
+
+
+def turn(tool: str, **arguments: str) -> dict[str, object]:
+    return {"next_thought": "Hm.", "next_tool_name": tool, "next_tool_args": arguments}
+
+
+SEARCHED = [turn("search", query="birthplace"), turn("search", query="river")]
+EXTRACTED = {"reasoning": "As B says [2].", "answer": "Vltava"}
+
+
+def test_react_searches_until_it_finishes(scripted):
+    engine = scripted(*SEARCHED, turn("finish"), EXTRACTED)
+    retriever = TableRetriever({"birthplace": "A", "river": "BA"})
+    prediction = program("react", retriever=retriever)(question=Q)
+    asked = calls(engine)
+    assert [one.wants for one in asked] == ["next_thought"] * 3 + ["reasoning"]
+    assert "text of" not in asked[0].text
+    assert "[1] A | text of A" in asked[1].text
+    assert "[2] B | text of B\n[1] A | text of A" in asked[2].text
+    assert retriever.queries == [("birthplace", 3), ("river", 3)]
+    assert (prediction.answer, prediction.final_content) == ("Vltava", "As B says [1].")
+    assert [passage.id for passage in prediction.references] == ["B"]
+    assert prediction.spent.calls == 4
+    assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
+
+
+def test_react_answers_from_what_it_has_when_its_turns_are_spent(scripted):
+    scripted(*SEARCHED, EXTRACTED)
+    prediction = program("react", retriever=TableRetriever({}), max_turns=2)(question=Q)
+    assert prediction.answer == "Vltava"
+
+
+def test_react_retries_what_cannot_be_parsed(scripted):
+    scripted("no", turn("finish"), EXTRACTED)
+    prediction = program("react", retriever=TableRetriever({}))(question=Q)
+    assert (prediction.answer, prediction.spent.calls) == ("Vltava", 3)
+
+
+def test_react_forgets_its_oldest_turn_when_the_window_is_full(scripted):
+    full = lm15.ContextLengthError("too long")
+    engine = scripted(*SEARCHED, full, turn("finish"), EXTRACTED)
+    prediction = program("react", retriever=TableRetriever({"birthplace": "A", "river": "B"}))(question=Q)
+    assert prediction.failure is None
+    assert "text of A" in engine.prompts[2]
+    assert "text of A" not in engine.prompts[3]
+    assert "text of B" in engine.prompts[3]
+
+
+def test_a_retriever_that_fails_under_react_fails_the_question(scripted):
+    class Broken(TableRetriever):
+        def __call__(self, query, k=1):
+            raise OSError("gone")
+
+    engine = scripted(*SEARCHED)
+    prediction = program("react", retriever=Broken({}))(question=Q)
+    assert (prediction.failure.cause, len(engine.requests)) == ("retrieval", 1)
+
+
+def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
+    import threading
+
+    from questree.programs.modules import together
+
+    barrier = threading.Barrier(2)
+
+    def reply(asked):
+        if asked.wants == "reasoning":
+            return {"reasoning": "So [1].", "answer": "a"}
+        question = asked.given("question")
+        return turn("finish") if "observation_0" in asked.text else turn("search", query=question)
+
+    answering(reply, meet=lambda asked: barrier)
+    react = program("react", retriever=TableRetriever({"one?": "A", "two?": "B"}))
+    predictions = together([lambda: react(question="one?"), lambda: react(question="two?")])
+    assert [[passage.id for passage in one.references] for one in predictions] == [["A"], ["B"]]
+
+
+def test_react_that_does_not_finish_gives_way_to_self_consistency(scripted, answering):
+    def reply(asked):
+        if asked.wants == "next_thought":
+            return turn("search", query="river")
+        return {"final_content": "From memory.", "answer": "Vltava"}
+
+    engine = answering(reply)
+    retriever = TableRetriever({"river": "A"})
+    prediction = program("react-self-consistency", retriever=retriever, max_turns=2, samples=3)(question=Q)
+    assert [asked.wants for asked in engine.asked] == ["next_thought"] * 2 + ["final_content"] * 3
+    assert [asked.temperature for asked in engine.asked[2:]] == [0.7] * 3
+    assert (prediction.answer, prediction.references) == ("Vltava", [])
+    assert prediction.samples == ["Vltava"] * 3
+
+
+@pytest.mark.parametrize("turns", [[turn("finish")], [*SEARCHED, turn("finish")]])
+def test_react_that_finishes_needs_no_self_consistency(scripted, turns):
+    scripted(*turns, EXTRACTED)
+    prediction = program("react-self-consistency", retriever=TableRetriever({}))(question=Q)
+    assert prediction.answer == "Vltava"

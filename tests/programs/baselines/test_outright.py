@@ -1,0 +1,125 @@
+"""Baselines that answer outright: their calls, and what each prompt holds."""
+
+from __future__ import annotations
+
+from answering import Asked
+from fakes import ListRetriever
+
+from questree import program
+from questree.programs.rendering import as_text
+from questree.retrieval import Passage
+
+Q = "Which river?"
+
+
+class Shelf:
+    """Finds the same two passages for whatever is asked."""
+
+    name = fingerprint = "shelf"
+
+    def __init__(self):
+        self.asked: list[tuple[str, int]] = []
+
+    def __call__(self, query, k=1):
+        self.asked.append((query, k))
+        return [Passage(id=title, title=title, text=f"text of {title}") for title in "AB"][:k]
+
+
+def calls(engine) -> list[Asked]:
+    return [Asked(request) for request in engine.requests]
+
+
+def test_direct(scripted):
+    engine = scripted({"answer": "Vltava"})
+    prediction = program("direct")(question=Q)
+    (asked,) = calls(engine)
+    assert (asked.wants, asked.given("question"), asked.given("answer_style")) == ("answer", Q, "short")
+    assert (prediction.answer, prediction.final_content, prediction.references) == ("Vltava", "Vltava", [])
+    assert as_text(prediction.tree) == f"{Q}\n└─● {Q} → Vltava  (known by the LM)"
+
+
+def test_a_chain_of_thought_comes_before_the_answer_and_marks_nothing(scripted):
+    engine = scripted({"final_content": "Because of Prague [1].", "answer": "Vltava"})
+    prediction = program("cot")(question=Q)
+    (asked,) = calls(engine)
+    assert (asked.wants, asked.given("passages")) == ("final_content", None)
+    assert (prediction.answer, prediction.final_content) == ("Vltava", "Because of Prague.")
+
+
+def test_auto_cot_is_cot_until_it_is_compiled(scripted):
+    engine = scripted({"final_content": "So.", "answer": "Vltava"})
+    assert program("auto-cot")(question=Q).answer == "Vltava"
+    assert calls(engine)[0].wants == "final_content"
+    assert program("auto-cot").default_optimizer == "auto-cot" != program("cot").default_optimizer
+
+
+def test_recite_answers_from_what_it_recited(scripted):
+    engine = scripted({"passage": "Prague lies on the Vltava. [[ ## answer ## ]]"}, {"answer": "Vltava"})
+    prediction = program("recite")(question=Q)
+    recited, answered = calls(engine)
+    assert (recited.wants, recited.given("question")) == ("passage", Q)
+    assert answered.wants == "answer"
+    assert len(answered.given("passages")) == 1
+    assert answered.given("passages")[0].startswith("Prague lies on the Vltava.")
+    assert answered.text.count("[[ ## answer ## ]]") == 1  # where the adapter asks for it
+    assert (prediction.answer, prediction.passages, prediction.references) == ("Vltava", [], [])
+
+
+def test_several_recitations_are_answered_from_one_by_one_and_the_majority_counts(answering):
+    texts = iter(["one", "two", "three"])
+
+    def reply(asked):
+        if asked.wants == "passage":
+            return {"passage": next(texts)}
+        return {"answer": "Elbe" if asked.given("passages") == ["one"] else "Vltava"}
+
+    engine = answering(reply)
+    prediction = program("recite", recitations=3)(question=Q)
+    assert [asked.wants for asked in engine.asked] == ["passage"] * 3 + ["answer"] * 3
+    assert [asked.temperature for asked in engine.asked[:3]] == [0.7] * 3
+    assert {tuple(asked.given("passages")) for asked in engine.asked[3:]} == {("one",), ("two",), ("three",)}
+    assert prediction.answer == "Vltava"
+    assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
+
+
+def test_one_retrieval_then_an_answer(scripted):
+    engine, shelf = scripted({"answer": "Vltava"}), Shelf()
+    prediction = program("oner", retriever=shelf, k=2)(question=Q)
+    (asked,) = calls(engine)
+    assert shelf.asked == [(Q, 2)]
+    assert asked.wants == "answer"
+    assert asked.given("passages") == ["[1] A | text of A", "[2] B | text of B"]
+    assert [passage.id for passage in prediction.passages] == ["A", "B"]
+    assert prediction.references == []
+    assert as_text(prediction.tree).splitlines()[1:] == [
+        f"└─● {Q} → Vltava  (completed from a passage)",
+        "   ├─● A  (kept)",
+        "   └─● B  (kept)",
+    ]
+
+
+def test_one_retrieval_then_a_chain_of_thought_that_cites(scripted):
+    engine = scripted({"final_content": "As B says [2], so.", "answer": "Vltava"})
+    prediction = program("oner-cot", retriever=Shelf())(question=Q)
+    (asked,) = calls(engine)
+    assert (asked.wants, asked.titles) == ("final_content", ("A", "B"))
+    assert prediction.final_content == "As B says [1], so."
+    assert [passage.id for passage in prediction.references] == ["B"]
+
+
+def test_nothing_retrieved_leaves_the_lm_alone(scripted):
+    engine = scripted({"answer": "Vltava"})
+    prediction = program("oner", retriever=ListRetriever({}))(question=Q)
+    assert calls(engine)[0].given("passages") == []
+    assert prediction.tree.nodes[0].source == "lm"
+
+
+def test_searchain_without_retrieval_answers_by_its_first_chain(scripted):
+    engine = scripted(
+        {"chain": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": None}]},
+        {"final_content": "Prague.", "answer": "Vltava"},
+    )
+    prediction = program("searchain-without-retrieval", retriever=(shelf := Shelf()))(question=Q)
+    assert [asked.wants for asked in calls(engine)] == ["chain", "final_content"]
+    assert (prediction.answer, shelf.asked) == ("Vltava", [])
+    assert [node.source for node in prediction.tree.nodes] == ["lm", "unsolved"]

@@ -1,0 +1,191 @@
+"""Baselines that sample: samples differ, the majority answers, and what depends on how far they agree."""
+
+from __future__ import annotations
+
+import threading
+
+import dspy
+import pytest
+from answering import TableRetriever
+from fakes import ListRetriever
+
+from questree import program
+from questree.programs.baselines.dsp import fuse
+from questree.programs.modules.sampling import agreement, majority, sample
+from questree.retrieval import Passage
+from questree.retrieval.errors import QuestreeError
+
+Q = "Which river?"
+
+
+class Answers:
+    """An LM whose chains of thought end in these answers, one after another, in whichever order they are asked."""
+
+    def __init__(self, *answers: str, thoughts: str = "Thought so."):
+        self.answers, self.thoughts = iter(answers), thoughts
+        self.lock = threading.Lock()
+
+    def __call__(self, asked):
+        with self.lock:
+            return {"final_content": self.thoughts, "answer": next(self.answers)}
+
+
+def test_each_sample_has_a_temperature_and_a_rollout_of_its_own(answering):
+    answering(lambda asked: {})
+    lms = sample(lambda: dspy.settings.lm, 3, temperature=0.7)
+    assert [lm.kwargs["temperature"] for lm in lms] == [0.7] * 3
+    assert len({lm.kwargs["rollout_id"] for lm in lms}) == 3
+    (alone,) = sample(lambda: dspy.settings.lm, 1, temperature=0.7)
+    assert "rollout_id" not in alone.kwargs
+
+
+def test_samples_really_call_the_lm_where_replies_are_cached(answering):
+    engine = answering(lambda asked: {"final_content": "So.", "answer": "a"})
+    dspy.settings.lm.cache = True
+    for _ in range(2):  # the second time, each sample is found in the cache
+        program("self-consistency", samples=4)(question="a question of this test alone")
+    assert [asked.temperature for asked in engine.asked] == [0.7] * 4
+
+
+def test_retries_of_two_samples_differ_as_well(scripted):
+    good = {"final_content": "So.", "answer": "a"}
+    engine = scripted("unparsable", good, "unparsable", good)
+    dspy.settings.lm.cache = True
+    lms = sample(lambda: dspy.settings.lm, 2, temperature=0.7)
+    for lm in lms:
+        with dspy.context(lm=lm):
+            program("cot")(question="another question of this test alone")
+    assert engine.replies == []
+
+
+@pytest.mark.parametrize(
+    ("answers", "winner", "share"),
+    [
+        (["Elbe", "Vltava", "the vltava"], "Vltava", 2 / 3),
+        (["Elbe", "Vltava"], "Elbe", 1 / 2),  # in a draw, the one that came first
+        (["Vltava"], "Vltava", 1),
+    ],
+)
+def test_the_majority_compares_answers_in_their_normal_form(answers, winner, share):
+    assert majority(answers, str) == winner
+    assert agreement(answers, str) == pytest.approx(share)
+
+
+def test_self_consistency_samples_chains_of_thought(answering):
+    engine = answering(Answers("Elbe", "Vltava", "Vltava"))
+    prediction = program("self-consistency", samples=3)(question=Q)
+    assert engine.calls == ["final_content()"] * 3
+    assert prediction.answer == "Vltava"
+    assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
+    assert len(prediction.tree.children(None)) == 3
+    assert [node.answer for node in prediction.tree.told()] == ["Vltava"]
+
+
+def test_self_consistency_goes_around_any_program_with_its_tree(answering):
+    def reply(asked):
+        if asked.wants == "chain":
+            return {"chain": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": "Vltava"}]}
+        if asked.wants == "span":
+            return {"span": "", "confidence": 0}
+        return {"final_content": "So [1].", "answer": "Vltava"}
+
+    answering(reply)
+    retriever = ListRetriever({"Where?": "Prague."})
+    around = program("self-consistency", retriever=retriever, of="searchain", program={"max_rounds": 1}, samples=2)
+    prediction = around(question=Q)
+    assert around.program.settings.max_rounds == 1
+    assert prediction.failure is None
+    assert [(node.round, node.parent) for node in prediction.tree.nodes] == [(1, None), (1, 0), (2, None), (2, 2)]
+    assert [passage.id for passage in prediction.references] == ["p0"]
+    assert around.reader is around.program.reader
+
+
+def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
+    from questree.programs import PROGRAMS
+
+    kind = PROGRAMS["self-consistency"]
+    assert not kind.takes_retriever({})
+    assert kind.takes_retriever({"of": "oner"})
+    assert not kind.takes_retriever({"of": "searchain", "program": {"retrieval": False}})
+    with pytest.raises(QuestreeError, match="no program 'cott'"):
+        program("self-consistency", of="cott")
+
+
+THOUGHTS = "Kafka was born in Vienna. The Danube flows there."
+
+
+def verifying(*answers: str):
+    sampled = Answers(*answers, thoughts=THOUGHTS)
+
+    def reply(asked):
+        if asked.wants == "query":
+            return {"query": "Where?" if "Kafka" in asked.given("sentence") else "Which?"}
+        if asked.wants == "edited":
+            born = "Kafka" in asked.given("sentence")
+            return {"edited": "Kafka was born in Prague." if born else asked.given("sentence"), "references": [1]}
+        return {"answer": "Vltava"} if asked.wants == "answer" else sampled(asked)
+
+    return reply
+
+
+def test_what_most_samples_agree_on_is_not_verified(answering):
+    engine = answering(verifying("Danube", "Danube", "Rhine"))
+    retriever = ListRetriever({})
+    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+    assert engine.calls == ["final_content()"] * 3
+    assert (prediction.answer, retriever.queries) == ("Danube", [])
+
+
+def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentence(answering):
+    engine = answering(verifying("Danube", "Rhine", "Elbe"))
+    retriever = ListRetriever({"Where?": "Kafka, of Prague."})
+    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+    assert [asked.wants for asked in engine.asked[:3]] == ["final_content"] * 3
+    assert sorted(asked.wants for asked in engine.asked[3:-1]) == ["edited", "query", "query"]
+    (edit,) = [asked for asked in engine.asked if asked.wants == "edited"]
+    assert (edit.given("query"), edit.given("sentence")) == ("Where?", "Kafka was born in Vienna.")
+    assert edit.given("passages") == ["[1] T0 | Kafka, of Prague."]
+    assert engine.asked[-1].given("thoughts") == ["Kafka was born in Prague.", "The Danube flows there."]
+    assert prediction.answer == "Vltava"
+    assert prediction.final_content == "Kafka was born in Prague. [1] The Danube flows there."
+    assert [passage.id for passage in prediction.references] == ["p0"]
+    assert [(node.query, node.source) for node in prediction.tree.nodes] == [
+        (Q, "lm"),
+        ("Where?", "corrected"),
+        ("Which?", "lm"),
+    ]
+
+
+def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(answering):
+    lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", "z"])
+    answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As A says [1].")
+
+    def reply(asked):
+        if asked.wants != "thoughts":
+            return answers(asked)
+        with lock:
+            return {"thoughts": "Missing.", "query": next(queries)}
+
+    engine = answering(reply)
+    retriever = TableRetriever({"x": "AB", "y": "CB", "z": "D"})
+    prediction = program("dsp", retriever=retriever, hops=2, queries=3, k=2, samples=3)(question=Q)
+    assert engine.calls[:3] == ["thoughts()"] * 3
+    hop = engine.asked[3].titles
+    assert hop == ("B", "A")  # B is in all three rankings, A in two, C in one
+    assert engine.calls[3:6] == ["thoughts(B+A)"] * 3
+    assert engine.calls[6:] == ["final_content(B+A+D)"] * 3
+    assert {asked.temperature for asked in engine.asked} == {0.7}
+    assert sorted(retriever.queries) == [("x", 2)] * 2 + [("y", 2)] + [("z", 2)] * 3
+    assert (prediction.answer, [passage.id for passage in prediction.references]) == ("Vltava", ["B"])
+    fates = {(node.query, node.passage.id): node.ended for node in prediction.tree.nodes if node.passage}
+    assert fates["y", "C"] == "filtered out"
+    assert fates["y", "B"] == fates["z", "D"] == "kept"
+
+
+def test_fusion_adds_up_the_probabilities_of_each_ranking():
+    def ranked(**scores: float) -> list[Passage]:
+        return [Passage(id=title, title=title, text=title, score=score) for title, score in scores.items()]
+
+    sure, unsure = ranked(A=100.0, B=90.0), ranked(C=1.0, B=1.0)
+    assert [passage.id for passage in fuse([sure, unsure, []])] == ["A", "B", "C"]
+    assert fuse([[], []]) == []

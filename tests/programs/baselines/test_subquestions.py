@@ -1,0 +1,155 @@
+"""Baselines that solve subquestions: their calls, and what each prompt holds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from answering import Asked
+from fakes import ListRetriever
+
+from questree import program
+from questree.programs.modules.subquestions import filled_in
+
+Q = "Which river flows through the birthplace of Kafka?"
+BORN, RIVER = "Where was Kafka born?", "Which river flows through Prague?"
+STEP = {"query": BORN, "answer": "Prague"}
+TOLD = {"final_content": "Born in Prague [1], on the Vltava [2].", "answer": "Vltava"}
+
+
+def passages() -> ListRetriever:
+    return ListRetriever({BORN: "Kafka, of Prague.", RIVER: "The Vltava."})
+
+
+def calls(engine) -> list[Asked]:
+    return [Asked(request) for request in engine.requests]
+
+
+def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
+    engine = scripted(
+        {"follow_up": BORN}, {"answer": "Prague"}, {"follow_up": RIVER}, {"answer": "null"}, {"follow_up": "null"}, TOLD
+    )
+    prediction = program("self-ask")(question=Q)
+    asked = calls(engine)
+    assert [one.wants for one in asked] == ["follow_up", "answer", "follow_up", "answer", "follow_up", "final_content"]
+    assert [one.given("solved") for one in asked[:3]] == [[], [], [STEP]]
+    assert [one.given("query") for one in (asked[1], asked[3])] == [BORN, RIVER]
+    assert all(one.given("passages") is None for one in asked)
+    assert asked[5].given("steps")[1] == {"query": RIVER, "answer": None, "reference": None}
+    assert [(node.parent, node.source) for node in prediction.tree.nodes] == [(None, "lm"), (0, "unsolved")]
+    assert prediction.final_content == "Born in Prague, on the Vltava."
+
+
+def test_self_ask_stops_at_its_limit(scripted):
+    scripted({"follow_up": BORN}, {"answer": "Prague"}, TOLD)
+    assert len(program("self-ask", max_follow_ups=1)(question=Q).tree.nodes) == 1
+
+
+def test_self_ask_with_retrieval_reads_its_intermediate_answers(scripted):
+    engine = scripted(
+        {"follow_up": BORN},
+        {"answer": "Prague", "references": [1]},
+        {"follow_up": RIVER},
+        {"answer": "Vltava", "references": []},
+        {"follow_up": "null"},
+        TOLD,
+    )
+    retriever = passages()
+    prediction = program("self-ask-retrieval", retriever=retriever)(question=Q)
+    asked = calls(engine)
+    assert retriever.queries == [BORN, RIVER]
+    assert [one.given("passages") for one in (asked[1], asked[3])] == [
+        ["[1] T0 | Kafka, of Prague."],
+        ["[1] T1 | The Vltava."],
+    ]
+    assert [step["reference"] for step in asked[5].given("steps")] == [1, None]
+    assert [node.source for node in prediction.tree.nodes] == ["completed", "lm"]
+    assert [passage.id for passage in prediction.passages] == ["p0", "p1"]
+    assert [passage.id for passage in prediction.references] == ["p0"]  # the other answer rests on none
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("least-to-most", "subquestions"), ("plan-and-solve", "plan"), ("plan-and-solve-retrieval", "plan")],
+)
+def test_all_subquestions_come_first_and_later_ones_stand_on_earlier_answers(scripted, name, first):
+    reads = {"references": [1]} if name.endswith("retrieval") else {}
+    engine = scripted(
+        {first: [BORN, "Which river flows through #1?"]},
+        {"answer": "Prague", **reads},
+        {"answer": "Vltava", **reads},
+        TOLD,
+    )
+    retriever = passages()
+    prediction = program(name, retriever=retriever)(question=Q)
+    asked = calls(engine)
+    assert [one.wants for one in asked] == [first, "answer", "answer", "final_content"]
+    assert [one.given("query") for one in asked[1:3]] == [BORN, RIVER]
+    assert [one.given("solved") for one in asked[1:3]] == [[], [STEP]]
+    assert retriever.queries == ([BORN, RIVER] if reads else [])
+    assert asked[2].given("passages") == (["[1] T1 | The Vltava."] if reads else None)
+    assert [passage.id for passage in prediction.references] == (["p0", "p1"] if reads else [])
+    assert [node.parent for node in prediction.tree.nodes] == [None, 0]
+
+
+def test_too_many_subquestions_are_left_out(scripted):
+    scripted({"plan": [BORN, RIVER, Q]}, {"answer": "Prague"}, TOLD)
+    assert len(program("plan-and-solve", max_steps=1)(question=Q).tree.nodes) == 1
+
+
+def test_an_unknown_answer_is_not_filled_in():
+    assert filled_in("#1 or #2 or #3?", ["Prague", None]) == "Prague or #2 or #3?"
+
+
+class Thinking:
+    """Proposes two subquestions from each path, and likes paths by what they hold."""
+
+    def __init__(self, complete: str | None = None):
+        self.complete = complete
+
+    def __call__(self, asked):
+        solved = [step["query"] for step in asked.given("solved") or []]
+        if asked.wants == "follow_ups":
+            stem = "".join(solved[-1:])
+            return {"follow_ups": [f"{stem}a", f"{stem}b", f"{stem}c"]}
+        if asked.wants == "answer":
+            return {"answer": f"answer to {asked.given('query')}", "references": [1]}
+        if asked.wants == "complete":
+            end = solved[-1]
+            return {"complete": json.dumps(end == self.complete), "promise": {"b": 0.9, "ba": 0.8}.get(end, 0.1)}
+        return {"final_content": "So.", "answer": "done"}
+
+
+def thinking_retriever() -> ListRetriever:
+    return ListRetriever({query: f"On {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")})
+
+
+def test_tree_of_thought_goes_on_with_the_best(answering):
+    engine = answering(Thinking())
+    retriever = thinking_retriever()
+    tree_of_thought = program("tree-of-thought", retriever=retriever, candidates=2, width=1, max_depth=2)
+    prediction = tree_of_thought(question=Q)
+    assert [one.wants for one in engine.asked] == [
+        *["follow_ups", "answer", "answer", "complete", "complete"] * 2,
+        "final_content",
+    ]
+    assert [one.given("count") for one in engine.asked if one.wants == "follow_ups"] == ["2", "2"]
+    assert sorted(retriever.queries) == ["a", "b", "ba", "bb"]
+    assert [node.query for node in prediction.tree.told()] == ["b", "ba"]
+    assert [step["query"] for step in engine.asked[-1].given("steps")] == ["b", "ba"]
+    assert [step["reference"] for step in engine.asked[-1].given("steps")] == [1, 2]
+    assert len(prediction.passages) == 4
+
+
+def test_tree_of_thought_ends_at_a_complete_path_and_keeps_its_width(answering):
+    engine = answering(Thinking(complete="aa"))
+    tree_of_thought = program("tree-of-thought", retriever=thinking_retriever(), candidates=2, width=2, max_depth=4)
+    prediction = tree_of_thought(question=Q)
+    assert [one.wants for one in engine.asked].count("follow_ups") == 3  # of the root, then of both its paths
+    assert [node.query for node in prediction.tree.told()] == ["a", "aa"]
+
+
+def test_without_a_thought_the_lm_answers_alone(answering):
+    answering(lambda asked: {"follow_ups": []} if asked.wants == "follow_ups" else TOLD)
+    prediction = program("tree-of-thought", retriever=ListRetriever({}))(question=Q)
+    assert (prediction.answer, prediction.tree.nodes) == ("Vltava", [])
