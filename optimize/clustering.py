@@ -11,8 +11,8 @@ def clusters(texts: list[str], count: int, seed: int) -> list[list[int]]:
         count: of clusters at most; there are no more than different texts.
         seed: of where the centres begin.
     """
-    from sklearn.cluster import KMeans
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.cluster import KMeans  # type: ignore[import-untyped]
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
     vectors = TfidfVectorizer(token_pattern=r"\w+").fit_transform(texts)
     means = KMeans(min(count, len(set(texts))), random_state=seed, n_init=10)

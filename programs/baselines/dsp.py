@@ -74,8 +74,11 @@ class DSP(Baseline):
         self, tree: ReasoningTree, last: Node | None, context: list[Passage], hop: int
     ) -> tuple[list[Passage], Node]:
         """One hop: what the sampled queries found together, and the first of them as a node of the tree."""
-        write = partial(self.search_query, question=tree.question, passages=context)
-        queries: list[str] = sample(write, self.settings.queries, self.settings.temperature)
+        queries: list[str] = sample(
+            lambda: self.search_query(question=tree.question, passages=context),
+            self.settings.queries,
+            self.settings.temperature,
+        )
         found = together([partial(self.retrieve, query, self.settings.k) for query in queries])
         fused = fuse(found)[: self.settings.k]
         by_query = dict(zip(queries, found, strict=True))
@@ -87,8 +90,11 @@ class DSP(Baseline):
 
     def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage]) -> list[Sample]:
         """Sampled answers."""
-        answer = partial(self.knowledge_answer, question=question, answer_style=answer_style, passages=context)
-        return sample(answer, self.settings.samples, self.settings.temperature)
+        return sample(
+            lambda: self.knowledge_answer(question=question, answer_style=answer_style, passages=context),
+            self.settings.samples,
+            self.settings.temperature,
+        )
 
 
 def fuse(found: list[list[Passage]]) -> list[Passage]:

@@ -7,13 +7,12 @@ from pydantic import Field
 
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
+from ..demonstrations import TraceStep
 from ..evidence import distinct
 from ..modules import KnowledgeAnswer, NextThought
 from ..program import answered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
-
-_END = "answer is"
 
 
 class IRCoTSettings(BaselineSettings):
@@ -61,7 +60,7 @@ class IRCoT(Baseline):
                 question=question, answer_style=answer_style, passages=collected, thoughts=thoughts
             )
             thoughts.append(thought)
-            if _END in thought.lower():
+            if concludes(thought):
                 break
             found = self.retrieve(thought, self.settings.k)
             last = add_search(tree, last, thought, found, source="query", round=last.round + 1)
@@ -70,3 +69,15 @@ class IRCoT(Baseline):
             question=question, answer_style=answer_style, passages=collected
         )
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a thought, whether it is the last."""
+        _, _, reply = step
+        if "thought" not in reply:
+            return ""
+        return "ends" if concludes(reply.thought) else "goes on"
+
+
+def concludes(thought: str) -> bool:
+    """Whether the thought says that the answer is there."""
+    return "answer is" in thought.lower()

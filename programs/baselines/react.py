@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import dspy
 from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..citations import settle_marks
+from ..demonstrations import TraceStep
 from ..evidence import distinct
 from ..modules import Acting, StepByStepAnswer
 from ..modules.numbering import numbered_among
@@ -60,6 +59,11 @@ class ReAct(Baseline):
         """The episode's end, and the searches on its way."""
         searches = Searches(self, tree)
         return self.acting(question=tree.question, answer_style=answer_style, find=searches.observe), searches
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a turn, the action."""
+        _, _, reply = step
+        return str(reply.get("next_tool_name") or "")
 
 
 class Searches:
@@ -117,8 +121,11 @@ class ReActSelfConsistency(ReAct):
         reply, searches = self.act(tree, answer_style)
         if reply.answer is not None:
             return told(tree, reply, searches)
-        draw = partial(self.step_by_step_answer, question=tree.question, answer_style=answer_style)
-        samples: list[Sample] = sample(draw, self.settings.samples, self.settings.temperature)
+        samples: list[Sample] = sample(
+            lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
+            self.settings.samples,
+            self.settings.temperature,
+        )
         answer, content, references = majority(samples, lambda drawn: drawn[0])
         tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
         given = [one for one, _, _ in samples]

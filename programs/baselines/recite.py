@@ -49,10 +49,14 @@ class Recite(Baseline):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Recite, and answer from each recitation; what was recited is the content."""
-        recite = partial(self.recitation, question=tree.question)
-        recited: list[str] = sample(recite, self.settings.recitations, self.settings.temperature)
-        answer = partial(self.passage_answer, question=tree.question, answer_style=answer_style)
-        answers: list[str] = together([partial(answer, passages=[text]) for text in recited])
+        recited: list[str] = sample(
+            lambda: self.recitation(question=tree.question), self.settings.recitations, self.settings.temperature
+        )
+
+        def answer(recitation: str) -> str:
+            return str(self.passage_answer(question=tree.question, answer_style=answer_style, passages=[recitation]))
+
+        answers = together([partial(answer, recitation) for recitation in recited])
         for given in answers:
             tree.grow(None, query=tree.question, answer=given, source="lm")
         chosen, content = majority(list(zip(answers, recited, strict=True)), lambda pair: pair[0])

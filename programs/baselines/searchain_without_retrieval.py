@@ -27,7 +27,7 @@ class SearChainWithoutRetrieval(SearChain):
 
     name = "searchain-without-retrieval"
     searches = False
-    Settings = SearChainWithoutRetrievalSettings
+    Settings = SearChainWithoutRetrievalSettings  # type: ignore[assignment]  # narrower than SearChain's
 
     def __init__(self, retriever: Retriever | None = None, settings: SearChainWithoutRetrievalSettings | None = None):
         super().__init__(settings=settings or SearChainWithoutRetrievalSettings())

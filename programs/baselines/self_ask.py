@@ -7,7 +7,9 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
+from ..demonstrations import TraceStep
 from ..modules import FollowUp
+from ..modules.paragraph_review import said
 from ..modules.subquestions import Solution
 from ..tree import Node, ReasoningTree
 from .baseline import BaselineSettings
@@ -53,6 +55,13 @@ class SelfAsk(Solving):
             solutions.append(self.solve(tree.question, path, query))
             path.append(add_solution(tree, path, solutions[-1]))
         return self.conclude(tree, answer_style, path, solutions)
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a follow-up, whether there is one."""
+        _, _, reply = step
+        if "follow_up" not in reply:
+            return super().kind_of(step)
+        return "asks" if said(reply.follow_up) else "ends"
 
 
 class SelfAskRetrievalSettings(SelfAskSettings):

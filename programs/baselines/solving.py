@@ -10,8 +10,10 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
+from ..demonstrations import TraceStep
 from ..evidence import distinct
 from ..modules import SubquestionAnswer, Tracing
+from ..modules.paragraph_review import said
 from ..modules.subquestions import Solution, filled_in
 from ..program import answered
 from ..tree import Node, ReasoningTree
@@ -45,6 +47,13 @@ class Solving(Baseline):
         return answered(
             tree, answer, content, references, passages=distinct([solution.found for solution in solutions])
         )
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a subquestion, whether its answer was known."""
+        _, given, reply = step
+        if "query" not in given:
+            return ""
+        return "known" if said(reply.answer) else "unknown"
 
 
 class StepsSettings(BaselineSettings):

@@ -8,9 +8,11 @@ from pydantic import Field
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..citations import settle_marks
+from ..demonstrations import TraceStep
 from ..evidence import distinct
 from ..modules import ThoughtsAnswer, Writing
 from ..modules.numbering import numbered_among
+from ..modules.paragraph_review import said
 from ..program import answered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
@@ -68,3 +70,10 @@ class Toolformer(Baseline):
             answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=written)
         content, references = settle_marks(" ".join(text), results)
         return answered(tree, answer, content, references, passages=results)
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a piece of the text, whether it calls for a search."""
+        _, _, reply = step
+        if "continuation" not in reply:
+            return ""
+        return "searches" if said(reply.search) else "ends"

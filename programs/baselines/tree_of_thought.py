@@ -10,6 +10,7 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
+from ..demonstrations import TraceStep
 from ..modules import FollowUps, StepsJudge, together
 from ..modules.subquestions import Solution
 from ..tree import Node, ReasoningTree
@@ -87,10 +88,14 @@ class TreeOfThought(Solving):
         self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
     ) -> list[list[Node]]:
         """The paths one thought longer; what was solved for them is added to ``solutions``."""
-        propose = partial(self.follow_ups, question=tree.question, answer_style=answer_style)
-        proposed = together(
-            [partial(propose, solved=thought.path, count=self.settings.candidates) for thought in frontier]
-        )
+
+        def propose(path: list[Node]) -> list[str]:
+            proposed: list[str] = self.follow_ups(
+                question=tree.question, answer_style=answer_style, solved=path, count=self.settings.candidates
+            )
+            return proposed
+
+        proposed = together([partial(propose, thought.path) for thought in frontier])
         ways = [(one.path, query) for one, queries in zip(frontier, proposed, strict=True) for query in queries]
         solved = together([partial(self.solve, tree.question, path, query) for path, query in ways])
         solutions += solved
@@ -98,7 +103,17 @@ class TreeOfThought(Solving):
 
     def best(self, tree: ReasoningTree, paths: list[list[Node]], answer_style: AnswerStyle) -> list[Thought]:
         """The most promising paths, complete ones before all others."""
-        judge = partial(self.steps_judge, question=tree.question, answer_style=answer_style)
-        judged = together([partial(judge, solved=path) for path in paths])
-        thoughts = [Thought(path, *judgement) for path, judgement in zip(paths, judged, strict=True)]
+
+        def judge(path: list[Node]) -> Thought:
+            complete, promise = self.steps_judge(question=tree.question, answer_style=answer_style, solved=path)
+            return Thought(path, complete, promise)
+
+        thoughts = together([partial(judge, path) for path in paths])
         return sorted(thoughts, key=lambda thought: (not thought.complete, -thought.promise))[: self.settings.width]
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of a judgement, whether the path is complete."""
+        _, _, reply = step
+        if "complete" not in reply:
+            return super().kind_of(step)
+        return "complete" if reply.complete else "open"

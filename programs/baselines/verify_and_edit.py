@@ -11,6 +11,7 @@ from pydantic import Field
 from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
+from ..demonstrations import TraceStep
 from ..evidence import distinct
 from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification, together
 from ..modules.sampling import Sample, agreement, majority, sample
@@ -63,8 +64,11 @@ class VerifyAndEdit(Baseline):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Self-consistency decides whether to verify and edit."""
-        draw = partial(self.step_by_step_answer, question=tree.question, answer_style=answer_style)
-        samples: list[Sample] = sample(draw, self.settings.samples, self.settings.temperature)
+        samples: list[Sample] = sample(
+            lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
+            self.settings.samples,
+            self.settings.temperature,
+        )
         answer, content, _ = majority(samples, lambda drawn: drawn[0])
         node = tree.grow(None, query=tree.question, answer=answer, source="lm")
         if agreement(samples, lambda drawn: drawn[0]) >= self.settings.threshold:
@@ -90,6 +94,13 @@ class VerifyAndEdit(Baseline):
         """One sentence: asked about, searched for, and edited."""
         query = self.verification.ask(question, sentence)
         return self.verification.edit(query, sentence, self.retrieve(query, self.settings.k))
+
+    def kind_of(self, step: TraceStep) -> str:
+        """Of an edit, whether it changed the sentence."""
+        _, given, reply = step
+        if "edited" not in reply:
+            return ""
+        return "same" if normalise(reply.edited) == normalise(given["sentence"]) else "changed"
 
 
 def add_verified(tree: ReasoningTree, parent: Node, verified: Verified) -> Node:

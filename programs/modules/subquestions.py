@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import dspy
 
@@ -109,7 +110,9 @@ class SubquestionAnswer(dspy.Module):
 
     def forward(self, question: str, solved: list[Node], query: str, passages: list[Passage]) -> Solution:
         """Its answer, and the passage behind it."""
-        shown = {"passages": numbered(passages)} if "passages" in self.answer.signature.input_fields else {}
+        shown: dict[str, Any] = (
+            {"passages": numbered(passages)} if "passages" in self.answer.signature.input_fields else {}
+        )
         reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
         answer = said(reply.answer)
         cited = [passages[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(passages)]

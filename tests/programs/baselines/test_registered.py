@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dspy
 import pytest
 from answering import TableRetriever
 from dspy import lm15
@@ -85,8 +86,6 @@ def test_a_program_that_searches_fails_without_a_retriever(name, answering):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_program_is_saved_and_loaded_with_its_settings_and_demonstrations(name, tmp_path):
-    import dspy
-
     before = built(name)
     for number, (_, predictor) in enumerate(before.named_predictors()):
         predictor.demos = [dspy.Example(question=f"demonstration {number}")]
@@ -109,3 +108,29 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
     copy = before.deepcopy()
     assert copy.retriever is before.retriever
     assert not {id(p) for p in copy.predictors()} & {id(p) for p in before.predictors()}
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "kind"),
+    [
+        ("self-ask", {"follow_up": "Where?"}, "asks"),
+        ("self-ask", {"follow_up": "null"}, "ends"),
+        ("self-ask-retrieval", {"answer": "null"}, "unknown"),
+        ("plan-and-solve", {"answer": "Prague"}, "known"),
+        ("tree-of-thought", {"complete": True, "promise": 1.0}, "complete"),
+        ("tree-of-thought", {"answer": "Prague"}, "known"),
+        ("ircot", {"thought": "So the answer is Prague."}, "ends"),
+        ("ircot", {"thought": "Prague."}, "goes on"),
+        ("toolformer", {"continuation": "In", "search": "q"}, "searches"),
+        ("toolformer", {"continuation": "In", "search": None}, "ends"),
+        ("react", {"next_tool_name": "finish"}, "finish"),
+        ("verify-and-edit", {"edited": "Prague."}, "changed"),
+        ("verify-and-edit", {"edited": "vienna"}, "same"),
+        ("direct", {"answer": "Prague"}, ""),
+        ("self-consistency", {"answer": "Prague"}, ""),
+    ],
+)
+def test_demonstrations_can_show_each_kind_of_step(name, reply, kind):
+    """A predictor whose replies differ in kind, such as going on and ending, should be shown both."""
+    step = (None, {"question": Q, "query": "Where?", "sentence": "Vienna."}, dspy.Prediction(**reply))
+    assert built(name).kind_of(step) == kind
