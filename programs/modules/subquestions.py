@@ -110,9 +110,8 @@ class SubquestionAnswer(dspy.Module):
 
     def forward(self, question: str, solved: list[Node], query: str, passages: list[Passage]) -> Solution:
         """Its answer, and the passage behind it."""
-        shown: dict[str, Any] = (
-            {"passages": numbered(passages)} if "passages" in self.answer.signature.input_fields else {}
-        )
+        reads = "passages" in self.answer.signature.input_fields
+        shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
         reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
         answer = said(reply.answer)
         cited = [passages[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(passages)]
