@@ -151,4 +151,5 @@ def _cited(passages: Iterable[Passage]) -> tuple[Cited, ...]:
 
 def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:
     tree: ReasoningTree | None = prediction.get("tree")
-    return tuple(node.source for node in tree.last_path()) if tree else ()
+    path = tree.last_path() if tree else []
+    return tuple(node.source for node in path if node.source != "passage" and node.blend is None)
