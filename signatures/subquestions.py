@@ -1,5 +1,8 @@
 """Simpler questions on the way to an answer: asked one by one, all before the first answer, or several at a time.
 
+What a subquestion comes to is its ``query_answer``: with the name of the final answer, a training question that is
+shown as it is would demonstrate the one for the other.
+
 Least-to-most (Zhou et al., ICLR 2023), Self-Ask (Press et al., EMNLP Findings 2023), Plan-and-Solve (Wang et al.,
 ACL 2023), Tree of Thoughts (Yao et al., NeurIPS 2023).
 """
@@ -67,7 +70,7 @@ class AnswerSubquestion(dspy.Signature):
     question: str = dspy.InputField()
     solved: list[Step] = dspy.InputField(desc="the steps before it")
     query: str = dspy.InputField()
-    answer: str | None = dspy.OutputField(desc="in a few words; null when you do not know it")
+    query_answer: str | None = dspy.OutputField(desc="in a few words; null when you do not know it")
 
 
 class AnswerSubquestionFromPassages(dspy.Signature):
@@ -79,5 +82,5 @@ class AnswerSubquestionFromPassages(dspy.Signature):
     solved: list[Step] = dspy.InputField(desc="the steps before it")
     query: str = dspy.InputField()
     passages: list[str] = dspy.InputField()
-    answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
+    query_answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
     references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")

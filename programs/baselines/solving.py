@@ -50,10 +50,10 @@ class Solving(Baseline):
 
     def kind_of(self, step: TraceStep) -> str:
         """Of a subquestion, whether its answer was known."""
-        _, given, reply = step
-        if "query" not in given:
+        _, _, reply = step
+        if "query_answer" not in reply:
             return ""
-        return "known" if said(reply.answer) else "unknown"
+        return "known" if said(reply.query_answer) else "unknown"
 
 
 class StepsSettings(BaselineSettings):

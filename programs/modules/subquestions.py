@@ -113,7 +113,7 @@ class SubquestionAnswer(dspy.Module):
         reads = "passages" in self.answer.signature.input_fields
         shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
         reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
-        answer = said(reply.answer)
+        answer = said(reply.query_answer)
         cited = [passages[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(passages)]
         return Solution(query, answer, cited[0] if answer and cited else None, passages)
 

@@ -115,10 +115,10 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
     [
         ("self-ask", {"follow_up": "Where?"}, "asks"),
         ("self-ask", {"follow_up": "null"}, "ends"),
-        ("self-ask-retrieval", {"answer": "null"}, "unknown"),
-        ("plan-and-solve", {"answer": "Prague"}, "known"),
+        ("self-ask-retrieval", {"query_answer": "null"}, "unknown"),
+        ("plan-and-solve", {"query_answer": "Prague"}, "known"),
         ("tree-of-thought", {"complete": True, "promise": 1.0}, "complete"),
-        ("tree-of-thought", {"answer": "Prague"}, "known"),
+        ("tree-of-thought", {"query_answer": "Prague"}, "known"),
         ("ircot", {"thought": "So the answer is Prague."}, "ends"),
         ("ircot", {"thought": "Prague."}, "goes on"),
         ("toolformer", {"continuation": "In", "search": "q"}, "searches"),

@@ -27,11 +27,23 @@ def calls(engine) -> list[Asked]:
 
 def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
     engine = scripted(
-        {"follow_up": BORN}, {"answer": "Prague"}, {"follow_up": RIVER}, {"answer": "null"}, {"follow_up": "null"}, TOLD
+        {"follow_up": BORN},
+        {"query_answer": "Prague"},
+        {"follow_up": RIVER},
+        {"query_answer": "null"},
+        {"follow_up": "null"},
+        TOLD,
     )
     prediction = program("self-ask")(question=Q)
     asked = calls(engine)
-    assert [one.wants for one in asked] == ["follow_up", "answer", "follow_up", "answer", "follow_up", "final_content"]
+    assert [one.wants for one in asked] == [
+        "follow_up",
+        "query_answer",
+        "follow_up",
+        "query_answer",
+        "follow_up",
+        "final_content",
+    ]
     assert [one.given("solved") for one in asked[:3]] == [[], [], [STEP]]
     assert [one.given("query") for one in (asked[1], asked[3])] == [BORN, RIVER]
     assert all(one.given("passages") is None for one in asked)
@@ -41,16 +53,16 @@ def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
 
 
 def test_self_ask_stops_at_its_limit(scripted):
-    scripted({"follow_up": BORN}, {"answer": "Prague"}, TOLD)
+    scripted({"follow_up": BORN}, {"query_answer": "Prague"}, TOLD)
     assert len(program("self-ask", max_follow_ups=1)(question=Q).tree.nodes) == 1
 
 
 def test_self_ask_with_retrieval_reads_its_intermediate_answers(scripted):
     engine = scripted(
         {"follow_up": BORN},
-        {"answer": "Prague", "references": [1]},
+        {"query_answer": "Prague", "references": [1]},
         {"follow_up": RIVER},
-        {"answer": "Vltava", "references": []},
+        {"query_answer": "Vltava", "references": []},
         {"follow_up": "null"},
         TOLD,
     )
@@ -76,14 +88,14 @@ def test_all_subquestions_come_first_and_later_ones_stand_on_earlier_answers(scr
     reads = {"references": [1]} if name.endswith("retrieval") else {}
     engine = scripted(
         {first: [BORN, "Which river flows through #1?"]},
-        {"answer": "Prague", **reads},
-        {"answer": "Vltava", **reads},
+        {"query_answer": "Prague", **reads},
+        {"query_answer": "Vltava", **reads},
         TOLD,
     )
     retriever = passages()
     prediction = program(name, retriever=retriever)(question=Q)
     asked = calls(engine)
-    assert [one.wants for one in asked] == [first, "answer", "answer", "final_content"]
+    assert [one.wants for one in asked] == [first, "query_answer", "query_answer", "final_content"]
     assert [one.given("query") for one in asked[1:3]] == [BORN, RIVER]
     assert [one.given("solved") for one in asked[1:3]] == [[], [STEP]]
     assert retriever.queries == ([BORN, RIVER] if reads else [])
@@ -93,7 +105,7 @@ def test_all_subquestions_come_first_and_later_ones_stand_on_earlier_answers(scr
 
 
 def test_too_many_subquestions_are_left_out(scripted):
-    scripted({"plan": [BORN, RIVER, Q]}, {"answer": "Prague"}, TOLD)
+    scripted({"plan": [BORN, RIVER, Q]}, {"query_answer": "Prague"}, TOLD)
     assert len(program("plan-and-solve", max_steps=1)(question=Q).tree.nodes) == 1
 
 
@@ -112,8 +124,8 @@ class Thinking:
         if asked.wants == "follow_ups":
             stem = "".join(solved[-1:])
             return {"follow_ups": [f"{stem}a", f"{stem}b", f"{stem}c"]}
-        if asked.wants == "answer":
-            return {"answer": f"answer to {asked.given('query')}", "references": [1]}
+        if asked.wants == "query_answer":
+            return {"query_answer": f"answer to {asked.given('query')}", "references": [1]}
         if asked.wants == "complete":
             end = solved[-1]
             return {"complete": json.dumps(end == self.complete), "promise": {"b": 0.9, "ba": 0.8}.get(end, 0.1)}
@@ -130,7 +142,7 @@ def test_tree_of_thought_goes_on_with_the_best(answering):
     tree_of_thought = program("tree-of-thought", retriever=retriever, candidates=2, width=1, max_depth=2)
     prediction = tree_of_thought(question=Q)
     assert [one.wants for one in engine.asked] == [
-        *["follow_ups", "answer", "answer", "complete", "complete"] * 2,
+        *["follow_ups", "query_answer", "query_answer", "complete", "complete"] * 2,
         "final_content",
     ]
     assert [one.given("count") for one in engine.asked if one.wants == "follow_ups"] == ["2", "2"]
