@@ -181,7 +181,7 @@ def compare_named(
     settings: RunSettings,
     *,
     metrics: Sequence[str] | None = None,
-    budget: Mapping[str, float | None] | None = None,
+    budget: Mapping[str, Any] | None = None,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> tuple[Comparison, Path]:
     """Evaluate programs on the same questions, with the same retriever, LM and metrics.

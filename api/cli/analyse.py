@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ..optimize.stored_runs import StoredRun
     from ..settings import RunSettings
 
-app = typer.Typer(help="The papers' analyses over stored runs; no LM is asked.", no_args_is_help=True)
+app = typer.Typer(
+    help="The papers' analyses over stored runs; no LM is asked, unless it is theta's reader.", no_args_is_help=True
+)
 
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Folders of evaluations; a comparison's stands for all in it.")
@@ -117,7 +119,8 @@ def theta(
 
     Each question is read with its own passage and with another question's. With the LM as reader, each is an LM call.
     """
-    from rich.progress import track
+    from rich.console import Console
+    from rich.progress import Progress
 
     from ..experiments import questions_of, use_lm
     from ..optimize.identity import lm_facts
@@ -132,9 +135,14 @@ def theta(
 
         use_lm(settings)
         reader, simulated = LMReader(), bool(lm_facts()["simulated"])
-    ticks = iter(track(range(len(pairs)), "passages", console=_errors()))
-    readings, failed = read_all(reader, pairs, concurrency=settings.concurrency, on_progress=lambda done: next(ticks))
-    next(ticks, None)
+    with Progress(console=Console(stderr=True)) as bar:
+        passages = bar.add_task("passages", total=len(pairs))
+        readings, failed = read_all(
+            reader,
+            pairs,
+            concurrency=settings.concurrency,
+            on_progress=lambda done: bar.update(passages, completed=done),
+        )
     shown = theta_sweep(readings, value or sorted({*map(float, range(-2, 7)), 1.5, reader.threshold}))
     lines = [{"": "reader's own" if point.theta == reader.threshold else "", **vars(point)} for point in shown]
     _table([*lines, {"": "best", **vars(best_theta(readings))}], simulated=simulated)
@@ -168,14 +176,12 @@ def _print(runs: "Sequence[StoredRun]", lines: Sequence[dict[str, Any]]) -> None
 
 
 def _table(lines: Sequence[dict[str, Any]], *, simulated: bool) -> None:
-    from rich.console import Console
-
-    from .report import figures_table
+    from .report import print_figures
 
     told = [{name.replace("_", " "): _told(value) for name, value in line.items()} for line in lines]
     if len(told) == 1:  # reads better from top to bottom
         told = [{"": name, "value": value} for name, value in told[0].items()]
-    Console().print(figures_table(told, simulated=simulated))
+    print_figures(told, simulated=simulated)
 
 
 def _told(value: Any) -> str:
@@ -184,9 +190,3 @@ def _told(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3f}"
     return str(value)
-
-
-def _errors() -> Any:
-    from rich.console import Console
-
-    return Console(stderr=True)

@@ -30,7 +30,7 @@ def compare(
     """Score several programs on the same questions: a table with intervals, a page with plots. Goes on where it was."""
     from ..experiments import compare_named
     from ..programs import PROGRAMS
-    from .report import comparison_bars, figures_table
+    from .report import comparison_bars, print_figures
 
     with comparison_bars() as on_progress:
         comparison, folder = compare_named(
@@ -40,24 +40,11 @@ def compare(
             budget={"max_calls": max_calls, "max_tokens": max_tokens, "max_cost": max_cost},
             on_progress=on_progress,
         )
-    from rich.console import Console
+    from ..optimize.comparison_table import told
 
-    from ..optimize.comparison_table import PAPERS, beside, told
-
-    console, lines = Console(), told(comparison)
-    for headings in _halves(list(lines[0])):  # a terminal is seldom as wide as all of it
-        half = [{heading: line[heading] for heading in headings} for line in lines]
-        console.print(figures_table(half, simulated=comparison.simulated))
-    papers = beside(comparison)
-    if papers:
-        console.print(figures_table(papers, caption=PAPERS))
+    print_figures(told(comparison), simulated=comparison.simulated)
     typer.echo(f"page: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
     if comparison.stopped:
         from ..retrieval.errors import QuestreeError
 
         raise QuestreeError(comparison.stopped)
-
-
-def _halves(headings: list[str]) -> list[list[str]]:
-    """The scores with their intervals, then the rest; each with the program's name."""
-    return [headings[:3], [headings[0], *headings[3:]]]

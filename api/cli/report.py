@@ -83,14 +83,34 @@ def _spent(runs: list[RunProgress]) -> str:
     return f"{told}, {failed} failed" if failed else told
 
 
-def figures_table(lines: Sequence[Mapping[str, str]], *, simulated: bool = False, caption: str | None = None) -> Table:
-    """Texts by heading, one line for each."""
-    table = Table(title=SIMULATED if simulated else None, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, heading in enumerate(lines[0]):
-        table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
-    for line in lines:
-        table.add_row(*map(Text, line.values()))
-    return table
+def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> None:
+    """Texts by heading, one line for each; in several tables where the screen is too narrow for one."""
+    console = Console()
+    for headings in _fitting(lines, console.width):
+        table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
+        for place, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
+        for line in lines:
+            table.add_row(*(Text(line[heading]) for heading in headings))
+        console.print(table)
+
+
+def _fitting(lines: Sequence[Mapping[str, str]], width: int) -> Iterator[list[str]]:
+    """The headings of each table: all begin with the first one, and none is wider than the screen."""
+    first, *others = lines[0]
+    needed = {heading: 3 + max(len(part) for part in _parts(heading, lines)) for heading in lines[0]}
+    chosen = [first]
+    for heading in others:
+        if len(chosen) > 1 and sum(map(needed.__getitem__, chosen)) + needed[heading] + 3 > width:
+            yield chosen
+            chosen = [first]
+        chosen.append(heading)
+    yield chosen
+
+
+def _parts(heading: str, lines: Sequence[Mapping[str, str]]) -> list[str]:
+    """What should not be broken: the words of the heading, and the cells."""
+    return [*heading.split(), *(line[heading] for line in lines), ""]
 
 
 def comparison_table(comparison: Comparison) -> Table:

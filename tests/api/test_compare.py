@@ -83,3 +83,17 @@ def test_without_out_two_comparisons_share_what_was_asked(compare, workplace):
         assert compare(*words, "--limit", "2").code == 0
     (folder,) = (workplace / "runs").iterdir()
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["cot", "direct"]
+
+
+@pytest.mark.parametrize("width", range(50, 160, 8))
+def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
+    from questree.cli.report import print_figures
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    score = "0.200 [0.040, 0.360]"
+    line = {"program": "x" * 20, "cover-em": score, "difference to x": score, "words in": "12345", "rounds": "1.00"}
+    print_figures([line, line], simulated=True)
+    told = capsys.readouterr().out
+    assert told.count(score) == 4
+    assert "…" not in told
+    assert all(word in told for heading in line for word in heading.split())
