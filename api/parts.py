@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def build_retriever(settings: RunSettings) -> Retriever:
         QuestreeError: if none is named, or it cannot be used; says which command makes one.
     """
     if settings.retriever is not None:
-        return load_index(settings.retriever)
+        return _index(settings.retriever.resolve())
     if settings.task != "mini":
         raise QuestreeError(
             "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
@@ -89,6 +90,12 @@ def build_retriever(settings: RunSettings) -> Retriever:
 
     folder = cache_folder() / "indexes" / "mini"
     return load_or_build(MINI_CORPUS, folder)
+
+
+@lru_cache(maxsize=4)
+def _index(folder: Path) -> BaseRetriever:
+    """Opened once, for all programs of a command."""
+    return load_index(folder)
 
 
 def load_or_build(corpus: Path, folder: Path) -> BaseRetriever:
@@ -103,9 +110,14 @@ def build_reader(settings: RunSettings) -> Reader | None:
     """The reader that ``--reader`` names; None for the LM itself, which programs come with."""
     if settings.reader == "lm":
         return None
+    return _dpr_reader(settings.reader)
+
+
+@lru_cache(maxsize=1)
+def _dpr_reader(name: str) -> Reader:
     from .retrieval import DPRReader
 
-    return DPRReader.load(settings.reader)
+    return DPRReader.load(name)
 
 
 def build_duplicates(settings: RunSettings) -> DuplicateCheck | None:
