@@ -42,7 +42,7 @@ class DSP(Baseline):
 
     Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
     queries from the question and what earlier hops found, and fuses what they retrieve. Predict reasons over all of
-    it, with self-consistency. The paper samples up to 20; the defaults here are a fair share of that.
+    it, with self-consistency. The authors' program samples 10 queries and 20 answers; the defaults here are fewer.
 
     Args:
         retriever: finds the passages.

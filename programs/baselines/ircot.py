@@ -16,7 +16,7 @@ from .baseline import Baseline, BaselineSettings, add_search
 
 
 class IRCoTSettings(BaselineSettings):
-    """How it interleaves; the defaults are of the paper's appendix and of ToR, section 4.2.
+    """How it interleaves; the defaults are those of the paper, but for k, which it tunes between 2 and 8.
 
     Attributes:
         k: passages that the question, and each thought, retrieves.

@@ -14,6 +14,8 @@ from ...retrieval import Passage
 from .calling import ATTEMPTS
 from .together import together
 
+_MOST = 1000  # rollouts of one sampling, retries included
+
 T = TypeVar("T")
 Sample = tuple[str, str, list[Passage]]
 """An answer, its final content, its references."""
@@ -50,5 +52,8 @@ def agreement(samples: Sequence[T], answer_of: Callable[[T], str]) -> float:
 
 def _sampling_lm(temperature: float, rollout: int) -> Any:
     lm = dspy.settings.lm
-    # the call itself tells that there is no LM; rollouts in between are those of a call's retries
-    return lm and lm.copy(temperature=temperature, rollout_id=rollout * ATTEMPTS)
+    if lm is None:
+        return None  # as the call itself will tell
+    # of samples within a sample, each is another; the rollouts in between are those of a call's retries
+    outer = lm.kwargs.get("rollout_id") or 0
+    return lm.copy(temperature=temperature, rollout_id=outer * _MOST + rollout * ATTEMPTS)

@@ -39,6 +39,12 @@ def test_each_sample_has_a_temperature_and_a_rollout_of_its_own(answering):
     assert "rollout_id" not in alone.kwargs
 
 
+def test_samples_within_samples_differ_from_each_other(answering):
+    answering(lambda asked: {})
+    inner = sample(lambda: sample(lambda: dspy.settings.lm.kwargs["rollout_id"], 3, temperature=0.7), 3, 0.7)
+    assert len({rollout for rollouts in inner for rollout in rollouts}) == 9
+
+
 def test_samples_really_call_the_lm_where_replies_are_cached(answering):
     engine = answering(lambda asked: {"final_content": "So.", "answer": "a"})
     dspy.settings.lm.cache = True
