@@ -107,14 +107,12 @@ class SelfConsistency(Program):
 def graft(tree: ReasoningTree, branch: ReasoningTree, round: int) -> None:
     """Put another tree's nodes at the root of this one, in this round."""
     first = len(tree.nodes)
+
+    def moved(id: int | None) -> int | None:
+        return None if id is None else first + id
+
     for node in branch.nodes:
-        moved = {
-            key: None if id is None else first + id
-            for key, id in (("parent", node.parent), ("replaces", node.replaces), ("repeats", node.repeats))
-        }
-        parent = moved.pop("parent")
-        fields = {**dict(node), **moved, "round": round}
-        tree.grow(None if parent is None else tree.nodes[parent], **{k: fields[k] for k in fields if k not in _PLACE})
-
-
-_PLACE = ("id", "parent")
+        fields = dict(node) | {"round": round, "replaces": moved(node.replaces), "repeats": moved(node.repeats)}
+        del fields["id"], fields["parent"]
+        parent = moved(node.parent)
+        tree.grow(None if parent is None else tree.nodes[parent], **fields)

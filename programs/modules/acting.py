@@ -61,7 +61,7 @@ class Acting(dspy.ReAct):
         if self.failure is not None:
             raise self.failure
         extracts = module is self.extract
-        if extracts and self.must_finish and "finish" not in trajectory.values():
+        if extracts and self.must_finish and not _finished(trajectory):
             return dspy.Prediction(reasoning="", answer=None)
         shown = dict(trajectory)
         while True:
@@ -71,3 +71,7 @@ class Acting(dspy.ReAct):
                 if error.failure.cause != "context-window" or len(shown) <= 4:  # the four fields of the last turn
                     raise
                 shown = self.truncate_trajectory(shown)
+
+
+def _finished(trajectory: dict[str, Any]) -> bool:
+    return any(name.startswith("tool_name_") and value == "finish" for name, value in trajectory.items())
