@@ -86,22 +86,22 @@ def _spent(runs: list[RunProgress]) -> str:
 def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> None:
     """Texts by heading, one line for each; in several tables where the screen is too narrow for one."""
     console = Console()
-    for headings in _fitting(lines, console.width):
+    widths = {heading: max(map(len, _parts(heading, lines))) for heading in lines[0]}
+    for headings in _fitting(widths, console.width):
         table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
         for place, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if place else "left", no_wrap=not place)
+            table.add_column(heading, justify="right" if place else "left", min_width=widths[heading])
         for line in lines:
             table.add_row(*(Text(line[heading]) for heading in headings))
         console.print(table)
 
 
-def _fitting(lines: Sequence[Mapping[str, str]], width: int) -> Iterator[list[str]]:
+def _fitting(widths: Mapping[str, int], screen: int) -> Iterator[list[str]]:
     """The headings of each table: all begin with the first one, and none is wider than the screen."""
-    first, *others = lines[0]
-    needed = {heading: 3 + max(len(part) for part in _parts(heading, lines)) for heading in lines[0]}
+    first, *others = widths
     chosen = [first]
     for heading in others:
-        if len(chosen) > 1 and sum(map(needed.__getitem__, chosen)) + needed[heading] + 3 > width:
+        if len(chosen) > 1 and sum(widths[one] + 3 for one in [*chosen, heading]) + 3 > screen:
             yield chosen
             chosen = [first]
         chosen.append(heading)

@@ -85,7 +85,7 @@ def test_without_out_two_comparisons_share_what_was_asked(compare, workplace):
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["cot", "direct"]
 
 
-@pytest.mark.parametrize("width", range(50, 160, 8))
+@pytest.mark.parametrize("width", range(50, 130, 3))
 def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
     from questree.cli.report import print_figures
 
