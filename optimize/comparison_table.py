@@ -27,7 +27,7 @@ class Row:
     Attributes:
         difference: to the first program, paired; None for the first itself.
         others: the task's other metrics.
-        recall: of gold passages; None where they are not known, or nothing was retrieved.
+        retrieval: what was found, by name (`records.retrieval_scores`); empty where nothing was retrieved.
         cost: US dollars; 0 where the client does not know the model's price.
     """
 
@@ -36,7 +36,7 @@ class Row:
     score: Interval
     difference: Interval | None
     others: Mapping[str, Interval]
-    recall: float | None
+    retrieval: Mapping[str, float]
     failures: Mapping[str, int]
     calls: float
     words_in: float
@@ -80,10 +80,10 @@ def beside(comparison: Comparison) -> list[dict[str, str]]:
 
 def as_markdown(comparison: Comparison) -> str:
     """The table, what it rests on, and the papers' figures under it."""
-    parts = [f"# {comparison.title}", _facts(comparison), _markdown(told(comparison))]
+    parts = [f"# {comparison.title}", _facts(comparison), as_markdown_table(told(comparison))]
     papers = beside(comparison)
     if papers:
-        parts += [f"## What the papers report (%)\n\n{PAPERS}", _markdown(papers)]
+        parts += [f"## What the papers report (%)\n\n{PAPERS}", as_markdown_table(papers)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -125,7 +125,7 @@ def _row(name: str, evaluation: Evaluation, difference: Interval | None) -> Row:
         score=evaluation.score,
         difference=difference,
         others={metric: evaluation.score_of(metric) for metric in others},
-        recall=evaluation.retrieval.get("recall") if found_any else None,
+        retrieval=evaluation.retrieval if found_any else {},
         failures=evaluation.failures,
         calls=spent.calls / n,
         words_in=spent.words_in / n,
@@ -144,7 +144,9 @@ def _told(row: Row, comparison: Comparison) -> dict[str, str]:
         comparison.metric: f"{row.score.mean:.3f} [{row.score.low:.3f}, {row.score.high:.3f}]",
         f"difference to {first}": "" if row.difference is None else signed(row.difference),
         **{metric: f"{interval.mean:.3f}" for metric, interval in row.others.items()},
-        "recall": "–" if row.recall is None else f"{row.recall:.3f}",
+        **{
+            name: f"{row.retrieval[name]:.3f}" if name in row.retrieval else "–" for name in retrieval_names(comparison)
+        },
         "failed": failed or "0",
         "LM calls": f"{row.calls:.1f}",
         "words in": f"{row.words_in:.0f}",
@@ -153,6 +155,15 @@ def _told(row: Row, comparison: Comparison) -> dict[str, str]:
         "seconds": f"{row.seconds:.2f}",
         "cost": f"${row.cost:.2f}" if row.cost else "–",
     }
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def retrieval_names(comparison: Comparison) -> list[str]:
+    """What any of the programs has a figure of; recall of the gold passages first, and always."""
+    return list(dict.fromkeys(["recall", *(name for row in comparison.rows for name in row.retrieval)]))
 
 
 def signed(interval: Interval) -> str:
@@ -168,7 +179,7 @@ def _flat(row: Row) -> dict[str, Any]:
         flat |= _ends(metric, interval)
     counts = {name: getattr(row, name) for name in ("calls", "words_in", "words_out", "rounds", "seconds", "cost")}
     causes = {f"failed_{cause}": count for cause, count in row.failures.items()}
-    return flat | {"recall": row.recall, "failed": sum(row.failures.values())} | causes | counts
+    return flat | {**row.retrieval, "failed": sum(row.failures.values())} | causes | counts
 
 
 def _ends(name: str, interval: Interval) -> dict[str, float]:
@@ -186,7 +197,8 @@ def _facts(comparison: Comparison) -> str:
     return said + " · ".join(comparison.facts) + f"\n\n{comparison.how_to_read}{stopped}"
 
 
-def _markdown(lines: list[dict[str, str]]) -> str:
+def as_markdown_table(lines: list[dict[str, str]]) -> str:
+    """Texts by heading as a Markdown table."""
     headings = list(lines[0])
     body = [headings, ["---"] * len(headings), *([line[heading] for heading in headings] for line in lines)]
     return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in body)

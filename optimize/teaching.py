@@ -27,12 +27,12 @@ class Teaching:
 
     def leave_the_best(self, trace: list[TraceStep], example: Any) -> None:
         """Change the trace in place, before DSPy takes its demonstrations from it."""
-        sound: dict[tuple[str, ...], list[TraceStep]] = {}
+        sound: dict[str, list[TraceStep]] = {}
         for step in select_demonstrations(self.program, trace, example):
-            sound.setdefault(tuple(step[0].signature.fields), []).append(step)
+            sound.setdefault(step[0].stage, []).append(step)  # a predictor's name for itself, the same in all copies
         trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
 
-    def _least_shown(self, predictor: tuple[str, ...], steps: Sequence[TraceStep]) -> TraceStep:
+    def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
         chosen = min(steps, key=lambda step: self._shown[predictor, self.program.kind_of(step)])
         self._shown[predictor, self.program.kind_of(chosen)] += 1
         return chosen
