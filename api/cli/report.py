@@ -90,7 +90,7 @@ def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> Non
     for headings in _fitting(widths, console.width):
         table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
         for place, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if place else "left", min_width=widths[heading])
+            table.add_column(heading, justify="right" if place else "left", width=widths[heading])
         for line in lines:
             table.add_row(*(Text(line[heading]) for heading in headings))
         console.print(table)

@@ -97,3 +97,4 @@ def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
     assert told.count(score) == 4
     assert "…" not in told
     assert all(word in told for heading in line for word in heading.split())
+    assert max(map(len, told.splitlines())) <= width
