@@ -109,7 +109,8 @@ def _name(name: str, cx: float, cy: float, taken: list[tuple[float, float, float
                     taken.append(box)
                     edge = left if left > cx else left + width
                     lead = f'<path class="lead" d="M{cx:.1f} {cy:.1f}L{edge:.1f} {cy + dy:.1f}"/>' if far else ""
-                    return f'{lead}<text x="{left:.1f}" y="{cy + dy + 4:.1f}">{escape(name)}</text>'
+                    side = "" if left > cx else ' class="end"'
+                    return f'{lead}<text{side} x="{edge:.1f}" y="{cy + dy + 4:.1f}">{escape(name)}</text>'
     return ""  # crowded out: its title still names it
 
 
