@@ -150,30 +150,14 @@ def ablate_named(
     Returns:
         What was found, and the folder that holds each question.
     """
-    from .data import load_task
-    from .metrics import metric
-    from .optimize import RunPolicy, compare
     from .programs import variants
 
-    task = load_task(settings.task, seed=settings.seed)
     varied = variants(name, over, values)
-    scores = [metric(one) for one in metrics or task_metrics(task)]
     use_lm(settings)
     programs = {label: build_program(name, settings, **program_settings, **one) for label, one in varied.items()}
-    out = settings.out or Path("runs") / f"ablate-{name}-{_plain(task.name)}-{'-'.join(over)}"
-    comparison = compare(
-        programs,
-        examples_of(task, settings.split, settings.limit),
-        scores,
-        task=task.name,
-        out=out,
-        seed=settings.seed,
-        policy=RunPolicy(concurrency=settings.concurrency),
-        tracking=build_tracking(settings),
-        title=f"ablate {name} over {', '.join(over)}",
-        on_progress=on_progress,
-    )
-    return comparison, out
+    out = settings.out or Path("runs") / f"ablate-{name}-{_plain(Path(settings.task).stem)}-{'-'.join(over)}"
+    title = f"ablate {name} over {', '.join(over)}"
+    return _compared(programs, settings, metrics, out=out, title=title, on_progress=on_progress), out
 
 
 def compare_named(
@@ -198,30 +182,43 @@ def compare_named(
         What was found, and the folder that holds each question and the files of the comparison. By default it is
         one for each task, LM, retriever, reader and metric: what another comparison has asked is not asked again.
     """
+    from .optimize.identity import digest, lm_facts
+
+    use_lm(settings)
+    programs = _labelled(names, settings)
+    shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, metrics]
+    out = settings.out or Path("runs") / f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}"
+    title = f"compare on {settings.task}"
+    return _compared(programs, settings, metrics, out=out, title=title, budget=budget, on_progress=on_progress), out
+
+
+def _compared(
+    programs: Mapping[str, Program],
+    settings: RunSettings,
+    metrics: Sequence[str] | None,
+    *,
+    out: Path,
+    title: str,
+    on_progress: Callable[[str, Progress], None] | None,
+    budget: Mapping[str, Any] | None = None,
+) -> Comparison:
     from .data import load_task
     from .metrics import metric
     from .optimize import RunPolicy, compare
-    from .optimize.identity import digest, lm_facts
 
     task = load_task(settings.task, seed=settings.seed)
-    scores = [metric(one) for one in metrics or task_metrics(task)]
-    use_lm(settings)
-    programs = _labelled(names, settings)
-    shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, [score.name for score in scores]]
-    out = settings.out or Path("runs") / f"compare-{_plain(task.name)}-{digest(shared)[:8]}"
-    comparison = compare(
+    return compare(
         programs,
         examples_of(task, settings.split, settings.limit),
-        scores,
+        [metric(one) for one in metrics or task_metrics(task)],
         task=task.name,
         out=out,
         seed=settings.seed,
         policy=RunPolicy(concurrency=settings.concurrency, **(budget or {})),
         tracking=build_tracking(settings),
-        title=f"compare on {task.name}",
+        title=title,
         on_progress=on_progress,
     )
-    return comparison, out
 
 
 def _labelled(names: Sequence[str], settings: RunSettings) -> dict[str, Program]:

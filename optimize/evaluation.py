@@ -56,11 +56,15 @@ class Evaluation:
 
     @property
     def retrieval(self) -> dict[str, float]:
-        """Means of what was found (`records.retrieval_scores`), each over the questions that it is known of."""
+        """Means of what was found (`records.retrieval_scores`), each over the questions that it is known of.
+
+        ``documents a call``: how many passages an LM call was worth, over all questions (ToR, table 5).
+        """
         names = dict.fromkeys(name for record in self.records for name in record.retrieval)
-        return {
-            name: fmean(record.retrieval[name] for record in self.records if name in record.retrieval) for name in names
-        }
+        known = {name: [r.retrieval[name] for r in self.records if name in r.retrieval] for name in names}
+        means = {name: fmean(values) for name, values in known.items()}
+        calls = self.spent.calls
+        return means | ({"documents a call": sum(known["documents"]) / calls} if "documents" in known and calls else {})
 
     @property
     def spent(self) -> Spent:
