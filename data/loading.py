@@ -99,6 +99,11 @@ def _find(wanted: str, folder: Path | None) -> tuple[Path, str | None]:
 
 
 def _not_found(wanted: str, place: str, folder: Path | None) -> str:
+    if place in KNOWN_TASKS and folder is None:
+        return (
+            f"The questions of {place!r} do not come with questree: put {place}.jsonl into a folder and set "
+            f"{DATA_VARIABLE} to it, or give the path of the file."
+        )
     names = task_names(folder)
     advice = f"Known here: {', '.join(names)}."
     if nearest := difflib.get_close_matches(place, [*names, *KNOWN_TASKS], n=1):

@@ -101,7 +101,7 @@ def test_what_does_not_exist_is_said_with_what_does(folder: Path, arguments: dic
 
 def test_without_a_data_folder_the_message_says_how_to_name_one() -> None:
     with pytest.raises(QuestreeError, match=f"Known here: mini. .*set {DATA_VARIABLE}"):
-        load_task("musique")
+        load_task("minni")
 
 
 def test_every_known_task_has_a_metric_that_exists() -> None:
@@ -144,3 +144,8 @@ def test_the_recorded_musique_questions_are_300_each_with_a_chain(shared_data: P
     examples = [example for split in task.questions for example in task.examples(split)]
     assert len(examples) == 300
     assert all(len(example.chain) == example.hops for example in examples)
+
+
+def test_a_known_task_without_its_questions_says_where_they_go() -> None:
+    with pytest.raises(QuestreeError, match=r"put squad\.jsonl into a folder and set QUESTREE_DATA"):
+        load_task("squad")
