@@ -6,6 +6,7 @@ QUESTREE_DATA=… python benchmarks/ablations.py --retriever INDEX --lm recorded
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ SEMANTIC: Ablation = ("tree-of-reviews", ["semantic_pruning"], [0.95, 0.9, 0.85]
 
 def main() -> None:
     """Run every ablation and print its command and its table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="recorded:musique")
     parser.add_argument("--split", default="dev,test")
     parser.add_argument("--limit", type=int, default=100)
@@ -74,7 +75,7 @@ def command(name: str, over: list[str], values: list[Any] | None) -> str:
     """What one would type."""
     words = ["questree", "ablate", name]
     words += [word for setting in over for word in ("--over", setting)]
-    words += [word for value in with_default(name, over, values) or [] for word in ("--value", str(value))]
+    words += [word for value in with_default(name, over, values) or [] for word in ("--value", json.dumps(value))]
     return shlex.join(words)
 
 
