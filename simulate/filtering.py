@@ -23,7 +23,7 @@ _TOPICS = {
 def recall_passage(mind: Mind, prompt: Prompt, salt: str) -> Values:
     """A passage from memory that answers the question, fact by fact."""
     words, _, _ = question_of(mind, prompt)
-    steps = gather(mind, words, passages=[], memory=mind.recalls)
+    steps = gather(mind, words, passages=[], memory=mind.sampled(salt).recalls)
     return {"passage": " ".join(written(step["query"], step["answer"]) for step in steps)}
 
 

@@ -15,6 +15,7 @@ from .tracing import cites, conclude, told
 def answer_with_knowledge(mind: Mind, prompt: Prompt, salt: str) -> Values:
     """Step by step: what the passages tell, what the model remembers where they are silent, and what follows."""
     words, style, _ = question_of(mind, prompt)
+    mind = mind.sampled(salt)
     steps = gather(mind, words, shown_passages(prompt.values.get("passages")), memory=mind.believes)
     return _content(words, told(mind, prompt, salt, steps)) | {"answer": conclude(mind, words, style, steps)}
 

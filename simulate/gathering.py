@@ -67,14 +67,14 @@ def gather(
     templates = mind.outline(question)
     for index in range(len(templates)):
         query = written_out(templates, [step["answer"] for step in steps], index)
-        answer, reference = _read(mind, question, index, query, passages)
+        answer, reference = read_step(mind, question, index, query, passages)
         if answer is None and memory is not None:
             answer = memory(query)
         steps.append({"query": query, "answer": answer, "reference": reference})
     return steps
 
 
-def _read(
+def read_step(
     mind: Mind, question: Question, index: int, query: str, passages: Sequence[Shown]
 ) -> tuple[str | None, int | None]:
     """The reading, of several passages, that the model is most confident of; the first of equals."""
@@ -89,7 +89,7 @@ def _whole(mind: Mind, question: Question, passages: Sequence[Shown]) -> tuple[s
     titles = {normalise(split_title(passage.text)[0]) for passage in gold}
     if not gold or titles < {normalise(title) for title in question.gold_titles}:
         return None, None
-    if mind.traits.chance("reads", normalise(question.question), *sorted(titles)) < mind.traits.reads:
+    if mind.chance("reads", normalise(question.question), *sorted(titles)) < mind.traits.reads:
         return question.answers[0], gold[-1].number
     return None, None
 

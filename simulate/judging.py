@@ -10,6 +10,7 @@ from ..metrics import contains, normalise
 from .gathering import Shown, shown_passages
 from .holding import split_title
 from .mind import Mind
+from .planning import stands_alone
 from .prompt import Prompt, Values
 
 
@@ -31,12 +32,13 @@ class Judge:
     def of(cls, mind: Mind, prompt: Prompt, salt: str) -> Judge:
         """The judge that the prompt's demonstrations and its request for thoughts make of the model."""
         traits, demos = mind.traits, good_demos(mind, prompt)
-        mistakes = 1 - traits.thinks if any(f.name == "thoughts" for f in prompt.outputs) else 1.0
+        thinks_first = any(f.name in ("thoughts", "next_thought") for f in prompt.outputs)
+        mistakes = 1 - traits.thinks if thinks_first else 1.0
         return cls(
             mind,
             traits.learnt(traits.misjudges, traits.misjudges_shown, demos) * mistakes,
             traits.learnt(traits.overlooks, traits.overlooks_shown, demos) * mistakes,
-            (1 - traits.learnt(traits.asks, traits.asks_shown, demos)) * mistakes,
+            (1 - traits.learnt(traits.asks, traits.asks_shown, demos + asking_demos(prompt))) * mistakes,
             salt,
         )
 
@@ -88,6 +90,22 @@ def good_demos(mind: Mind, prompt: Prompt) -> int:
     right = [demo for demo in prompt.demos if _is_right(mind, demo)]
     kinds = [_kind(demo) for demo in right]
     return kinds.count("some") + len({kind for kind in kinds if kind not in ("some", "")})
+
+
+def asking_demos(prompt: Prompt) -> int:
+    """Demonstrations that go for one fact: each asks something that stands alone and is not the whole question."""
+    return sum(any(_goes_for_a_fact(demo, asked) for asked in _asked(demo)) for demo in prompt.demos)
+
+
+def _asked(demo: Values) -> list[str]:
+    action = demo.get("next_tool_args")
+    found = [demo.get(name) for name in ("follow_up", "search", "query", "thought")]
+    found += [*list(demo.get("follow_ups") or [])[:1], action.get("query") if isinstance(action, dict) else None]
+    return [str(asked) for asked in found if asked]
+
+
+def _goes_for_a_fact(demo: Values, asked: str) -> bool:
+    return stands_alone(asked) and normalise(asked) != normalise(str(demo.get("question", "")))
 
 
 def _kind(demo: Values) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ class Mind:
     """
 
     kind = "simulated"
+    salt = ""
 
     def __init__(self, world: World, traits: Traits):
         self.world = world
@@ -42,6 +44,17 @@ class Mind:
     def fingerprint(self) -> str:
         """Of world and traits: minds with the same one reply the same."""
         return f"{int(self.traits.chance('mind', self.world.fingerprint, self.traits.model_dump_json()) * 2**32):08x}"
+
+    def sampled(self, salt: str) -> Mind:
+        """The model in one sample: what it knows and how it takes a question apart stay, all else is drawn anew.
+
+        Wrong memories so scatter over samples, and right ones agree. Without a salt, the model itself.
+        """
+        if not salt:
+            return self
+        sample = copy.copy(self)
+        sample.salt = salt
+        return sample
 
     def outline(self, question: Question) -> list[str]:
         """The queries of a good decomposition, with ``#n`` where the n-th answer goes."""
@@ -56,14 +69,14 @@ class Mind:
 
     def invention(self, query: str, fact: Fact | None) -> str | None:
         """A wrong answer of the right kind to a query whose answer the model does not know; None if it says so."""
-        if self.traits.chance("invents", normalise(query)) >= self.traits.invents:
+        if self.chance("invents", normalise(query)) >= self.traits.invents:
             return None
         return self._wrong(query, fact)
 
     def recalls(self, query: str) -> str | None:
         """What the model writes when it is told to write from memory, sure or not; None where nothing is like it."""
-        fact, share = self.world.fact(query), max(self.traits.knows, self.traits.completes)
-        if fact is not None and all(self.traits.chance("knows", need) < share for need in fact.needs):
+        fact = self.world.fact(query)
+        if fact is not None and all(self._knows(need) or self._completes(need) for need in fact.needs):
             return fact.answers[0]
         return self._wrong(query, fact)
 
@@ -72,11 +85,11 @@ class Mind:
         key = (normalise(query), normalise(passage))
         fact = self.world.fact(query)
         span = held(fact, passage) if fact else ""
-        if span and self.traits.chance("reads", *key) < self.traits.reads:
+        if span and self.chance("reads", *key) < self.traits.reads:
             return Reading(span, self._confidence(0.85, 0.99, *key))
         if span:
             return Reading(self.misread(query, passage, not_this=span), self._confidence(0.4, 0.95, *key))
-        if self.traits.chance("misreads", *key) < self.traits.misreads:
+        if self.chance("misreads", *key) < self.traits.misreads:
             return Reading(self.misread(query, passage), self._confidence(0.8, 0.95, *key))
         return Reading("", self._confidence(0.0, 0.3, *key))
 
@@ -98,7 +111,8 @@ class Mind:
         names = [found[0] for found in _NAMES.finditer(text)]
         wrong = [name for name in names if not contains(name, not_this) and not contains(query, name)]
         alike = [name for name in wrong if name[0].isdigit() == not_this[:1].isdigit()]
-        return self.traits.choice(alike or wrong or text.split()[:1] or [""], "misreading", query, passage)
+        options = alike or wrong or text.split()[:1] or [""]
+        return self.traits.choice(options, "misreading", query, passage, *self._salted())
 
     def concludes(self, question: Question, answers: Sequence[str | None]) -> str | None:
         """A conclusion of this mind's own from the answers on a path, in order; None where it has none."""
@@ -118,10 +132,24 @@ class Mind:
     def _knows(self, key: str) -> bool:
         return self.traits.chance("knows", key) < self.traits.knows
 
+    def _completes(self, key: str) -> bool:
+        """Whether the model comes upon a fact that it is not sure of; a sample does as often, but on others."""
+        knows, completes = self.traits.knows, self.traits.completes
+        if not self.salt:
+            return self.traits.chance("knows", key) < completes
+        return knows < completes and self.chance("completes", key) < (completes - knows) / (1 - knows)
+
+    def chance(self, *key: object) -> float:
+        """A draw as by `Traits.chance`, and another one in each sample."""
+        return self.traits.chance(*key, *self._salted())
+
+    def _salted(self) -> tuple[str, ...]:
+        return (self.salt,) if self.salt else ()
+
     def _wrong(self, query: str, fact: Fact | None) -> str | None:
         kind, true = (fact.kind, fact.answers) if fact else (kind_of(query), ())
         others = self.world.alike(kind, other_than=true)
-        return self.traits.choice(others, "invention", normalise(query)) if others else None
+        return self.traits.choice(others, "invention", normalise(query), *self._salted()) if others else None
 
     def _confidence(self, low: float, high: float, *key: object) -> float:
-        return round(low + (high - low) * self.traits.chance("confidence", *key), 2)
+        return round(low + (high - low) * self.chance("confidence", *key), 2)

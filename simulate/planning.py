@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..data import Question
 from ..metrics import normalise
-from .describing import refers_to, written_out
+from .describing import described, filled, refers_to, written_out
 from .mind import Mind
 from .prompt import Prompt, Values
 
@@ -43,16 +43,30 @@ def complete_chain(mind: Mind, prompt: Prompt, salt: str) -> Values:
     return {"new_answer": answer, "chain": _rest(mind, prompt, salt, query, answer)}
 
 
+def split_question(mind: Mind, prompt: Prompt, salt: str) -> Values:
+    """The outline as a list, ``#n`` for the n-th answer, as well decomposed as a whole chain would be."""
+    words = str(prompt.values.get("question", ""))
+    queries = _listed(mind, prompt, salt, words)
+    return {"subquestions": queries, "plan": queries}
+
+
 def good_demos(prompt: Prompt) -> int:
     """Demonstrations in the prompt that show how to decompose: whole ones of two or more queries that stand alone."""
     return sum(_shows_decomposing(demo) for demo in prompt.demos)
 
 
+def stands_alone(query: str) -> bool:
+    """Whether the query is complete in itself, as far as its words tell."""
+    return len(query.split()) > 2 and not _LEANS_ON.search(query)
+
+
 def _shows_decomposing(demo: Values) -> bool:
-    queries = [str(step.get("query", "")) for step in _steps(demo.get("solved")) + _steps(demo.get("chain"))]
+    queries = [str(step.get("query", "")) for step in steps_of(demo.get("solved")) + steps_of(demo.get("chain"))]
     if "query" in demo:
         queries.append(str(demo["query"]))
-    alone = {normalise(query) for query in queries if len(query.split()) > 2 and not _LEANS_ON.search(query)}
+    alone = {normalise(query) for query in queries if stands_alone(query)}
+    for listed in (demo.get("subquestions"), demo.get("plan")):  # whose #1 is how a list of queries is written
+        alone |= {normalise(str(query)) for query in listed or [] if stands_alone(filled(str(query), ["X"] * 9))}
     return len(alone - {normalise(str(demo.get("question", "")))}) >= 2
 
 
@@ -60,10 +74,28 @@ def _chain(mind: Mind, prompt: Prompt, salt: str, words: str) -> Chain:
     question = mind.world.question(words)
     if question is None:
         return [{"query": words, "answer": mind.believes(words)}]
-    flaw = _flaw(mind, prompt, salt, question)
+    flaw = flaw_in(mind, prompt, salt, question)
     if flaw == "whole question":
         return [{"query": words, "answer": mind.believes(words)}]
     return _from(mind, question, flaw, answers=[], begin=0)
+
+
+def _listed(mind: Mind, prompt: Prompt, salt: str, words: str) -> list[str]:
+    question = mind.world.question(words)
+    flaw = flaw_in(mind, prompt, salt, question) if question else None
+    if question is None or flaw == "whole question":
+        return [words]
+    templates = mind.outline(question)
+    left_out = left_out_of(mind, question, templates, flaw)
+    queries, fillings = list[str](), list[str | None]()
+    for index, template in enumerate(templates):
+        query = filled(template, fillings)
+        if index == left_out:
+            fillings.append(described(query))
+        else:
+            queries.append(query)
+            fillings.append(f"#{len(queries)}")
+    return queries
 
 
 def _rest(mind: Mind, prompt: Prompt, salt: str, query: str, answer: str | None) -> Chain:
@@ -72,15 +104,15 @@ def _rest(mind: Mind, prompt: Prompt, salt: str, query: str, answer: str | None)
     question = mind.world.question(words)
     if question is None:
         return []
-    path = [(str(step.get("query", "")), step.get("answer")) for step in _steps(prompt.values.get("solved"))]
+    path = [(str(step.get("query", "")), step.get("answer")) for step in steps_of(prompt.values.get("solved"))]
     answers = _aligned(mind.outline(question), [*path, (query, answer)])
     if not answers:  # it asked something else, such as the whole question: breaking that down is all that is left
         chain = [] if answer else _chain(mind, prompt, salt, words)
         return chain if len(chain) > 1 else []
-    return _from(mind, question, _flaw(mind, prompt, salt, question), answers, begin=len(answers))
+    return _from(mind, question, flaw_in(mind, prompt, salt, question), answers, begin=len(answers))
 
 
-def _flaw(mind: Mind, prompt: Prompt, salt: str, question: Question) -> Flaw | None:
+def flaw_in(mind: Mind, prompt: Prompt, salt: str, question: Question) -> Flaw | None:
     """What is wrong with the model's decomposition of this question, if anything."""
     traits = mind.traits
     key = normalise(question.question)
@@ -96,7 +128,7 @@ def _flaw(mind: Mind, prompt: Prompt, salt: str, question: Question) -> Flaw | N
 def _from(mind: Mind, question: Question, flaw: Flaw | None, answers: Sequence[str | None], begin: int) -> Chain:
     """Steps of the outline from ``begin`` on, each asked with what the model believes of the earlier ones."""
     templates = mind.outline(question)
-    left_out = _left_out(mind, question, templates, flaw)
+    left_out = left_out_of(mind, question, templates, flaw)
     believed = list(answers)
     chain: Chain = []
     for index in range(begin, len(templates)):
@@ -109,7 +141,7 @@ def _from(mind: Mind, question: Question, flaw: Flaw | None, answers: Sequence[s
     return chain
 
 
-def _left_out(mind: Mind, question: Question, templates: Sequence[str], flaw: Flaw | None) -> int | None:
+def left_out_of(mind: Mind, question: Question, templates: Sequence[str], flaw: Flaw | None) -> int | None:
     """The index of the step that a flawed decomposition lacks; a question of one step is never cut."""
     if flaw is None or len(templates) == 1:
         return None
@@ -135,5 +167,7 @@ def _aligned(templates: Sequence[str], path: Sequence[tuple[str, Any]]) -> list[
     return answers
 
 
-def _steps(value: Any) -> list[dict[str, Any]]:
+def steps_of(value: Any) -> list[dict[str, Any]]:
+    """The steps of an input field that is a chain."""
+    """The steps of an input field that is a chain."""
     return [step for step in value if isinstance(step, dict)] if isinstance(value, list) else []

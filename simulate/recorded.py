@@ -34,7 +34,11 @@ class RecordedMind(Mind):
     - It takes a passage for useful that supports a step, by its title, if its open-book answer to that step was not
       "Unknown". Where plan and annotation do not align, any supporting passage is useful, and answers those steps
       whose open-book answer stands in it.
-    - What it writes from memory is the closed-book answer, sure or not.
+    - What it writes from memory is the closed-book answer, sure or not: passages, and step by step towards an answer,
+      as the leaves have it. Asked outright, it gives the root's. Sampled, it writes it with the mean probability of
+      its tokens, and otherwise a wrong answer of the same kind.
+    - Which subquestion it asks next, when it stops, and what it looks up, follows from the plan and these readings;
+      that it stops too soon, or asks the whole question instead, was not recorded, and is left to the traits.
     - Taking a useless passage for useful, or too little for enough, was not recorded: that is left to the traits.
     - Where another answer than the recorded one leads on to a query that was never recorded, the annotated step in
       the plan's words is asked, and known, invented and read at the model's own rates (`measured_traits`).
@@ -87,9 +91,14 @@ class RecordedMind(Mind):
         return self._reading(node) if titled(passage, titles) else Reading("", 0.0)
 
     def recalls(self, query: str) -> str | None:
-        """The recorded memory, sure or not."""
+        """The recorded memory, sure or not; in a sample, as often as its tokens are probable."""
         found = self._nodes.get(normalise(query))
-        return found[0].closed_book.answer if found and found[0].closed_book.known else super().recalls(query)
+        if found is None or not found[0].closed_book.known:
+            return super().recalls(query)
+        said = found[0].closed_book
+        if self.salt and self.chance("again", normalise(query)) >= math.exp(said.logprob):
+            return self._wrong(query, self.world.fact(query)) or said.answer
+        return said.answer
 
     def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
         """The recorded reading, if the passage is the step's own, or, where that is not known, holds what was read."""

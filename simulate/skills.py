@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .acting import act_next, answer_from_trajectory
+from .answering import answer_from_passages, answer_from_thoughts, answer_question, answer_step_by_step
 from .fallback import plausible
 from .filtering import filter_knowledge, name_topic, recall_passage
 from .fusing import answer_with_knowledge, fuse_assertions
 from .mind import Mind
-from .planning import complete_chain, correct_chain, plan_chain
+from .planning import complete_chain, correct_chain, plan_chain, split_question
 from .prompt import Prompt, Values
 from .reviewing import complete_paragraphs, review_paragraphs
-from .tracing import conclude, trace_answer
+from .searching import write_next_thought, write_or_search, write_search_query
+from .subquestions import answer_subquestion, ask_follow_up, judge_steps, propose_follow_ups
+from .tracing import trace_answer
+from .verifying import ask_to_verify, edit_sentence
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,6 @@ def read_passage(mind: Mind, prompt: Prompt, salt: str) -> Values:
     return {"span": best.span, "confidence": best.confidence} if best else {"span": "", "confidence": 0.0}
 
 
-def answer_question(mind: Mind, prompt: Prompt, salt: str) -> Values:
-    """The answer to a question asked outright, from memory."""
-    words, style = str(prompt.values.get("question", "")), str(prompt.values.get("answer_style", "short"))
-    believed = mind.believes(words)
-    return {"answer": believed or conclude(mind, words, style, steps=[])}
-
-
 SKILLS = [
     Skill(
         frozenset({"question", "your_answer", "reference_answer"}), frozenset({"new_answer", "chain"}), correct_chain
@@ -65,6 +63,22 @@ SKILLS = [
     Skill(frozenset({"question"}), frozenset({"topic"}), name_topic),
     Skill(frozenset({"question", "steps"}), frozenset({"final_content", "answer"}), trace_answer),
     Skill(frozenset({"query", "passages"}), frozenset({"span", "confidence"}), read_passage),
+    Skill(frozenset({"question", "trajectory"}), frozenset({"next_tool_name", "next_tool_args"}), act_next),
+    Skill(frozenset({"question", "trajectory"}), frozenset({"answer"}), answer_from_trajectory),
+    Skill(frozenset({"question", "written"}), frozenset({"continuation", "search", "answer"}), write_or_search),
+    Skill(frozenset({"question", "passages", "thoughts"}), frozenset({"thought"}), write_next_thought),
+    Skill(frozenset({"question", "passages"}), frozenset({"thoughts", "query"}), write_search_query),
+    Skill(frozenset({"question", "solved"}), frozenset({"follow_up"}), ask_follow_up),
+    Skill(frozenset({"question", "solved", "count"}), frozenset({"follow_ups"}), propose_follow_ups),
+    Skill(frozenset({"question", "solved"}), frozenset({"complete", "promise"}), judge_steps),
+    Skill(frozenset({"question", "solved", "query"}), frozenset({"query_answer"}), answer_subquestion),
+    Skill(frozenset({"question"}), frozenset({"subquestions"}), split_question),
+    Skill(frozenset({"question"}), frozenset({"plan"}), split_question),
+    Skill(frozenset({"question", "sentence"}), frozenset({"query"}), ask_to_verify),
+    Skill(frozenset({"query", "sentence", "passages"}), frozenset({"edited", "references"}), edit_sentence),
+    Skill(frozenset({"question", "thoughts"}), frozenset({"answer"}), answer_from_thoughts),
+    Skill(frozenset({"question", "passages"}), frozenset({"answer"}), answer_from_passages),
+    Skill(frozenset({"question"}), frozenset({"final_content", "answer"}), answer_step_by_step),
     Skill(frozenset({"question"}), frozenset({"answer"}), answer_question),
 ]
 

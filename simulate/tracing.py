@@ -9,6 +9,7 @@ from ..data import Question
 from ..metrics import contains, normalise
 from .mind import Mind
 from .prompt import Prompt, Values
+from .stating import statement
 
 _MARK = re.compile(r"\[\d+\]")
 _EITHER_OR = re.compile(r"([^,:]+?),? or (?:the )?([^,?]+)\??$")
@@ -56,10 +57,8 @@ def conclude(mind: Mind, words: str, style: str, steps: list[dict[str, Any]]) ->
 
 def _sentence(mind: Mind, prompt: Prompt, salt: str, step: dict[str, Any]) -> str:
     query, answer, reference = str(step.get("query", "")).strip(), step.get("answer"), step.get("reference")
-    if not answer:
-        return f"The question “{query}” stays open."
-    mark = f" [{reference}]" if reference and cites(mind, prompt, salt, query) else ""
-    return f"{query.rstrip('?')}: {str(answer).rstrip('.')}{mark}."
+    marked = bool(answer and reference) and cites(mind, prompt, salt, query)
+    return statement(query, str(answer) if answer else None, reference if marked else None)
 
 
 def cites(mind: Mind, prompt: Prompt, salt: str, query: str) -> bool:
