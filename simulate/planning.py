@@ -169,5 +169,4 @@ def _aligned(templates: Sequence[str], path: Sequence[tuple[str, Any]]) -> list[
 
 def steps_of(value: Any) -> list[dict[str, Any]]:
     """The steps of an input field that is a chain."""
-    """The steps of an input field that is a chain."""
     return [step for step in value if isinstance(step, dict)] if isinstance(value, list) else []

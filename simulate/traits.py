@@ -31,10 +31,11 @@ class Traits(BaseModel):
         whim: share of plans whose quality hangs on the wording of the prompt instead of the question alone.
         trusts: share of the corrections that it takes over from the passage; likewise, of the passages that
             contradict its memory, those that it keeps when it filters. With a topic to forget it keeps them all.
-        completes: share of the facts that it writes down right when it has to write a passage from memory, the known
-            ones first; the others it invents.
+        completes: share of the facts that it writes down right when it has to write a passage from memory, or to think
+            step by step without passages, the known ones first; the others it invents. So a chain of thought is
+            sometimes right where an answer outright is not. A sample draws those that it is not sure of anew.
         misjudges: share of the useless passages that it takes for useful, and of the reviews of paths that lack
-            something in which it takes them for enough.
+            something in which it takes them for enough; likewise where it decides whether to ask or search on.
         misjudges_shown: the same with ``demos_enough`` good demonstrations of judging; see `judging.good_demos`.
         overlooks: share of the useful passages that it takes for useless.
         overlooks_shown: the same with ``demos_enough`` good demonstrations.

@@ -12,7 +12,7 @@ from tiny_world import PASSAGES, RIVER, TitleRetriever
 
 from questree.programs import SearChain
 from questree.retrieval.errors import QuestreeError
-from questree.signatures import PlanChain, ReviewParagraphs, Step
+from questree.signatures import Answer, AnswerStepByStep, PlanChain, ReviewParagraphs, SplitQuestion, Step
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
 from questree.simulate.annotating import measured_traits
 from questree.simulate.engine import SimulatedEngine
@@ -120,6 +120,24 @@ def test_where_plan_and_annotation_part_a_passage_is_read_if_it_holds_what_was_r
 def test_what_is_written_from_memory_is_the_memory_sure_or_not(mind: RecordedMind) -> None:
     assert mind.believes(RIVER_OF_BRNO) is None
     assert mind.recalls(RIVER_OF_BRNO) == "Svratka"
+
+
+def test_thinking_goes_by_the_leaves_and_an_answer_outright_by_the_root(recorded: Path) -> None:
+    asked = {"question": RIVER.question, "answer_style": "short"}
+    with dspy.context(lm=recorded_lm(recorded, cache=False)):
+        thought = dspy.Predict(AnswerStepByStep)(**asked)
+        outright = dspy.Predict(Answer)(**asked)
+        split = dspy.Predict(SplitQuestion)(**asked)
+    assert thought.answer == "Svratka"
+    assert f"{BIRTH.rstrip('?')}: Brno." in thought.final_content
+    assert outright.answer == "Elbe"
+    assert split.subquestions == [AUTHOR, "Which city is #1's birthplace?", "What river runs through #2?"]
+
+
+def test_a_sample_gives_a_recorded_memory_as_often_as_its_tokens_are_probable(mind: RecordedMind) -> None:
+    drawn = [mind.sampled(str(n)).recalls(RIVER_OF_BRNO) for n in range(200)]
+    assert mind.sampled("") is mind
+    assert 100 < drawn.count("Svratka") < 165  # e^-0.4 is 0.67
 
 
 def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: RecordedMind) -> None:

@@ -1,0 +1,202 @@
+"""What the baselines ask of the simulated LM: each signature is answered, each program runs, samples differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import pytest
+from tiny_world import BLANK, PASSAGES, QUESTIONS, RIVER, SURE, TitleRetriever, ask
+
+from questree import signatures
+from questree.metrics import cover_exact_match
+from questree.programs import PROGRAMS, build
+from questree.signatures import (
+    Answer,
+    AnswerFromPassages,
+    AnswerFromThoughts,
+    AnswerStepByStep,
+    AnswerSubquestionFromPassages,
+    AskFollowUp,
+    AskToVerify,
+    EditSentence,
+    JudgeSteps,
+    PlanSteps,
+    ProposeFollowUps,
+    SplitQuestion,
+    WriteNextThought,
+    WriteOrSearch,
+    WriteSearchQuery,
+)
+from questree.simulate import Traits, simulated_lm
+from questree.simulate.stating import asked_in, stated, statement
+
+EXACT = {"misjudges": 0, "overlooks": 0, "asks": 1}
+FAIR = BLANK.model_copy(update=EXACT | {"completes": 0.0})
+AUTHOR, BIRTH, FLOWS = (
+    "Who wrote The Metamorphosis?",
+    "Where was Franz Kafka born?",
+    "Which river flows through Prague?",
+)
+ASKED = {"question": RIVER.question, "answer_style": "short"}
+SOLVED = [{"query": AUTHOR, "answer": "Franz Kafka"}]
+ALL = [*SOLVED, {"query": BIRTH, "answer": "Prague"}, {"query": FLOWS, "answer": "Vltava"}]
+NUMBERED = [f"[{n}] {PASSAGES[title].shown()}" for n, title in enumerate(["The Metamorphosis", "Franz Kafka"], start=1)]
+FOUND = f"[Search({AUTHOR}) → {NUMBERED[0]}]"
+
+
+def replied(signature: Any, traits: Traits = FAIR, **given: Any) -> dspy.Prediction:
+    wanted = signature.input_fields
+    return ask(signature, traits, **{name: value for name, value in {**ASKED, **given}.items() if name in wanted})
+
+
+@pytest.mark.parametrize(
+    ("signature", "given", "expected"),
+    [
+        (SplitQuestion, {}, {"subquestions": [step.question for step in RIVER.steps]}),
+        (PlanSteps, {}, {"plan": [step.question for step in RIVER.steps]}),
+        (AskFollowUp, {"solved": []}, {"follow_up": AUTHOR}),
+        (AskFollowUp, {"solved": SOLVED}, {"follow_up": BIRTH}),
+        (AskFollowUp, {"solved": ALL}, {"follow_up": "null"}),
+        (JudgeSteps, {"solved": SOLVED}, {"complete": False}),
+        (JudgeSteps, {"solved": ALL}, {"complete": True, "promise": 0.9}),
+        (
+            AnswerSubquestionFromPassages,
+            {"solved": SOLVED, "query": BIRTH, "passages": NUMBERED},
+            {"query_answer": "Prague", "references": [2]},
+        ),
+        (
+            AnswerSubquestionFromPassages,
+            {"solved": SOLVED, "query": FLOWS, "passages": NUMBERED},
+            {"query_answer": "null", "references": []},
+        ),
+        (WriteNextThought, {"passages": NUMBERED, "thoughts": []}, {"thought": statement(AUTHOR, "Franz Kafka", 1)}),
+        (WriteSearchQuery, {"passages": NUMBERED}, {"query": FLOWS}),
+        (WriteOrSearch, {"written": []}, {"search": AUTHOR, "answer": "null"}),
+        (
+            WriteOrSearch,
+            {"written": [f"To be looked up: {AUTHOR}", FOUND]},
+            {"continuation": f"{statement(AUTHOR, 'Franz Kafka', 1)} To be looked up: {BIRTH}", "search": BIRTH},
+        ),
+        (AskToVerify, {"sentence": statement(BIRTH, "Vienna")}, {"query": BIRTH}),
+        (
+            EditSentence,
+            {"query": BIRTH, "sentence": statement(BIRTH, "Vienna"), "passages": NUMBERED},
+            {"edited": statement(BIRTH, "Prague"), "references": [2]},
+        ),
+        (
+            EditSentence,
+            {"query": FLOWS, "sentence": statement(FLOWS, "Elbe"), "passages": NUMBERED},
+            {"edited": statement(FLOWS, "Elbe"), "references": []},
+        ),
+        (AnswerFromThoughts, {"thoughts": [statement(s["query"], s["answer"]) for s in ALL]}, {"answer": "Vltava"}),
+        (AnswerFromPassages, {"passages": [p.shown() for p in PASSAGES.values()]}, {"answer": "Vltava"}),
+        (AnswerFromPassages, {"passages": NUMBERED[:1]}, {"answer": "Franz Kafka"}),
+    ],
+)
+def test_each_step_is_answered_from_what_stands_in_the_prompt(signature: Any, given: Any, expected: Any) -> None:
+    reply = replied(signature, **given)
+    assert {name: reply[name] if reply[name] is not None else "null" for name in expected} == expected
+
+
+def test_every_signature_of_the_package_has_a_reply_that_parses() -> None:
+    given = {
+        **{"query": BIRTH, "your_answer": "Vienna", "reference_answer": "Prague", "topic": "people", "count": 3},
+        **{"solved": SOLVED, "passages": NUMBERED, "thoughts": [], "written": [], "sentence": statement(BIRTH, "x")},
+        **{"steps": SOLVED, "assertions": [{"answer": "Elbe", "references": [1]}]},
+    }
+    every = [getattr(signatures, name) for name in signatures.__all__]
+    for signature in every:
+        if isinstance(signature, type) and issubclass(signature, dspy.Signature):
+            reply = replied(signature, SURE, **given)
+            assert set(signature.output_fields) <= set(reply.keys()), signature.__name__
+
+
+def test_proposals_are_what_is_missing_and_the_whole_question_last() -> None:
+    proposed = replied(ProposeFollowUps, solved=SOLVED, count=2).follow_ups
+    assert proposed[0] == BIRTH
+    assert len(proposed) == 2
+    assert replied(ProposeFollowUps, solved=SOLVED, count=9).follow_ups[-1] == RIVER.question
+
+
+def seeds(**update: Any) -> list[Traits]:
+    return [Traits(malformed=0, seed=seed, **update) for seed in range(60)]
+
+
+def test_what_is_known_is_known_outright_and_writing_it_down_brings_back_more() -> None:
+    def right(signature: Any, traits: Traits) -> bool:
+        return replied(signature, traits).answer == "Vltava"
+
+    every = seeds(knows=0.5, completes=0.9)
+    outright = {traits.seed for traits in every if right(Answer, traits)}
+    thought = {traits.seed for traits in every if right(AnswerStepByStep, traits)}
+    assert outright < thought
+    assert outright
+
+
+def test_samples_agree_on_what_is_known_and_differ_elsewhere() -> None:
+    def samples(knows: float) -> set[str]:
+        traits = SURE.model_copy(update={"knows": knows, "completes": 0.5})
+        lm = simulated_lm(QUESTIONS, traits, cache=False)
+        with dspy.context(lm=lm):
+            config = [{"temperature": 0.7, "rollout_id": n} for n in range(1, 9)]
+            return {dspy.Predict(AnswerStepByStep)(config=one, **ASKED).final_content for one in config}
+
+    assert len(samples(1.0)) == 1
+    assert len(samples(0.0)) > 1
+
+
+@pytest.mark.parametrize(
+    ("signature", "demo"),
+    [
+        (AskFollowUp, {"solved": [], "follow_up": "Who wrote Buddenbrooks?"}),
+        (WriteSearchQuery, {"passages": [], "thoughts": "-", "query": "Who wrote Buddenbrooks?"}),
+    ],
+)
+def test_demonstrations_of_asking_for_a_fact_help_to_ask_for_it(signature: Any, demo: dict[str, Any]) -> None:
+    def asked(traits: Traits, demos: list[dict[str, Any]]) -> str:
+        reply = ask(
+            signature,
+            traits,
+            demos=demos,
+            **{name: {**ASKED, "solved": [], "passages": []}[name] for name in signature.input_fields},
+        )
+        return str(reply[list(signature.output_fields)[-1]])
+
+    every = seeds(asks=0.3, asks_shown=1.0)
+    shown = [{**ASKED, "question": "What is it?", **demo}] * 3
+    alone = sum(asked(traits, []) == AUTHOR for traits in every)
+    assert alone < 45
+    assert sum(asked(traits, shown) == AUTHOR for traits in every) == 60
+
+
+def test_sentences_are_found_again_with_marks_and_initials() -> None:
+    text = f"{statement(AUTHOR, 'J. R. R. Tolkien', 2)} {statement(BIRTH, 'St. Louis')}"
+    assert stated(AUTHOR, [text]) == "J. R. R. Tolkien"
+    assert stated(BIRTH, [text]) == "St. Louis"
+    assert stated(FLOWS, [text]) is None
+    assert asked_in(statement(AUTHOR, None)) == AUTHOR
+
+
+def scores(name: str, traits: Traits) -> float:
+    with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False)):
+        program = build(name, {}, retriever=TitleRetriever())
+        found = [program(question=q.question, answer_style=q.style) for q in QUESTIONS]
+    assert [prediction.failure for prediction in found] == [None] * len(QUESTIONS)
+    right = [cover_exact_match(one.answer, list(q.answers)) for one, q in zip(found, QUESTIONS, strict=True)]
+    return sum(right) / len(right)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_answers_with_a_model_that_knows_and_reads(name: str) -> None:
+    assert scores(name, SURE) > 0
+
+
+@pytest.mark.parametrize("name", [name for name, kind in PROGRAMS.items() if not kind.searches])
+def test_without_retrieval_a_model_that_knows_nothing_answers_nothing(name: str) -> None:
+    assert scores(name, FAIR) == 0
+
+
+@pytest.mark.parametrize("name", ["oner-cot", "plan-and-solve-retrieval", "react", "dsp", "ircot", "tree-of-thought"])
+def test_with_retrieval_the_same_model_answers_from_what_is_found(name: str) -> None:
+    assert scores(name, FAIR) == 1
