@@ -154,6 +154,7 @@ def _told(row: Row, comparison: Comparison) -> dict[str, str]:
         "rounds": f"{row.rounds:.2f}",
         "seconds": f"{row.seconds:.2f}",
         "cost": f"${row.cost:.2f}" if row.cost else "–",
+        **{name: _figure(row.retrieval.get(name)) for name in further_retrieval(comparison)},
     }
 
 
@@ -161,9 +162,9 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def retrieval_names(comparison: Comparison) -> list[str]:
-    """What any of the programs has a figure of; recall of the gold passages first, and always."""
-    return list(dict.fromkeys(["recall", *(name for row in comparison.rows for name in row.retrieval)]))
+def further_retrieval(comparison: Comparison) -> list[str]:
+    """What any of the programs has a figure of, beside recall."""
+    return list(dict.fromkeys(name for row in comparison.rows for name in row.retrieval if name != "recall"))
 
 
 def signed(interval: Interval) -> str:
