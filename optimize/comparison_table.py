@@ -144,9 +144,7 @@ def _told(row: Row, comparison: Comparison) -> dict[str, str]:
         comparison.metric: f"{row.score.mean:.3f} [{row.score.low:.3f}, {row.score.high:.3f}]",
         f"difference to {first}": "" if row.difference is None else signed(row.difference),
         **{metric: f"{interval.mean:.3f}" for metric, interval in row.others.items()},
-        **{
-            name: f"{row.retrieval[name]:.3f}" if name in row.retrieval else "–" for name in retrieval_names(comparison)
-        },
+        "recall": _figure(row.retrieval.get("recall")),
         "failed": failed or "0",
         "LM calls": f"{row.calls:.1f}",
         "words in": f"{row.words_in:.0f}",
