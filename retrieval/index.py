@@ -21,9 +21,10 @@ logger = logging.getLogger(__name__)
 
 Kind = Literal["auto", "colbert", "exact", "bm25"]
 
-EXACT_UP_TO = 10_000
-"""Passages up to which ``auto`` is exact search: a million token embeddings, a quarter of a gigabyte on disk, and a
-tenth of a second or two a query on two cores. Above, PLAID is smaller and faster, and misses a little."""
+EXACT_UP_TO = 25_000
+"""Passages up to which ``auto`` is exact search: two or three million token embeddings, half a gigabyte on disk, and
+some tenths of a second a query on two cores. Above, PLAID is smaller and faster in search, and misses a little; but
+training its centroids takes as long again as encoding, or longer."""
 
 
 def build_index(

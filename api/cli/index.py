@@ -42,9 +42,14 @@ def index(
     from ..retrieval import build_index, read_manifest
 
     bad: list[BadLine] = []
-    columns = (TextColumn("encoding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("encoding", total=None)
+
+        def shown(done: int, total: int) -> None:
+            stage = "encoding" if done < total else "finishing (PLAID trains its centroids: minutes)"
+            bar.update(task, description=stage, completed=done, total=total)
+
         build_index(
             corpus,
             out,
@@ -53,7 +58,7 @@ def index(
             skip_bad=skip_bad,
             bad=bad,
             overwrite=overwrite,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=shown,
         )
     for line in bad:
         typer.echo(f"left out line {line.number}: {line.problem}", err=True)
