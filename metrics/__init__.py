@@ -5,7 +5,7 @@ from .closed_answers import label_accuracy, read_label, read_yes_no, yes_no_accu
 from .found_passages import normalise_title, precision, recall_at_k, s_precision
 from .intervals import Interval, mean_interval, paired_interval
 from .long_answers import rouge_l
-from .of_predictions import citation_scores, passage_scores
+from .of_predictions import citation_scores
 from .registry import METRICS, Gold, Metric, metric, metric_for
 from .short_answers import cover_exact_match, exact_match, f1, pattern_in, pattern_match
 from .text import contains, normalise, without_marks
@@ -29,7 +29,6 @@ __all__ = [
     "normalise",
     "normalise_title",
     "paired_interval",
-    "passage_scores",
     "pattern_in",
     "pattern_match",
     "precision",

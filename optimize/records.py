@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..metrics import precision, recall_at_k, s_precision
+from ..metrics import citation_scores, precision, recall_at_k, s_precision
 from ..programs import Failure, ReasoningTree, Spent
 from ..retrieval import Passage
 from .identity import digest
@@ -115,11 +115,12 @@ def record_of_error(
 
 
 def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) -> dict[str, float]:
-    """What a question's retrieval was worth.
+    """What a question's retrieval, and the citing of it, was worth.
 
     ``recall``, ``precision`` and ``s-precision`` of ``prediction.passages``; the same "before the filter" where the
     prediction tells what was ``retrieved`` (BlendFilter); ``documents``, the different passages that were looked at,
-    and ``evidences`` (ToR, table 5).
+    and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), where there are
+    any.
     """
     scores: dict[str, float] = {}
     for suffix, passages in ((" before the filter", prediction.get("retrieved")), ("", prediction.get("passages"))):
@@ -132,6 +133,9 @@ def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) ->
         scores["documents"] = len(prediction.tree.passages())
     if prediction.get("evidence") is not None:
         scores["evidences"] = len(prediction.evidence)
+    if prediction.get("references"):
+        cited = citation_scores(prediction)
+        scores |= {name: value for name, value in cited.items() if value is not None}
     return scores
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from questree.metrics import citation_scores, marked_fragments, marking_accuracy, passage_scores
+from questree.metrics import citation_scores, marked_fragments, marking_accuracy
 from questree.metrics import supported_knowledge_count as skc
 
 CONTENT = "Dr. Curie was born in Warsaw [1]. She taught in Paris. The Seine flows there. [2] It is long [3]."
@@ -61,9 +61,3 @@ def test_scores_of_a_prediction_come_from_its_tree_and_passages() -> None:
     )
     assert citation_scores(prediction) == {"skc": 2, "amp": 0.5}
     assert citation_scores(SimpleNamespace(failure="refused")) == {"skc": None, "amp": None}
-    assert passage_scores(SimpleNamespace(gold_titles=["Paris"]), prediction, k=1) == {
-        "recall@1": 0,
-        "recall": 1,
-        "precision": 0.5,
-        "s-precision": False,
-    }
