@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 Precision = Literal["auto", "float32", "bfloat16"]
 _WINDOW = 4096
 """Passages that are sorted by length together; also how many embeddings are in memory at once."""
+_MEANS_KEPT = 20_000
 _TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
 
 
@@ -34,6 +35,7 @@ class Encoder:
         """Passages, so far, that fill the window; what stands beyond it was not read."""
         self._model = model
         self._lock = threading.Lock()
+        self._means: dict[str, torch.Tensor] = {}
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, precision: Precision = "auto") -> Encoder:
@@ -105,10 +107,20 @@ class Encoder:
         """How alike in meaning: the cosine of mean token embeddings; a row for each text, a column for each other."""
         import torch
 
-        means = [matrix.float().mean(0) for matrix in self.passages([*texts, *others])]
+        means = self._mean_embeddings([*texts, *others])
         unit = torch.nn.functional.normalize(torch.stack(means), dim=1)
         rows: list[list[float]] = (unit[: len(texts)] @ unit[len(texts) :].T).tolist()
         return rows
+
+    def _mean_embeddings(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        """One (dim,) vector for each text; a program compares the same few passages again and again."""
+        if len(self._means) > _MEANS_KEPT:
+            self._means.clear()
+        known = dict(self._means)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= {text: matrix.float().mean(0) for text, matrix in zip(new, self.passages(new), strict=True)}
+        self._means.update(known)
+        return [known[text] for text in texts]
 
     def _window(self, texts: Sequence[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
         """Texts of about one length share a batch, so that little of it is padding."""

@@ -111,6 +111,7 @@ def test_texts_are_most_like_themselves(exact_folder, passages):
     assert len(rows) == 1
     assert rows[0][0] == pytest.approx(1, abs=1e-3)
     assert max(rows[0][1:]) < rows[0][0]
+    assert retriever.similarity(texts[:1], texts) == rows  # also when they are known
 
 
 def test_encoding_tells_progress_and_what_was_cut(tiny_checkpoint, tmp_path, caplog):
