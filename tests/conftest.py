@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same cases every time, and no verdict by the clock: CI shares its cores.
+settings.register_profile("questree", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("questree")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -29,6 +29,12 @@ def test_joint_marks_are_parted():
     assert settle_marks("Both [1, 2].", [A, B])[0] == "Both [1][2]."
 
 
+def test_what_is_left_when_a_mark_is_removed_is_settled_too():
+    content, references = settle_marks("Odd [1[9]].", [A, B])
+    assert content == "Odd [1]."
+    assert references == [A]
+
+
 @given(st.lists(st.one_of(st.text(alphabet="ab []1,", max_size=5), st.integers(0, 5).map(lambda n: f"[{n}]"))))
 def test_every_mark_has_its_reference_and_every_reference_its_mark(parts):
     content, references = settle_marks("".join(parts), [A, B, C])
