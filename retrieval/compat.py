@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.util
 import io
 import logging
@@ -181,13 +182,42 @@ def load_extensions() -> None:
         if not hasattr(ResidualCodec if on_gpu else StridedTensor, "loaded_extensions"):
             logger.info("Loading colbert-ai's C++ extensions; the first time they are compiled (two minutes or so).")
         try:
-            for user in (ColBERT, IndexScorer, StridedTensor, ResidualCodec):
-                user.try_load_torch_extensions(on_gpu)
+            with _own_extensions_folder():
+                for user in (ColBERT, IndexScorer, StridedTensor, ResidualCodec):
+                    user.try_load_torch_extensions(on_gpu)
         except (RuntimeError, OSError, ImportError) as problem:
             raise QuestreeError(
                 f"colbert-ai's C++ extensions could not be compiled: {str(problem).strip().splitlines()[0]} "
                 "Mend the compiler, or use exact search, which needs none: --kind exact."
             ) from problem
+
+
+@contextlib.contextmanager
+def _own_extensions_folder() -> Iterator[None]:
+    """Where torch keeps compiled extensions: a folder for each environment, unless ``TORCH_EXTENSIONS_DIR`` names one.
+
+    In torch's own, two environments compile over each other; and a killed compilation leaves a lock there for which
+    every later one waits for ever. In ours, whoever holds our lock, which dies with its process, is alone.
+    """
+    if "TORCH_EXTENSIONS_DIR" in os.environ:
+        yield
+        return
+    import torch
+    from filelock import FileLock
+
+    from .checkpoint import cache_folder
+
+    environment = hashlib.sha256(f"{sys.prefix} {torch.__version__}".encode()).hexdigest()[:12]
+    folder = cache_folder() / "torch_extensions" / environment
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["TORCH_EXTENSIONS_DIR"] = str(folder)
+    try:
+        with FileLock(folder / "questree.lock"):
+            for left_behind in folder.glob("*/lock"):
+                left_behind.unlink()
+            yield
+    finally:
+        del os.environ["TORCH_EXTENSIONS_DIR"]
 
 
 def _put_ninja_on_path() -> None:
