@@ -88,8 +88,7 @@ def build_retriever(settings: RunSettings) -> Retriever:
     from .data import MINI_CORPUS
     from .retrieval.checkpoint import cache_folder
 
-    folder = cache_folder() / "indexes" / "mini"
-    return load_or_build(MINI_CORPUS, folder)
+    return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")
 
 
 @lru_cache(maxsize=4)
@@ -98,6 +97,7 @@ def _index(folder: Path) -> BaseRetriever:
     return load_index(folder)
 
 
+@lru_cache(maxsize=1)
 def load_or_build(corpus: Path, folder: Path) -> BaseRetriever:
     """The index of exactly these passages: the one that is there, or a new one in its place."""
     try:

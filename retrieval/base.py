@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Hits = list[tuple[int, float]]
 """Positions in the corpus with their scores, best first."""
+_HITS_KEPT = 20_000
 
 
 class Passages(Protocol):
@@ -31,6 +32,7 @@ class BaseRetriever(ABC):
     def __init__(self, passages: Passages, fingerprint: str) -> None:
         self.passages = passages
         self.fingerprint = fingerprint
+        self._known: dict[tuple[str, int], Hits] = {}
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
         """The k best passages, best first.
@@ -51,8 +53,18 @@ class BaseRetriever(ABC):
         checked = [check_query(query) for query in queries]
         if not checked:
             return []
-        found = self._search(checked, min(k, len(self.passages)))
+        found = self._remembered(checked, min(k, len(self.passages)))
         return [[self._passage(position, score) for position, score in hits] for hits in found]
+
+    def _remembered(self, queries: Sequence[str], k: int) -> list[Hits]:
+        """The hits of each query; an index does not change, and programs that are compared ask much the same."""
+        if len(self._known) > _HITS_KEPT:
+            self._known.clear()
+        known = {query: self._known.get((query, k)) for query in queries}
+        new = [query for query, hits in known.items() if hits is None]
+        found = dict(zip(new, self._search(new, k), strict=True)) if new else {}
+        self._known.update({(query, k): hits for query, hits in found.items()})
+        return [found[query] if query in found else known[query] or [] for query in queries]
 
     def _passage(self, position: int, score: float) -> Passage:
         return self.passages[position].model_copy(update={"score": score})

@@ -43,6 +43,12 @@ def test_a_batch_is_its_single_calls(retriever, passages):
     assert retriever.batch([], k=4) == []
 
 
+def test_a_query_is_searched_once(retriever, monkeypatch):
+    first = retriever("harbor pebble once", k=3)
+    monkeypatch.setattr(retriever, "_search", lambda queries, k: pytest.fail(f"searched again: {queries}"))
+    assert retriever("harbor pebble once", k=3) == first
+
+
 def test_threads_get_what_one_thread_gets(retriever, passages):
     queries = [passage.text for passage in passages[:30]] * 2
     expected = [retriever(query, k=2) for query in queries[:30]] * 2
