@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel
 
-from ..retrieval import Passage, Reader, Retriever, neutralise
+from ..retrieval import Passage, Retriever, neutralise
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
 from .failure import CallFailedError, Failure
@@ -141,6 +141,3 @@ def _check_question(question: str) -> None:
     words = len(question.split())
     if words > MAX_QUESTION_WORDS:
         raise CallFailedError("question", f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read")
-
-
-__all__ = ["Program", "Reader", "answered"]
