@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .retrieval.errors import QuestreeError
 
 if TYPE_CHECKING:
     from .settings import RunSettings
-
-SIZE = 10 * 2**30  # bytes; beyond it the oldest replies go
-
-logger = logging.getLogger(__name__)
 
 
 def use_lm_cache(settings: RunSettings) -> None:
@@ -29,50 +23,24 @@ def use_lm_cache(settings: RunSettings) -> None:
         QuestreeError: if the folder cannot be written, or holds something else.
     """
     import dspy
-    from diskcache import FanoutCache
 
-    from .checked_disk import WHOLE_IN_ROW, CheckedDisk
+    from .reply_store import SIZE, ReplyStore
 
     folder = _folder(settings, ".".join(dspy.__version__.split(".")[:2]))
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         dspy.configure_cache(disk_cache_dir=str(folder), disk_size_limit_bytes=SIZE, restrict_pickle=True)
         dspy.cache.disk_cache.close()
-        dspy.cache.disk_cache = FanoutCache(
-            str(folder), shards=16, timeout=10, size_limit=SIZE, disk=CheckedDisk, disk_min_file_size=WHOLE_IN_ROW
-        )
-    except (OSError, sqlite3.Error) as error:
+        dspy.cache.disk_cache = ReplyStore(folder)
+    except Exception as error:  # of a damaged database, whatever comes of it
         raise QuestreeError(
             f"The LM's replies cannot be kept in {folder}: {getattr(error, 'strerror', None) or error}. Make room or "
             "the folder writable, delete it if it is damaged, or name another place: QUESTREE_CACHE."
         ) from error
-    _tell_of_losses(dspy.cache.disk_cache, folder)
 
 
 def _folder(settings: RunSettings, version: str) -> Path:
     from .retrieval.cache_folder import cache_folder
 
     address = hashlib.sha256((settings.api_base or "").encode()).hexdigest()[:12]
-    return cache_folder() / "lm" / f"dspy-{version}-checked" / address
-
-
-def _tell_of_losses(store: Any, folder: Path) -> None:
-    """DSPy keeps to itself that a reply could not be kept; the first time, it is said."""
-    keep = store.set
-    told: list[bool] = []
-
-    def keep_or_tell(*entry: Any, **how: Any) -> Any:
-        try:
-            return keep(*entry, **how)
-        except Exception as error:
-            if not told:
-                told.append(True)
-                logger.warning(
-                    "A reply of the LM could not be kept in %s: %s. It serves now; if this run is interrupted, it is "
-                    "asked, and paid, for again.",
-                    folder,
-                    error,
-                )
-            raise
-
-    store.set = keep_or_tell
+    return cache_folder() / "lm" / f"dspy-{version}-sealed" / address

@@ -7,7 +7,6 @@ from pathlib import Path
 import dspy
 import pytest
 from diskcache import FanoutCache
-from dspy.clients.disk_serialization import DeserializationError
 
 import questree
 from questree.lm_cache import use_lm_cache
@@ -61,6 +60,5 @@ def test_a_pickle_planted_in_the_cache_does_not_run(tmp_path, monkeypatch):
     use_lm_cache(RunSettings())
     with FanoutCache(dspy.cache.disk_cache_dir, shards=16) as careless:
         careless["planted"] = Planted(tmp_path / "it ran")
-    with pytest.raises(DeserializationError):
-        dspy.cache.disk_cache.get("planted")
+    assert dspy.cache.disk_cache.get("planted") is None
     assert not (tmp_path / "it ran").exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from manifests import rewrite_manifest
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from benchmarks.reliability.corruption import corrupt_artifact, corrupt_index
@@ -20,6 +21,7 @@ from questree.optimize.artifact import _checksum, _checksum_of
 from questree.programs import build
 from questree.retrieval import BM25Retriever, CheckpointError, build_index, load_index
 from questree.retrieval.errors import QuestreeError
+from questree.retrieval.indexes.manifest import file_hash
 from questree.simulate import Mind, SimulatedEngine, World, simulated_lm
 from questree.simulate.server import running
 
@@ -110,13 +112,12 @@ def test_an_array_that_holds_a_pickle_is_refused_whatever_its_checksum(index, tm
 
 def resealed(folder: Path) -> Path:
     """Sizes and checksums put right, as by someone who knows them."""
-    from questree.retrieval.indexes.manifest import NAME, file_hash
 
-    manifest = json.loads((folder / NAME).read_text())
-    for name, entry in manifest["files"].items():
-        entry.update(bytes=(folder / name).stat().st_size, sha256=file_hash(folder / name))
-    (folder / NAME).write_text(json.dumps(manifest, indent=2) + "\n")
-    return folder
+    def put_right(manifest):
+        for name, entry in manifest["files"].items():
+            entry.update(bytes=(folder / name).stat().st_size, sha256=file_hash(folder / name))
+
+    return rewrite_manifest(folder, put_right)
 
 
 @pytest.mark.parametrize("kind", ["reader", "checkpoint"])
@@ -147,7 +148,8 @@ def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tm
             DPRReader.load(folder) if kind == "reader" else Encoder.load(find_checkpoint(folder))
 
 
-def test_a_pickle_in_the_lm_cache_is_not_loaded(tmp_path, monkeypatch, bomb):
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_pickle_in_the_lm_cache_is_not_loaded(sealed, tmp_path, monkeypatch, bomb):
     import sqlite3
 
     from questree.lm_cache import use_lm_cache
@@ -165,10 +167,13 @@ def test_a_pickle_in_the_lm_cache_is_not_loaded(tmp_path, monkeypatch, bomb):
     stores = list((tmp_path / "cache").rglob("cache.db"))
     assert stores
     planted = 0
-    checked = hashlib.sha256(bomb).digest() + bomb  # whoever plants it can reckon its checksum as well
     for store in stores:
-        with sqlite3.connect(store) as rows:  # mode 4 is diskcache's word for a pickle
-            planted += rows.execute("UPDATE Cache SET mode = 4, value = ?, filename = NULL", (checked,)).rowcount
+        with sqlite3.connect(store) as rows:
+            for row, key in rows.execute("SELECT rowid, key FROM Cache").fetchall():
+                seal = hashlib.sha256(key.encode() + b"\0" + bomb).digest()  # whoever plants it can reckon it as well
+                mode, value = (1, seal + bomb) if sealed else (4, bomb)  # 4 is diskcache's word for a pickle
+                rows.execute("UPDATE Cache SET mode = ?, value = ? WHERE rowid = ?", (mode, value, row))
+                planted += 1
     assert planted
     assert ask() == answer
 
