@@ -13,8 +13,6 @@ from questree.optimize import load
 from questree.retrieval import load_index
 from questree.retrieval.errors import QuestreeError
 
-_MANIFEST = "questree-index.json"
-
 
 @dataclass
 class Corrupted:
@@ -47,14 +45,14 @@ def corrupt_artifact(folder: Path, cases: int, seed: int = 0, **parts: Any) -> C
 
 
 def corrupt_index(folder: Path, cases: int, seed: int = 0) -> Corrupted:
-    """Change bytes of every file of an index but its manifest, whose remarks (names, versions) nothing depends on."""
-    return corrupt(folder, cases, seed, lambda: load_index(folder), but=(_MANIFEST,))
+    """Change bytes of every file of an index, as `corrupt_artifact` does."""
+    return corrupt(folder, cases, seed, lambda: load_index(folder))
 
 
-def corrupt(folder: Path, cases: int, seed: int, reload: Callable[[], object], but: tuple[str, ...] = ()) -> Corrupted:
+def corrupt(folder: Path, cases: int, seed: int, reload: Callable[[], object]) -> Corrupted:
     """Change bytes of every file of a folder, one at a time, and load it each time."""
     draw, found = random.Random(seed), Corrupted()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in but):
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name, content = file.relative_to(folder).as_posix(), file.read_bytes()
         for position in (draw.randrange(len(content)) for _ in range(cases if content else 0)):
             old, new = content[position], draw.choice([byte for byte in range(256) if byte != content[position]])

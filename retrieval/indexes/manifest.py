@@ -9,12 +9,12 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from ..errors import IndexRefused
 
 NAME = "questree-index.json"
-FORMAT = 2
+FORMAT = 3
 _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
 
 
@@ -57,7 +57,7 @@ class CorpusRecord(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an index folder holds and what it was made from."""
+    """What an index folder holds and what it was made from; ``checksum`` is of all the rest."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -68,6 +68,11 @@ class Manifest(BaseModel):
     corpus: CorpusRecord
     files: dict[str, FileRecord] = {}
     versions: dict[str, str] = {}
+    checksum: str = ""
+
+    def reckoned(self) -> str:
+        """The checksum as it should be."""
+        return _checksum_of(self.model_dump(mode="json"))
 
     @property
     def fingerprint(self) -> str:
@@ -88,7 +93,8 @@ def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Man
         path.relative_to(folder).as_posix(): FileRecord(bytes=path.stat().st_size, sha256=file_hash(path))
         for path in paths
     }
-    sealed = manifest.model_copy(update={"files": files, "versions": _versions()})
+    told = manifest.model_copy(update={"files": files, "versions": _versions()})
+    sealed = told.model_copy(update={"checksum": told.reckoned()})
     (folder / NAME).write_text(sealed.model_dump_json(indent=2) + "\n", encoding="utf-8")
     return sealed
 
@@ -105,19 +111,22 @@ def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
     if not folder.is_dir():
         raise IndexRefused(f"There is no index at {folder}. Build one: questree index CORPUS --out {folder}")
     try:
-        manifest = Manifest.model_validate_json((folder / NAME).read_bytes())
+        content = json.loads((folder / NAME).read_bytes())
+        manifest = Manifest.model_validate(content)
     except FileNotFoundError:
         raise IndexRefused(
             f"{folder} is incomplete or foreign: it has no {NAME}, which is written when an index is finished. "
             "Build it again."
         ) from None
-    except (ValidationError, OSError) as problem:
+    except (ValueError, OSError) as problem:  # also of JSON, and of the fields
         raise IndexRefused(f"{folder} is foreign or damaged: its {NAME} cannot be read ({problem}).") from problem
     if manifest.format != FORMAT:
         raise IndexRefused(
             f"{folder} is foreign: its format is {manifest.format}, this version of questree reads {FORMAT}. "
             "Build it again."
         )
+    if manifest.checksum != _checksum_of(content):
+        raise IndexRefused(f"{folder} is damaged: its {NAME} was changed. Build it again.")
     for name, record in manifest.files.items():
         _check_file(folder, name, record, full=full)
     return manifest
@@ -136,6 +145,11 @@ def _check_file(folder: Path, name: str, record: FileRecord, *, full: bool) -> N
         )
     if full and file_hash(path) != record.sha256:
         raise IndexRefused(f"{folder} is damaged: the checksum of {name} differs. Build it again.")
+
+
+def _checksum_of(content: dict[str, Any]) -> str:
+    told = {name: value for name, value in content.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(told, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def file_hash(path: Path) -> str:

@@ -198,7 +198,8 @@ def _pairs(folder: Path, chunks: int) -> Iterator[tuple[Any, Any]]:
 
     first = 0
     for number in range(chunks):
-        codes = torch.load(folder / f"{number}.codes.pt", map_location="cpu").numpy().astype(np.int64)
+        held = torch.load(folder / f"{number}.codes.pt", map_location="cpu", weights_only=True)
+        codes = held.numpy().astype(np.int64)
         lengths = np.array(json.loads((folder / f"doclens.{number}.json").read_bytes()))
         passages = np.repeat(np.arange(first, first + len(lengths)), lengths)
         first += len(lengths)

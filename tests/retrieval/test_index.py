@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import errno
-import json
 import pickle
 import shutil
 
 import pytest
+from manifests import rewrite_manifest
 
 from questree.retrieval import (
     KINDS,
@@ -72,16 +72,24 @@ def test_absent_is_refused(tmp_path):
 
 @pytest.mark.parametrize("change", [{"format": 99}, {"kind": "psychic"}, {"settings": {"sharpness": 2}}])
 def test_foreign_is_refused(folder, change):
-    manifest = json.loads((folder / NAME).read_text())
-    (folder / NAME).write_text(json.dumps({**manifest, **change}))
+    rewrite_manifest(folder, lambda manifest: manifest.update(change))
     with pytest.raises(IndexRefused, match="foreign"):
         load_index(folder)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("torch", "tohch"), ('"skipped"', '"skippet"'), ("corpus.jsonl", "korpus.jsonl"), ('"k1"', '"k2"')]
+)
+def test_a_changed_manifest_is_refused(folder, old, new):
+    manifest = (folder / NAME).read_text()
+    assert old in manifest
+    (folder / NAME).write_text(manifest.replace(old, new, 1))
+    with pytest.raises(IndexRefused, match=r"damaged: .*was changed"):
+        load_index(folder)
+
+
 def test_a_manifest_cannot_point_outside(folder):
-    manifest = json.loads((folder / NAME).read_text())
-    manifest["files"]["../../secret"] = {"bytes": 0, "sha256": ""}
-    (folder / NAME).write_text(json.dumps(manifest))
+    rewrite_manifest(folder, lambda manifest: manifest["files"].update({"../../secret": {"bytes": 0, "sha256": ""}}))
     with pytest.raises(IndexRefused, match="outside"):
         load_index(folder)
 
@@ -131,9 +139,8 @@ class Trap:
 def test_loading_never_unpickles(folder):
     file = folder / "bm25" / "data.csc.index.npy"
     file.write_bytes(pickle.dumps(Trap()))
-    manifest = json.loads((folder / NAME).read_text())
-    manifest["files"]["bm25/data.csc.index.npy"]["bytes"] = file.stat().st_size
-    (folder / NAME).write_text(json.dumps(manifest))
+    name, size = "bm25/data.csc.index.npy", file.stat().st_size
+    rewrite_manifest(folder, lambda manifest: manifest["files"][name].update(bytes=size))
     with pytest.raises(IndexRefused, match="bm25s cannot read"):
         load_index(folder, full_check=False)
 

@@ -1,0 +1,20 @@
+"""An index's manifest, changed by someone who knows how it is sealed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from questree.retrieval.indexes.manifest import NAME, Manifest
+
+
+def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Change the manifest in place, and put its checksum right; gives the folder back."""
+    content = json.loads((folder / NAME).read_text())
+    change(content)
+    manifest = Manifest.model_validate(content)
+    sealed = manifest.model_copy(update={"checksum": manifest.reckoned()})
+    (folder / NAME).write_text(sealed.model_dump_json(indent=2) + "\n")
+    return folder

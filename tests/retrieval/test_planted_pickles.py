@@ -1,0 +1,68 @@
+"""A pickle in any file of an index, with all checksums put right, does not run, whatever else comes of it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+from manifests import rewrite_manifest
+from tiny_encoders import save_encoder
+
+from questree.retrieval import build_index, load_index
+from questree.retrieval.indexes.manifest import NAME, file_hash
+
+
+class Bomb:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, place: Path):
+        self.place = str(place)
+
+    def __reduce__(self):
+        return os.mkdir, (self.place,)
+
+
+def as_pickle(bomb: Bomb, file: Path) -> None:
+    file.write_bytes(pickle.dumps(bomb))
+
+
+def as_tensors(bomb: Bomb, file: Path) -> None:
+    import torch
+
+    torch.save({"weights": bomb}, file)
+
+
+def put_right(folder: Path, file: Path) -> None:
+    name = file.relative_to(folder).as_posix()
+    now = {"bytes": file.stat().st_size, "sha256": file_hash(file)}
+    rewrite_manifest(folder, lambda manifest: manifest["files"][name].update(now))
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory, passages, tiny_checkpoint):
+    at = tmp_path_factory.mktemp("indexes")
+    encoders = {"exact": tiny_checkpoint, "colbert": tiny_checkpoint, "dense": save_encoder(at / "encoder")}
+    return {kind: build_index(passages, at / kind, kind=kind, checkpoint=encoders[kind]) for kind in encoders}
+
+
+@pytest.mark.parametrize("plant", [as_pickle, as_tensors])
+@pytest.mark.parametrize("kind", ["exact", "colbert", "dense"])
+def test_a_planted_pickle_does_not_run(kind, plant, indexes, tmp_path):
+    folder = Path(shutil.copytree(indexes[kind], tmp_path / "index"))
+    refused = 0
+    for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != NAME):
+        genuine = file.read_bytes()
+        plant(Bomb(tmp_path / "went-off"), file)
+        put_right(folder, file)
+        try:
+            load_index(folder)("amber basin", k=3)
+        except Exception:  # what it should be was sealed, and whoever forges that is owed no explanation
+            refused += 1
+        assert not (tmp_path / "went-off").exists()
+        file.write_bytes(genuine)
+        put_right(folder, file)
+    assert refused > 0
+    assert load_index(folder)("amber basin", k=3)
