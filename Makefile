@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= $(shell command -v nvidia-smi >/dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu)
 
-.PHONY: help setup demo test test-slow check lock clean
+.PHONY: help setup demo test test-slow reliability check lock clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -35,6 +35,9 @@ test: $(READY)  ## all tests but the slow ones
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+reliability: $(READY)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
+	$(BIN)/python -m benchmarks.reliability --out runs/reliability
 
 check: $(READY)  ## lint, formatting, strict types of the whole package
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .experiments import examples_of, use_lm
-from .parts import build_program, build_retriever
+from .parts import build_program, build_reader, build_retriever
 from .retrieval.errors import QuestreeError
 from .settings import RunSettings
 
@@ -35,7 +35,7 @@ def attack_named(
         settings: everything else.
         kinds: what is planted: of `questree.optimize.attack.KINDS`; ``injection`` stands for its three.
         planted: passages for each question; every kind is tried with each number.
-        defences: of `questree.optimize.attack.running.DEFENCES`; each is a row.
+        defences: of `questree.retrieval.defences.DEFENCES`; each is a row.
         writer: who writes what is planted: ``template``, or ``lm`` for the LM of the settings.
         credulous: of the simulated LM: the share of claims and orders that it falls for.
         on_progress: called with what is being asked.
@@ -68,6 +68,7 @@ def attack_named(
         retriever=build_retriever(settings.model_copy(update={"defence": "none"})),
         pool=[question.to_example() for split in task.questions.values() for question in split],
         defences=defences,
+        reader=build_reader(settings) if "reader" in defences else None,
         write=written_by_lm if writer == "lm" else None,
         task=task.name,
         out=out,

@@ -42,7 +42,7 @@ def evaluate_named(
     from .data import load_task
     from .metrics import metric
     from .optimize import evaluate
-    from .optimize.evaluate import run_identity
+    from .optimize.evaluating.evaluate import run_identity
     from .optimize.identity import digest
 
     task = load_task(settings.task, seed=settings.seed)
@@ -51,10 +51,9 @@ def evaluate_named(
     program = build_program(name, settings, **program_settings)
     identity = run_identity(program, scores, task=task.name)
     out = settings.out or Path("runs") / f"{program.name}-{_plain(task.name)}-{digest(identity)[:8]}"
-    tracking = build_tracking(settings)
-    run = (
-        tracking.run(f"evaluate {program.name}", identity, simulated=identity["lm"]["simulated"]) if tracking else None
-    )
+    tracking, policy = build_tracking(settings), build_policy(settings)
+    named, facts = f"evaluate {program.name}", identity | {"policy": policy.model_dump(exclude_none=True)}
+    run = tracking.run(named, facts, simulated=identity["lm"]["simulated"]) if tracking else None
     with run or nullcontext() as tracked, tracked.traces() if tracked else nullcontext():
         evaluation = evaluate(
             program,
@@ -63,7 +62,7 @@ def evaluate_named(
             task=task.name,
             out=out,
             seed=settings.seed,
-            policy=build_policy(settings),
+            policy=policy,
             on_progress=on_progress,
         )
         if tracked:

@@ -75,12 +75,12 @@ def build_retriever(settings: RunSettings) -> Retriever:
     """The retriever that the settings name, with their defence around it.
 
     Raises:
-        QuestreeError: as `named_retriever`.
+        QuestreeError: as `named_retriever` and `defended`.
     """
-    from .retrieval.agreement import AgreementRetriever
+    from .retrieval.defences import defended
 
-    found = named_retriever(settings)
-    return AgreementRetriever(found) if settings.defence == "agreement" else found
+    reader = build_reader(settings) if settings.defence == "reader" else None
+    return defended(named_retriever(settings), settings.defence, reader)
 
 
 def named_retriever(settings: RunSettings) -> Retriever:
@@ -156,6 +156,14 @@ def build_duplicates(settings: RunSettings) -> DuplicateCheck | None:
     manifest = stored(DuplicatesManifest, settings.duplicates)
     threshold = manifest.threshold if manifest else None
     if settings.duplicates == "retriever" or (manifest and manifest.kind == "retriever"):
+        chosen_with = manifest.calibration.get("retriever") if manifest else None
+        if chosen_with not in (None, settings.retriever):
+            logger.warning(
+                "%s was calibrated with %s; the retriever here is %s.",
+                settings.duplicates,
+                chosen_with,
+                settings.retriever,
+            )
         return RetrieverDuplicates.of(build_retriever(settings), threshold=threshold)
     return CrossEncoderDuplicates.load((manifest and manifest.model) or settings.duplicates, threshold=threshold)
 

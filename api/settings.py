@@ -35,7 +35,7 @@ class RunSettings(BaseSettings):
         retriever: folder of an index, ``http://host:port`` of a retriever server, or several of these joined by ``+``.
         reader: ``lm``, the folder of a reader, or the name of a DPR reader.
         duplicates: tells repeated queries: ``exact``, ``retriever``, a cross-encoder, or a calibrated one's folder.
-        defence: ``agreement`` leaves out passages that look planted; see `questree.retrieval.agreement`.
+        defence: leaves out passages that look planted; one of `questree.retrieval.defences.DEFENCES`.
         concurrency: questions that are answered at the same time.
         max_failures: the run stops when more questions than this have failed; None for never.
         max_calls, max_tokens, max_cost: budget of the run, of all programs together; what stands from `window` on is
@@ -60,7 +60,7 @@ class RunSettings(BaseSettings):
     retriever: Annotated[str, BeforeValidator(_as_text)] | None = None
     reader: str = "lm"
     duplicates: str = "exact"
-    defence: Literal["none", "agreement"] = "none"
+    defence: Literal["none", "agreement", "reader"] = "none"
     concurrency: int = Field(default=4, ge=1)
     max_failures: int | None = Field(default=None, ge=0)
     max_calls: int | None = Field(default=None, ge=1)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from questree.experiments import ablate_named
-from questree.optimize.comparison_table import as_markdown_table, told
+from questree.optimize.comparing.table import as_markdown_table, told
 from questree.settings import RunSettings
 
 Ablation = tuple[str, list[str], list[Any] | None]

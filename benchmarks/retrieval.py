@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import islice
+from math import nan
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -139,8 +140,8 @@ def table(results: dict[str, dict[str, Any]], questions: Sequence[Question], pas
     ]
     for name, of in results.items():
         recall = mean_interval([recall_at_5(q, ids, titles) for q, ids in zip(questions, of["found"], strict=True)])
-        both = zip(of["found"], results["exact"]["found"], strict=True)
-        overlap = fmean(len(set(ids) & set(exact)) / len(exact) for ids, exact in both)
+        both = zip(of["found"], results.get("exact", of)["found"], strict=True)
+        overlap = fmean(len(set(ids) & set(exact)) / len(exact) for ids, exact in both) if "exact" in results else nan
         lines.append(
             f"| {name} | {of['build_seconds']:.0f} | {of['peak_mb']:,.0f} | {of['index_mb']:,.0f} | "
             f"{of['ms_alone']:.1f} | {of['ms_in_batches']:.1f} | {recall} | {overlap:.3f} |"
@@ -160,6 +161,7 @@ def main() -> None:
     parser.add_argument("task", help="with gold titles and a corpus")
     parser.add_argument("--out", type=Path, required=True, help="a folder; what is measured in it already is not again")
     parser.add_argument("--passages", type=int, help="only the corpus's first so many, to try it out")
+    parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), default=list(CONTESTANTS))
     parser.add_argument("--one", choices=list(CONTESTANTS), help=argparse.SUPPRESS)
     given = parser.parse_args()
     task = load_task(given.task)
@@ -173,7 +175,7 @@ def main() -> None:
         folder.with_suffix(".json").write_text(json.dumps(result))
         return
     results = {}
-    for name in CONTESTANTS:
+    for name in given.only:
         file = (given.out / name.replace(" ", "-")).with_suffix(".json")
         if not file.is_file():
             subprocess.run([sys.executable, *sys.argv, "--one", name], check=True)

@@ -1,18 +1,18 @@
 """Compile, evaluate, track; and the compiled artifact."""
 
 from .artifact import load, read_manifest, save
-from .comparison import Comparison, compare
-from .compile import compile
-from .compiled import Compilation, Compiled, CompileProgress, Examples
-from .evaluate import Interrupted, Progress, evaluate
-from .evaluation import Evaluation
-from .observers import Candidate
+from .comparing.comparison import Comparison, compare
+from .compiling.compile import compile
+from .compiling.compiled import Compilation, Compiled, CompileProgress, Examples
+from .compiling.observers import Candidate
+from .evaluating.evaluate import Interrupted, Progress, evaluate
+from .evaluating.evaluation import Evaluation
+from .evaluating.policy import OutOfBudgetError, RunPolicy
+from .evaluating.records import Record
+from .evaluating.run_folder import read_records
 from .optimizers import OPTIMIZERS, Optimizer, optimizer
-from .policy import RunPolicy
-from .records import Record
-from .run_folder import read_records
-from .serving import answer_all, log_model
-from .tracking import Tracking
+from .tracking.run import Tracking
+from .tracking.serving import answer_all, log_model
 
 __all__ = [
     "OPTIMIZERS",
@@ -25,6 +25,7 @@ __all__ = [
     "Examples",
     "Interrupted",
     "Optimizer",
+    "OutOfBudgetError",
     "Progress",
     "Record",
     "RunPolicy",

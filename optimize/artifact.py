@@ -19,9 +19,10 @@ import dspy
 from dspy.utils.saving import get_dependency_versions
 
 from ..programs import PROGRAMS, Program, build
+from ..programs.modules import LMReader
 from ..retrieval import DuplicateCheck, Reader, Retriever
 from ..retrieval.errors import QuestreeError
-from .composed import Composed, Lesson, Majority, NearestDemonstrations
+from .compiling.composed import Composed, Lesson, Majority, NearestDemonstrations
 from .identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
 
 FORMAT = 1
@@ -70,7 +71,7 @@ def load(
     Args:
         folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``.
         retriever: where passages come from. One with another fingerprint than at compile time gives a warning.
-        reader: as at compile time; the LM reads where None.
+        reader: as at compile time; where None, the LM reads, with the threshold of compile time.
         duplicates: for programs that skip repeated queries; by their words where None.
         allow_changed_signatures: load instructions and demonstrations although the code's signatures have
             changed since. The saved instructions then win over the code's.
@@ -87,8 +88,8 @@ def load(
             f"{path} holds the program {name!r}, which does not exist here. There are: {', '.join(PROGRAMS)}."
         )
     _check_reader(manifest, reader, path)
-    parts = {"retriever": retriever, "reader": reader, "duplicates": duplicates}
-    members = [build(name, settings, **parts) for _ in manifest["members"]]
+    parts = {"retriever": retriever, "duplicates": duplicates}
+    members = [build(name, settings, reader=_reader(manifest, reader), **parts) for _ in manifest["members"]]
     _check_signatures(manifest, members[0], path, allow_changed_signatures)
     for member, file in zip(members, manifest["members"], strict=True):
         _load_state(member, path / file)
@@ -178,6 +179,7 @@ def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
         "lm": lm_facts(),
         "retriever": retriever_facts(program),
         "reader": reader_name(program),
+        **({"threshold": program.reader.threshold} if by_lm else {}),
         "versions": versions(),
         **json.loads(json.dumps(facts)),
         "files": {file.name: _checksum(file) for file in sorted(folder.iterdir())},
@@ -239,6 +241,15 @@ def _check_reader(manifest: dict[str, Any], reader: Reader | None, path: Path) -
             f"{path} was compiled with the reader {saved!r} and is loaded with {given!r}; "
             f"give reader={saved!r} as it was (--reader)."
         )
+
+
+def _reader(manifest: dict[str, Any], given: Reader | None) -> Reader:
+    """For one member: an LM that reads has a prompt, which is compiled with the member, and is its own."""
+    if given is not None and not isinstance(given, LMReader):
+        return given
+    own = LMReader()
+    own.threshold = manifest.get("threshold", own.threshold) if given is None else given.threshold
+    return own
 
 
 def _check_signatures(manifest: dict[str, Any], program: Program, path: Path, allowed: bool) -> None:

@@ -13,7 +13,7 @@ import dspy
 from pydantic import BaseModel
 
 from ..retrieval import Passage, Retriever, neutralise
-from ..retrieval.agreement import asking
+from ..retrieval.defences.agreement import asking
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
 from .failure import CallFailedError, Failure

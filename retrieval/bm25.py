@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -48,7 +49,7 @@ class BM25Retriever(BaseRetriever):
     def __init__(self, passages: Passages, fingerprint: str, index: Any, settings: BM25Settings) -> None:
         super().__init__(passages, fingerprint)
         self._index = index
-        self._settings = settings
+        self.settings = settings
 
     @classmethod
     def from_passages(cls, passages: Iterable[Passage], settings: BM25Settings = BM25Settings()) -> BM25Retriever:
@@ -82,7 +83,7 @@ class BM25Retriever(BaseRetriever):
         import numpy as np
 
         nothing = np.zeros(len(self.passages), dtype=np.float32)
-        tokenized = _tokens(queries, self._settings)
+        tokenized = _tokens(queries, self.settings)
         return [best(self._index.get_scores(tokens) if tokens else nothing, k) for tokens in tokenized]
 
 
@@ -120,6 +121,7 @@ def _built(passages: Iterable[Passage], settings: BM25Settings) -> Any:
         lists.extend(_tokens([f"{passage.title} {passage.text}" for passage in some], settings))
     if not lists.vocab:
         raise CorpusError("None of the passages holds a word that BM25 could find.")
+    logging.getLogger("bm25s").setLevel(logging.INFO)  # bm25s sets its own to DEBUG, past what the process asked for
     index = bm25s.BM25(k1=settings.k1, b=settings.b)
     index.index(lists, show_progress=False)
     return index

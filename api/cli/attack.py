@@ -37,7 +37,7 @@ def attack(
         list[int] | None, typer.Option(min=1, help="Passages for each question; repeat it. Default: 5.")
     ] = None,
     defence: Annotated[
-        list[str] | None, typer.Option(help="none or agreement; repeat it for a row of each. Default: none.")
+        list[str] | None, typer.Option(help="none, agreement or reader; repeat it for a row of each. Default: none.")
     ] = None,
     writer: Annotated[Writer, typer.Option(help="Who writes the poison: templates, or the LM.")] = Writer.template,
     credulous: Annotated[

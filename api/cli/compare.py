@@ -36,7 +36,7 @@ def compare(
             metrics=metric,
             on_progress=on_progress,
         )
-    from ..optimize.comparison_table import told
+    from ..optimize.comparing.table import told
 
     print_figures(told(comparison), simulated=comparison.simulated)
     typer.echo(f"page: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")

@@ -39,7 +39,11 @@ SHARED: dict[str, Any] = {
         ),
     ],
     "defence": Annotated[
-        str | None, typer.Option(help="none, or agreement: leave out passages that look planted. Default: none.")
+        str | None,
+        typer.Option(
+            help="Leave out passages that look planted: agreement (they repeat the question, or one another) or "
+            "reader (a trained --reader finds no answer in them). Default: none."
+        ),
     ],
     "concurrency": Annotated[int | None, typer.Option(min=1, help="Questions answered at the same time. Default: 4.")],
     "timeout": Annotated[float | None, typer.Option(help="Seconds that one LM request may take. Default: 120.")],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..optimize.records import Record
+    from ..optimize.evaluating.records import Record
 
 
 class Form(str, Enum):
@@ -40,7 +40,7 @@ def show(
 
 
 def _show_run(console: Any, folder: Path, id: str | None, form: Form) -> None:
-    from ..optimize.run_folder import read_records
+    from ..optimize.evaluating.run_folder import read_records
     from ..retrieval.plain_text import printable
 
     records = read_records(folder)

@@ -21,7 +21,7 @@ class FaultCounts:
         failed: those with a failure, by cause.
         lost: those with neither, or that raised.
         mislabelled: failures whose cause is none of a fault that the question met, as ``program: fault -> cause``.
-        differing: questions whose requests, as the server counted them, are not those in their ledger.
+        differing: programs whose requests, as the server counted them, are not those that its questions tell of.
         late: questions that took longer than their deadline.
         requests: that the server saw.
         repeated: of them, those that got no reply and were sent again or given up.

@@ -19,7 +19,7 @@ import dspy
 
 from ...metrics import contains, normalise
 from ...retrieval import Passage, Retriever
-from ..records import question_id
+from ..evaluating.records import question_id
 from .targets import wrong_answer
 
 POISONS = ("poison", "keywords")

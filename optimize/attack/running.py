@@ -10,20 +10,18 @@ import dspy
 
 from ...metrics import Interval
 from ...programs import Program
-from ...retrieval import Passage, Retriever
-from ...retrieval.agreement import AgreementRetriever
+from ...retrieval import Passage, Reader, Retriever
+from ...retrieval.defences import defended
 from ...retrieval.errors import QuestreeError
-from ..evaluate import Progress, evaluate
-from ..evaluation import Evaluation
+from ..evaluating.evaluate import Progress, evaluate
+from ..evaluating.evaluation import Evaluation
+from ..evaluating.policy import RunPolicy
+from ..evaluating.records import Record, ScoreFunction, metric_name
 from ..files import alone_in, write_atomically
 from ..identity import lm_facts
-from ..policy import RunPolicy
-from ..records import Record, ScoreFunction, metric_name
 from .planting import Attack, Plant, Writer, plants_for
 from .seeding import seeded
 from .table import Row, as_csv, as_json, as_markdown, share
-
-DEFENCES: dict[str, Callable[[Retriever], Retriever]] = {"none": lambda one: one, "agreement": AgreementRetriever}
 
 
 @dataclass(frozen=True)
@@ -57,6 +55,7 @@ def attack(
     out: Path,
     pool: Sequence[dspy.Example] | None = None,
     defences: Sequence[str] = ("none",),
+    reader: Reader | None = None,
     write: Writer | None = None,
     task: str = "",
     seed: int = 0,
@@ -76,7 +75,8 @@ def attack(
         retriever: over the genuine corpus; the programs' own is replaced.
         out: a folder for each defence, attack and program; the table stands beside them.
         pool: questions whose answers may become targets; the questions themselves where None.
-        defences: by name, of `DEFENCES`.
+        defences: by name, of `questree.retrieval.defences.DEFENCES`.
+        reader: of the defence by a reader.
         write: writes the texts that argue for the target; templates where None.
         task, seed, policy: as `evaluate` takes them.
         on_progress: called with the name of what is being asked.
@@ -86,13 +86,15 @@ def attack(
             `evaluate`.
     """
     _check(programs, attacks, defences)
+    for defence in defences:
+        defended(retriever, defence, reader)  # before anything is asked
     plants = {one: _planted(one, plants_for(one, examples, pool or examples, retriever, write)) for one in attacks}
     corpora = {one: seeded(retriever, _passages(plants[one])) for one in attacks}
 
     def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
         told = f"{name}, {folder}, defence {defence}"
         return evaluate(
-            over_corpus(programs[name], DEFENCES[defence](corpus)),
+            over_corpus(programs[name], defended(corpus, defence, reader)),
             examples,
             metric,
             task=task,
@@ -186,8 +188,5 @@ def _won(one: Attack, plant: Plant, record: Record) -> bool:
 
 
 def _check(programs: Mapping[str, Program], attacks: Sequence[Attack], defences: Sequence[str]) -> None:
-    if not programs or not attacks:
-        raise QuestreeError("There is nothing to attack; name at least one program and one kind of attack.")
-    unknown = [name for name in defences if name not in DEFENCES]
-    if unknown or not defences:
-        raise QuestreeError(f"There is no defence {unknown[0] if unknown else ''!r}. There are: {', '.join(DEFENCES)}.")
+    if not programs or not attacks or not defences:
+        raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")

@@ -12,10 +12,10 @@ from ..identity import digest
 def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     """The retriever over its corpus with the planted passages in it.
 
-    BM25 is indexed anew, so that planted words weigh as they would. With late interaction, planted passages are
-    encoded and scored as the others are (MaxSim); where the index is compressed (PLAID), the others' scores are
-    approximations and theirs are not. Any other retriever cannot score a text: there, a planted passage stands where
-    BM25 over it and the passages found puts it, which is an approximation.
+    BM25 is indexed anew, so that planted words weigh as they would. A retriever that has an ``encoder`` encodes and
+    scores planted passages as it does the others; where its index is compressed (PLAID, some of faiss's), the others'
+    scores are approximations and theirs are not. Any other retriever cannot score a text: there, a planted passage
+    stands where BM25 over it and the passages found puts it, which is an approximation.
 
     Args:
         retriever: over the genuine corpus.
@@ -33,7 +33,7 @@ def _indexed_anew(retriever: BM25Retriever, planted: Sequence[Passage], fingerpr
     new = {passage.id: passage for passage in planted}
     genuine = [retriever.passages[position] for position in range(len(retriever.passages))]
     corpus = [new.pop(passage.id, passage) for passage in genuine]
-    indexed = BM25Retriever.from_passages([*corpus, *new.values()], retriever._settings)
+    indexed = BM25Retriever.from_passages([*corpus, *new.values()], retriever.settings)
     indexed.fingerprint = fingerprint
     return indexed
 
@@ -51,7 +51,7 @@ class SeededRetriever:
         self.retriever, self.planted, self.fingerprint = retriever, list(planted), fingerprint
         self.name = retriever.name
         self._replaced = {passage.id for passage in planted}
-        self._encoder: Any = getattr(retriever, "_encoder", None)
+        self._encoder: Any = getattr(retriever, "encoder", None)
         self._embedded: list[Any] | None = None
         if hasattr(retriever, "similarity"):
             self.similarity = retriever.similarity
@@ -76,10 +76,12 @@ class SeededRetriever:
         return sorted([*genuine, *scored], key=lambda passage: -passage.score)[:k]
 
     def _scores(self, query: str) -> list[float]:
-        """ColBERT's MaxSim of each planted passage."""
+        """ColBERT's MaxSim of each planted passage; of a single vector it is the product."""
+        import torch
+
         if self._embedded is None:
             self._embedded = list(self._encoder.passages([passage.shown() for passage in self.planted]))
-        tokens = self._encoder.queries([query])[0]
+        tokens = torch.atleast_2d(self._encoder.queries([query])[0])
         return [float((tokens @ passage.float().T).max(1).values.sum()) for passage in self._embedded]
 
     def _placed(self, query: str, genuine: list[Passage]) -> list[Passage]:

@@ -10,7 +10,7 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from ...metrics import Interval
-from ..comparison_table import SIMULATED, as_markdown_table
+from ..comparing.table import SIMULATED, as_markdown_table
 
 if TYPE_CHECKING:
     from .running import AttackRun

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import dspy
 
 from ...metrics import contains, normalise
-from ..records import question_id
+from ..evaluating.records import question_id
 
 _ASKS = re.compile(r"\b(who|whom|whose|where|when|which|what|how (?:many|much|long|old))\b(?:\s+(\w+))?", re.IGNORECASE)
 _LABELS = ("SUPPORTS", "REFUTES")

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from ...programs import Program
 from ...retrieval.errors import QuestreeError
-from ..clustering import clusters
-from ..policy import HOPELESS
+from ..analysing.clustering import clusters
+from ..evaluating.policy import HOPELESS
 from .base import Job, Optimizer
 
 

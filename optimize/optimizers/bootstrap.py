@@ -8,7 +8,7 @@ import dspy
 from pydantic import Field
 
 from ...programs import Program
-from ..composed import Majority
+from ..compiling.composed import Majority
 from .base import PATIENCE, Demonstrating, Job
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...programs import Program
 from ...retrieval.errors import QuestreeError
-from ..composed import Lesson, NearestDemonstrations
+from ..compiling.composed import Lesson, NearestDemonstrations
 from .base import PATIENCE, Job, Optimizer
 
 

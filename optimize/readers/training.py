@@ -9,10 +9,10 @@ from typing import Any
 
 from ...retrieval.errors import QuestreeError
 from ...retrieval.late_interaction.checkpoint import EMBEDDED
+from ..evaluating.run_folder import claim
 from ..files import alone_in, write_atomically
 from ..identity import digest
-from ..run_folder import claim
-from ..tracking import TrackedRun
+from ..tracking.run import TrackedRun
 from .batches import character_spans
 from .calibration import Pair
 from .examples import ReadingExample

@@ -17,7 +17,7 @@ from ...retrieval.calibrated import ReaderManifest, store
 from ...retrieval.late_interaction.checkpoint import EMBEDDED, find_checkpoint
 from ...retrieval.readers.span_model import SpanModel
 from ...retrieval.readers.spans import window_of
-from ..tracking import TrackedRun
+from ..tracking.run import TrackedRun
 from .batches import Batch, batch_of, epoch_of
 from .calibration import Pair, best_theta, read_all
 from .evaluation import ReaderScores, score_readings

@@ -65,15 +65,15 @@ class DenseRetriever(BaseRetriever):
     def __init__(self, passages: Passages, fingerprint: str, encoder: SentenceEncoder, index: Any) -> None:
         super().__init__(passages, fingerprint)
         self.checkpoint = encoder.checkpoint.name
-        self._encoder = encoder
+        self.encoder = encoder
         self._index = index
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         """How alike texts are, by the index's own encoder; see `SentenceEncoder.similarity`."""
-        return self._encoder.similarity(texts, others)
+        return self.encoder.similarity(texts, others)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        scores, positions = self._index.search(self._encoder.queries(queries).numpy(), k)
+        scores, positions = self._index.search(self.encoder.queries(queries).numpy(), k)
         return [_hits(*found) for found in zip(scores.tolist(), positions.tolist(), strict=True)]
 
 

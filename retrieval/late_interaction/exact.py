@@ -36,19 +36,19 @@ class ExactRetriever(BaseRetriever):
 
     def __init__(self, passages: Passages, fingerprint: str, encoder: Encoder, embeddings: Embeddings) -> None:
         super().__init__(passages, fingerprint)
-        self._encoder = encoder
+        self.encoder = encoder
         self._embeddings = embeddings
         self._device, held = _place(len(embeddings) * embeddings.dim)
         self._held = [Block.of(list(embeddings.chunks()), self._device)] if held else None
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         """How alike texts are, by the index's own encoder; see `Encoder.similarity`."""
-        return self._encoder.similarity(texts, others)
+        return self.encoder.similarity(texts, others)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         found: list[Hits] = []
         for start in range(0, len(queries), _QUERIES_TOGETHER):
-            scores = self._scores(self._encoder.queries(queries[start : start + _QUERIES_TOGETHER]))
+            scores = self._scores(self.encoder.queries(queries[start : start + _QUERIES_TOGETHER]))
             found += [best(of_query, k) for of_query in scores]
         return found
 

@@ -55,7 +55,7 @@ class PlaidRetriever(BaseRetriever):
         self, passages: Passages, fingerprint: str, encoder: Encoder, scorer: Any, settings: PlaidSettings
     ) -> None:
         super().__init__(passages, fingerprint)
-        self._encoder = encoder
+        self.encoder = encoder
         self._scorer = scorer
         self._settings = settings
         self._lock = threading.Lock()
@@ -84,11 +84,11 @@ class PlaidRetriever(BaseRetriever):
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         """How alike texts are, by the index's own encoder; see `Encoder.similarity`."""
-        return self._encoder.similarity(texts, others)
+        return self.encoder.similarity(texts, others)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         together = (queries[first : first + _QUERIES_TOGETHER] for first in range(0, len(queries), _QUERIES_TOGETHER))
-        return [self._ranked(embedded[None], k) for some in together for embedded in self._encoder.queries(some)]
+        return [self._ranked(embedded[None], k) for some in together for embedded in self.encoder.queries(some)]
 
     def _ranked(self, query: Any, k: int) -> Hits:
         """The k best candidates; where pruning left fewer than k, of all passages."""

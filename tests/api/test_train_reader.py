@@ -162,7 +162,7 @@ def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workpl
     assert (workplace / "cross/threshold.png").is_file()
 
 
-def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs, monkeypatch):
+def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs, monkeypatch, caplog):
     class Retriever:
         name = "words"
 
@@ -173,6 +173,9 @@ def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs,
     ran = questree("calibrate-duplicates", "retriever", pairs, "--retriever", "index")
     assert ran.code == 0, ran.err
     assert "--duplicates duplicates/retriever" in ran.out
-    check = build_duplicates(RunSettings(duplicates="duplicates/retriever"))
+    check = build_duplicates(RunSettings(duplicates="duplicates/retriever", retriever="index"))
     assert check("where is the amber 0?", ["by sand", "the amber is where 0"]) == 1
     assert check("where is the amber 0?", ["by sand"]) is None
+    assert not caplog.text
+    build_duplicates(RunSettings(duplicates="duplicates/retriever", retriever="other"))
+    assert "was calibrated with index; the retriever here is other" in caplog.text

@@ -12,7 +12,7 @@ import pytest
 
 from questree.data import KNOWN_TASKS, fetch_task, load_task
 from questree.data.tasks import Sample
-from questree.optimize.published import published as figures
+from questree.optimize.comparing.published import published as figures
 from questree.retrieval.errors import QuestreeError
 
 

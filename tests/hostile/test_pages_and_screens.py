@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reliability.fuzz import hostile_tree, mermaid_is_inert, page_is_inert, screen_is_still, shape_of
-from questree.optimize.case_studies import case_studies
-from questree.optimize.comparison import Comparison
-from questree.optimize.evaluation import Evaluation
-from questree.optimize.records import Record
+from questree.optimize.analysing.case_studies import case_studies
+from questree.optimize.comparing.comparison import Comparison
+from questree.optimize.evaluating.evaluation import Evaluation
+from questree.optimize.evaluating.records import Record
 from questree.programs import Failure, ReasoningTree
 from questree.programs.rendering import as_html, as_mermaid, as_text
 from questree.retrieval import Passage, printable

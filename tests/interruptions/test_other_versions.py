@@ -11,8 +11,8 @@ from questree.lm_cache import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import compile as compile_program
 from questree.optimize import evaluate, load, optimizer, read_records
+from questree.optimize.analysing.stored_runs import stored_runs
 from questree.optimize.artifact import _checksum_of
-from questree.optimize.stored_runs import stored_runs
 from questree.retrieval import build_index, load_index
 from questree.retrieval.errors import QuestreeError
 from questree.settings import RunSettings

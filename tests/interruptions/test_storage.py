@@ -13,8 +13,8 @@ from questree.lm_cache import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import RunPolicy, compare, evaluate, load, optimizer, read_records, save
 from questree.optimize import compile as compile_program
+from questree.optimize.analysing.stored_runs import stored_runs
 from questree.optimize.files import append_line, write_atomically
-from questree.optimize.stored_runs import stored_runs
 from questree.programs import build
 from questree.retrieval import build_index
 from questree.retrieval.errors import QuestreeError

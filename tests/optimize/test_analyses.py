@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.optimize import Record
-from questree.optimize.analyses import (
+from questree.optimize.analysing.analyses import (
     efficiency,
     helped_by_retrieval,
     knowledge_sources,
@@ -13,9 +13,9 @@ from questree.optimize.analyses import (
     reasoning_steps,
     steps_by_hops,
 )
-from questree.optimize.case_studies import case_studies, telling_questions
-from questree.optimize.run_folder import open_run
-from questree.optimize.stored_runs import StoredRun, stored_runs
+from questree.optimize.analysing.case_studies import case_studies, telling_questions
+from questree.optimize.analysing.stored_runs import StoredRun, stored_runs
+from questree.optimize.evaluating.run_folder import open_run
 from questree.programs import Failure, ReasoningTree, Spent
 from questree.retrieval import Passage
 from questree.retrieval.errors import QuestreeError

@@ -8,8 +8,9 @@ import pytest
 
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
+from questree.optimize.compiling.composed import Majority
 from questree.optimize.identity import signature_fingerprints
-from questree.programs.modules import ChainOfQuery
+from questree.programs.modules import ChainOfQuery, LMReader
 from questree.retrieval.errors import QuestreeError
 
 
@@ -122,6 +123,24 @@ def test_instructions_that_an_optimizer_wrote_are_no_changed_signature(mini, tmp
     loaded = load(save(program, tmp_path / "program"), retriever=mini.index)
     assert loaded.chain_of_query.plan.signature.instructions == "Plan better."
     assert loaded.reader.read.signature.instructions == "Read better."
+
+
+def test_the_threshold_of_an_lm_that_reads_is_kept(mini, tmp_path):
+    program = mini.program()
+    program.reader.threshold = 0.25
+    folder = save(program, tmp_path / "program")
+    assert load(folder, retriever=mini.index).reader.threshold == 0.25
+    calibrated = LMReader()
+    calibrated.threshold = 2.0
+    assert load(folder, retriever=mini.index, reader=calibrated).reader.threshold == 2.0
+
+
+def test_members_that_read_have_each_its_own_prompt(mini, tmp_path):
+    members = [mini.program(), mini.program()]
+    for member, instructions in zip(members, ("Read slowly.", "Read twice."), strict=True):
+        member.reader.read.signature = member.reader.read.signature.with_instructions(instructions)
+    loaded = load(save(Majority(members), tmp_path / "program"), retriever=mini.index, reader=LMReader())
+    assert [one.reader.read.signature.instructions for one in loaded.members] == ["Read slowly.", "Read twice."]
 
 
 def test_another_index_only_warns(saved, mini, caplog):

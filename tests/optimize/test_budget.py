@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.optimize import RunPolicy, evaluate, read_records
-from questree.optimize.policy import OutOfBudgetError
+from questree.optimize.evaluating.policy import OutOfBudgetError
 from questree.programs import Spent
 
 

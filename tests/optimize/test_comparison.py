@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.optimize import RunPolicy, Tracking, compare
-from questree.optimize.policy import OutOfBudgetError
+from questree.optimize.evaluating.policy import OutOfBudgetError
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval.errors import QuestreeError
 

@@ -11,10 +11,10 @@ import pytest
 
 from questree.metrics import Interval
 from questree.optimize import Comparison, Evaluation, Record
-from questree.optimize.comparison_table import as_csv, beside, told
-from questree.optimize.plots import Point, dot_rows, scatter
-from questree.optimize.published import published
-from questree.optimize.records import Cited
+from questree.optimize.comparing.plots import Point, dot_rows, scatter
+from questree.optimize.comparing.published import published
+from questree.optimize.comparing.table import as_csv, beside, told
+from questree.optimize.evaluating.records import Cited
 from questree.programs import Failure, ReasoningTree, Spent
 
 HOSTILE = '<script>alert(1)</script>|&"'

@@ -5,9 +5,9 @@ import pytest
 
 from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize.clustering import clusters
-from questree.optimize.composed import Majority, NearestDemonstrations
-from questree.optimize.verdicts import Verdicts
+from questree.optimize.analysing.clustering import clusters
+from questree.optimize.compiling.composed import Majority, NearestDemonstrations
+from questree.optimize.compiling.verdicts import Verdicts
 from questree.programs import Failure, build
 from questree.retrieval.errors import QuestreeError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.optimize import Record
-from questree.optimize.thresholds import alpha_sweep
+from questree.optimize.analysing.thresholds import alpha_sweep
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 from questree.retrieval.errors import QuestreeError

@@ -9,8 +9,8 @@ from questree.metrics import metric
 from questree.optimize import Examples, Tracking, evaluate, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.artifact import state_of
-from questree.optimize.tracing import plain
-from questree.optimize.tracking import without_password
+from questree.optimize.tracking.run import without_password
+from questree.optimize.tracking.tracing import plain
 from questree.programs import SearChain
 from questree.retrieval.errors import QuestreeError
 from questree.simulate import Mind, SimulatedEngine, Traits, World
@@ -61,6 +61,7 @@ def test_one_parent_run_holds_what_was_compiled_and_how_good_it_became(runs, tra
     assert params["retriever.fingerprint"] == "words-1"
     assert (params["optimizer.name"], params["optimizer.candidates"]) == ("bootstrap-random-search", "1")
     assert params["seed"] == "0"
+    assert params["policy.concurrency"] == "4"
     assert "versions.dspy" in params
     compiled = tracked_compile[2]
     assert metrics["before_score"] == compiled.before.score.mean

@@ -14,10 +14,10 @@ from dspy.utils.parallelizer import ParallelExecutor
 
 from questree import program
 from questree.optimize import RunPolicy, evaluate
-from questree.optimize.bounded import bounded_waits
+from questree.optimize.compiling.bounded import bounded_waits
 from questree.programs.limits import Limits, limited, limits
 from questree.programs.modules.waiting import LONGEST_WAIT, wait_before
-from questree.retrieval.agreement import AgreementRetriever
+from questree.retrieval.defences.agreement import AgreementRetriever
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.simulate.faults import Schedule

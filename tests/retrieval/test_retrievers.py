@@ -93,7 +93,7 @@ def test_exact_scores_are_maxsim(exact_folder, passages):
     import torch
 
     retriever = load_index(exact_folder)
-    encoder = retriever._encoder
+    encoder = retriever.encoder
     (query,) = encoder.queries(["harbor pebble"])
     embedded = encoder.passages([p.shown() for p in passages])
     by_hand = {p.id: float((query @ m.float().T).amax(1).sum()) for p, m in zip(passages, embedded, strict=True)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.metrics import contains
 from questree.optimize.attack import KINDS, Attack, plants_for, seeded
 from questree.optimize.attack.targets import wrong_answer
-from questree.retrieval import BM25Retriever, Passage
-from questree.retrieval.agreement import AgreementRetriever, asking, trusted
+from questree.retrieval import BM25Retriever, Passage, build_index, load_index
+from questree.retrieval.defences.agreement import AgreementRetriever, asking, trusted
 
 EXAMPLES = [question.to_example() for question in QUESTIONS]
 
@@ -96,7 +97,7 @@ class Axes:
 
 def test_late_interaction_scores_planted_passages_as_it_scores_the_others():
     class Late(Other):
-        _encoder = Axes()
+        encoder = Axes()
 
         def batch(self, queries, k=1):
             return [[PASSAGES["Prague"].model_copy(update={"score": 1.5})][:k] for _ in queries]
@@ -104,6 +105,20 @@ def test_late_interaction_scores_planted_passages_as_it_scores_the_others():
     both, one = Passage(id="both", text="prague vltava"), Passage(id="one", text="vltava")
     found = seeded(Late(), [one, both]).batch(["prague vltava"], k=3)[0]
     assert [(passage.id, passage.score) for passage in found] == [("both", 2.0), ("p2", 1.5), ("one", 1.0)]
+
+
+def test_a_dense_retriever_ranks_planted_passages_as_if_they_were_indexed(tmp_path):
+    encoder = save_encoder(tmp_path / "encoder")
+    texts = ("the amber stone lies by the water", "where is the tree", "sand of the lagoon", "wood at the hill")
+    passages = [Passage(id=f"d{n}", text=text) for n, text in enumerate(texts)]
+
+    def index(name, passages):
+        return load_index(build_index(passages, tmp_path / name, kind="dense", checkpoint=encoder))
+
+    whole, planted = index("whole", passages), seeded(index("part", passages[1:]), passages[:1])
+    for query in ("amber water", "the tree", "which lagoon is by the hill"):
+        wanted = [(one.id, pytest.approx(one.score, abs=1e-3)) for one in whole(query, k=4)]
+        assert [(one.id, one.score) for one in planted(query, k=4)] == wanted
 
 
 def test_agreement_leaves_out_what_repeats_the_question_or_another_passage():

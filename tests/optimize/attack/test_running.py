@@ -12,7 +12,7 @@ from questree.metrics import metric
 from questree.optimize.attack import INJECTIONS, Attack, attack
 from questree.optimize.attack.table import share
 from questree.programs import build
-from questree.retrieval import BM25Retriever
+from questree.retrieval import BM25Retriever, Span
 from questree.retrieval.errors import QuestreeError
 from questree.simulate import simulated_lm
 
@@ -20,7 +20,9 @@ EXAMPLES = [question.to_example() for question in QUESTIONS]
 BM25 = BM25Retriever.from_passages(PASSAGES.values())
 
 
-def attacked(tmp_path, credulous, *, kinds=("poison",), programs=("oner-cot",), defences=("none",), planted=2):
+def attacked(
+    tmp_path, credulous, *, kinds=("poison",), programs=("oner-cot",), defences=("none",), planted=2, reader=None
+):
     traits = SURE.model_copy(update={"credulous": credulous})
     with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False), adapter=None):
         return attack(
@@ -31,6 +33,7 @@ def attacked(tmp_path, credulous, *, kinds=("poison",), programs=("oner-cot",), 
             retriever=BM25,
             out=tmp_path / "attack",
             defences=defences,
+            reader=reader,
             task="tiny",
         )
 
@@ -52,6 +55,23 @@ def test_the_defence_keeps_poison_out(tmp_path):
     assert agreement.success.mean == 0
     assert agreement.retrieved < none.retrieved
     assert agreement.clean.mean == none.clean.mean
+
+
+def test_a_reader_keeps_out_what_it_finds_no_answer_in(tmp_path):
+    class Reader:
+        name, threshold = "trained", 0.0
+
+        def __call__(self, query, passage):
+            return Span(text="", score=-1.0 if passage.id.startswith("planted") else 1.0)
+
+    none, reader = attacked(tmp_path, 1.0, defences=("none", "reader"), reader=Reader()).rows
+    assert (none.success.mean, reader.success.mean, reader.retrieved) == (1, 0, 0)
+
+
+def test_a_defence_that_cannot_be_had_is_told_before_anything_is_asked(tmp_path):
+    with pytest.raises(QuestreeError, match="costs no LM call where a trained one reads"):
+        attacked(tmp_path, 1.0, defences=("none", "reader"))
+    assert not (tmp_path / "attack").exists()
 
 
 def test_the_defence_does_not_see_what_it_does_not_look_for(tmp_path):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
-from ..programs.rendering import TREE_STYLE, as_fragment
-from ..retrieval.errors import QuestreeError
-from ..retrieval.plain_text import in_page
-from .comparison_table import SIMULATED
-from .records import Record
+from ...programs.rendering import TREE_STYLE, as_fragment
+from ...retrieval.errors import QuestreeError
+from ...retrieval.plain_text import in_page
+from ..comparing.table import SIMULATED
+from ..evaluating.records import Record
 from .stored_runs import StoredRun
 
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from ..metrics import Interval, mean_interval, paired_interval
-from ..programs.rendering import SOURCES
-from ..retrieval.errors import QuestreeError
-from .evaluation import total
-from .records import Record
+from ...metrics import Interval, mean_interval, paired_interval
+from ...programs.rendering import SOURCES
+from ...retrieval.errors import QuestreeError
+from ..evaluating.evaluation import total
+from ..evaluating.records import Record
 from .stored_runs import paired
 
 

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..programs import Program
-from ..retrieval import Passage
+from ...programs import Program
+from ...retrieval import Passage
 
 SERVED_BY = {
     "QUESTREE_LM": "the LM: any DSPy model name, or simulated",

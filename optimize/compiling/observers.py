@@ -1,10 +1,9 @@
-"""Watching DSPy compile: its LM calls, its candidates as they are scored, and its chatter held back."""
+"""Watching DSPy compile: its candidates as they are scored, and its chatter held back."""
 
 from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,12 +14,10 @@ from unittest.mock import patch
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from ..programs import Program, Spent
-from ..programs.modules.ledger import add_up
-from ..retrieval.errors import QuestreeError
-from .artifact import state_of
-from .evaluation import total
-from .files import write_atomically
+from ...programs import Program
+from ...retrieval.errors import QuestreeError
+from ..artifact import state_of
+from ..files import write_atomically
 
 QUIET_LOGGERS = ("dspy", "optuna", "gepa")
 
@@ -144,33 +141,6 @@ def read_candidates(folder: Path) -> tuple[Candidate, ...]:
         except (ValueError, TypeError) as error:
             raise QuestreeError(f"{file} is damaged ({error}); delete it, and run again.") from error
     return tuple(found)
-
-
-class LMBill(BaseCallback):
-    """Every LM call made while it listens, whoever made it: programs, proposers, judges."""
-
-    def __init__(self) -> None:
-        self._lms: dict[str, dspy.BaseLM] = {}
-        self._sum = Spent()
-        self._lock = threading.Lock()
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """A call begins."""
-        with self._lock:
-            self._lms[call_id] = instance
-
-    def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """A call ends; a failed one has no entry in its LM's history, and is counted apart."""
-        with self._lock:
-            history = self._lms.pop(call_id).history
-            last = Spent(failed=1) if exception is not None else add_up(history[-1:])
-            self._sum = total([self._sum, last])
-
-    @property
-    def spent(self) -> Spent:
-        """The sum so far."""
-        with self._lock:
-            return self._sum
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from ..programs.modules.waiting import LONGEST_WAIT
+from ...programs.modules.waiting import LONGEST_WAIT
 
 
 @contextmanager

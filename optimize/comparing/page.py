@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from string import Template
 from typing import TYPE_CHECKING
 
-from ..metrics import Interval, mean_interval
-from ..retrieval.plain_text import in_page
-from .comparison_table import PAPERS, SIMULATED, beside, told
-from .evaluation import Evaluation
+from ...metrics import Interval, mean_interval
+from ...retrieval.plain_text import in_page
+from ..evaluating.evaluation import Evaluation
 from .plots import STYLE, Point, dot_rows, scatter
+from .table import PAPERS, SIMULATED, beside, told
 
 if TYPE_CHECKING:
     from .comparison import Comparison

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from .contracts import Retriever
-from .passage import Passage
+from ..contracts import Retriever
+from ..passage import Passage
 
 _FURTHER = 10
 _FEWEST_WORDS = 4

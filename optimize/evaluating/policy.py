@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..programs import Failure, Spent
-from ..programs.limits import Limits
-from ..retrieval.errors import QuestreeError
+from ...programs import Failure, Spent
+from ...programs.limits import Limits
+from ...retrieval.errors import QuestreeError
 
 HOPELESS = frozenset({"auth", "unreachable", "refused", "server", "error", "retrieval"})
 """Causes that the next question would share, when the first questions all failed of them."""

@@ -12,25 +12,26 @@ from typing import Any, Literal
 
 import dspy
 
-from ..programs import Program, Spent
-from ..programs.limits import limited
-from .artifact import MANIFEST, load, read_manifest, save, tidy
+from ...programs import Program, Spent
+from ...programs.limits import limited
+from ..artifact import MANIFEST, load, read_manifest, save, tidy
+from ..evaluating.evaluate import Interrupted, evaluate, run_identity
+from ..evaluating.evaluation import Evaluation, total
+from ..evaluating.policy import OutOfBudgetError, RunPolicy
+from ..evaluating.records import ScoreFunction, question_id
+from ..evaluating.run_folder import claim
+from ..files import alone_in
+from ..identity import digest, lm_facts, versions
+from ..optimizers import PATIENCE, Job, Optimizer
+from ..optimizers import optimizer as optimizer_named
+from ..tracking.run import TrackedRun, Tracking
+from ..tracking.serving import log_model
+from .bill import BudgetSpentError, LMBill
 from .bounded import bounded_waits
 from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .composed import Composed
-from .evaluate import Interrupted, evaluate, run_identity
-from .evaluation import Evaluation
-from .files import alone_in
-from .identity import digest, lm_facts, reader_name, versions
-from .observers import Candidate, CandidateKeeper, LMBill, listening, read_candidates
-from .optimizers import PATIENCE, Job, Optimizer
-from .optimizers import optimizer as optimizer_named
-from .policy import RunPolicy
-from .records import ScoreFunction, question_id
-from .run_folder import claim
-from .serving import log_model
+from .observers import Candidate, CandidateKeeper, listening, read_candidates
 from .teaching import Teaching
-from .tracking import TrackedRun, Tracking
 from .verdicts import Verdicts
 
 
@@ -64,13 +65,15 @@ def compile(
         teacher: makes the demonstrations, where another program than this should.
         prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
         seed: of everything random.
-        policy: concurrency, time and retries, and when to give up; its budget is for each scoring by itself.
+        policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
+            optimizer, whose calls on their way when it is spent are finished.
         out: folder for ``before``, ``candidates``, ``after`` and ``program``; None keeps nothing.
         tracking: where to track; None for not at all.
         on_progress: called in the caller's thread.
 
     Raises:
-        QuestreeError: as `evaluate`; also if there are too few questions, or the optimizer finds nothing.
+        QuestreeError: as `evaluate`; also if there are too few questions, or the optimizer finds nothing; an
+            `OutOfBudgetError` if the budget is spent.
         Interrupted: on Ctrl-C.
     """
     if not isinstance(optimizer, Optimizer):
@@ -91,7 +94,8 @@ def compile(
         if plan.out is not None:
             claim(plan.out / "compile.json", plan.facts())
             tidy(plan.out / "program")
-        simulated, facts = bool(lm_facts()["simulated"]), plan.facts() | {"versions": versions()}
+        simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
+        facts = plan.facts() | {"policy": bounds, "versions": versions()}
         named = f"{program.name} {plan.optimizer.name}"
         with tracking.run(named, facts, simulated=simulated) if tracking else nullcontext() as run:
             return plan.carry_out(run)
@@ -133,18 +137,24 @@ class _Plan:
     def carry_out(self, run: TrackedRun | None) -> Compiled:
         """Score, compile, score again; save and track what comes of it."""
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
-        before = self.score(self.program, "before", run)
+        before = self.score(self.program, "before", run, Spent())
+        kept = f"; what was scored is kept in {self.out}" if self.out else ""
         try:
-            compilation = self.earlier() or self.make(train, val, run)
+            compilation = self.earlier() or self.make(train, val, run, before.spent)
+        except BudgetSpentError as over:
+            raise OutOfBudgetError(
+                f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
+            ) from None
         except KeyboardInterrupt:
-            kept = f"; what was scored is kept in {self.out}" if self.out else ""
             raise Interrupted(f"Stopped while compiling{kept}. Run the same again: {_what_is_asked_again()}.") from None
         if self.out is not None:
             save(compilation.program, self.out / "program", **self.told(compilation))
-        after = self.score(compilation.program, "after", run)
+        after = self.score(compilation.program, "after", run, total([before.spent, compilation.spent]))
         return self.keep(Compiled(compilation, before, after), run)
 
-    def score(self, program: Program, stage: Literal["before", "after"], run: TrackedRun | None) -> Evaluation:
+    def score(
+        self, program: Program, stage: Literal["before", "after"], run: TrackedRun | None, spent_before: Spent
+    ) -> Evaluation:
         """The program's score on the dev questions."""
         with run.traces() if run else nullcontext():
             evaluation = evaluate(
@@ -155,13 +165,16 @@ class _Plan:
                 out=self.out and self.out / stage,
                 seed=self.seed,
                 policy=self.policy,
+                spent_before=spent_before,
                 on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
             )
         if run is not None:
             run.evaluation(evaluation, prefix=f"{stage}_")
         return evaluation
 
-    def make(self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun | None) -> Compilation:
+    def make(
+        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun | None, spent_before: Spent
+    ) -> Compilation:
         """Let the optimizer work."""
 
         def on_candidate(candidate: Candidate) -> None:
@@ -170,14 +183,15 @@ class _Plan:
             self.tell(CompileProgress("compile", candidate=candidate))
 
         self.tell(CompileProgress("compile"))
-        began, bill, verdicts = time.perf_counter(), LMBill(), Verdicts(self.metric, Teaching(self.program))
+        began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching(self.program))
+        bill = LMBill(self.policy, spent_before, self.out and self.out / "paid.json")
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, self.teacher)
         traces = run.traces(compilation=True) if run else nullcontext()
         threads = dspy.context(max_errors=PATIENCE, num_threads=self.policy.concurrency)
-        with traces, listening(keeper, bill), threads, limited(self.policy.limits), bounded_waits():
+        with traces, listening(keeper, bill), bill.kept(), threads, limited(self.policy.limits), bounded_waits():
             program = self.optimizer.compile(student, job)
         self.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
@@ -191,11 +205,10 @@ class _Plan:
         """What an interrupted run of the same plan had finished compiling, if it had."""
         if self.out is None or not (self.out / "program" / MANIFEST).exists():
             return None
-        by_lm = reader_name(self.program) in {None, "lm"}
         program = load(
             self.out / "program",
             retriever=self.program.retriever,
-            reader=None if by_lm else getattr(self.program, "reader", None),
+            reader=getattr(self.program, "reader", None),
             duplicates=getattr(self.program, "duplicates", None),
         )
         done = read_manifest(self.out / "program")["compilation"]

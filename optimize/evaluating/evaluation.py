@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from ..metrics import Interval, mean_interval
-from ..programs import Spent
+from ...metrics import Interval, mean_interval
+from ...programs import Spent
 from .records import Record
 
 

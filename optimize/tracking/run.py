@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ..retrieval.errors import QuestreeError
-from .evaluation import Evaluation
-from .observers import Candidate
+from ...retrieval.errors import QuestreeError
+from ..compiling.observers import Candidate
+from ..evaluating.evaluation import Evaluation
 from .tracing import traced
 
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import dspy
 
-from ..metrics import Interval, paired_interval
-from ..programs import Program, Spent
-from ..retrieval.errors import QuestreeError
-from .evaluate import Progress
-from .evaluation import Evaluation
+from ...metrics import Interval, paired_interval
+from ...programs import Program, Spent
+from ...retrieval.errors import QuestreeError
+from ..evaluating.evaluate import Progress
+from ..evaluating.evaluation import Evaluation
+from ..evaluating.records import question_id
 from .observers import Candidate
-from .records import question_id
 
 
 @dataclass(frozen=True)

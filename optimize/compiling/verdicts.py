@@ -8,8 +8,8 @@ from typing import Any
 
 import dspy
 
-from ..programs import Failure
-from .records import ScoreFunction, metric_name
+from ...programs import Failure
+from ..evaluating.records import ScoreFunction, metric_name
 from .teaching import Teaching
 
 

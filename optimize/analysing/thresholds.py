@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from ..metrics import rouge_l
-from ..retrieval.errors import QuestreeError
-from .records import Record
+from ...metrics import rouge_l
+from ...retrieval.errors import QuestreeError
+from ..evaluating.records import Record
 
 
 @dataclass(frozen=True)

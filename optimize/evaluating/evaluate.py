@@ -14,12 +14,12 @@ from typing import Any
 
 import dspy
 
-from ..programs import Program, Spent
-from ..programs.limits import limited
-from ..retrieval.errors import QuestreeError
+from ...programs import Program, Spent
+from ...programs.limits import limited
+from ...retrieval.errors import QuestreeError
+from ..files import write_atomically
+from ..identity import lm_facts, reader_facts, retriever_facts, state_digest
 from .evaluation import Evaluation, total
-from .files import write_atomically
-from .identity import lm_facts, reader_facts, retriever_facts, state_digest
 from .policy import OutOfBudgetError, RunPolicy
 from .records import Record, ScoreFunction, metric_name, question_id, record, record_of_error
 from .run_folder import RunFolder, open_run

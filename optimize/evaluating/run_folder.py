@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..retrieval.errors import QuestreeError
-from .files import alone_in, append_line, write_atomically
+from ...retrieval.errors import QuestreeError
+from ..files import alone_in, append_line, write_atomically
 from .records import Record
 
 FORMAT = 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..metrics import Interval
+from ...metrics import Interval
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 60, 30, 20, 50
 _CHARACTER = 7.0  # pixels of a character at 12 px, about

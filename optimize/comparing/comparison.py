@@ -11,18 +11,18 @@ from typing import Any
 
 import dspy
 
-from ..metrics import Interval, paired_interval
-from ..programs import Program
-from ..retrieval.errors import QuestreeError
-from .comparison_page import as_page
-from .comparison_table import Row, as_csv, as_json, as_markdown, rows
-from .evaluate import Progress, evaluate, run_identity
-from .evaluation import Evaluation, total
-from .files import alone_in, write_atomically
-from .identity import lm_facts, retriever_facts
-from .policy import OutOfBudgetError, RunPolicy
-from .records import ScoreFunction
-from .tracking import Tracking
+from ...metrics import Interval, paired_interval
+from ...programs import Program
+from ...retrieval.errors import QuestreeError
+from ..evaluating.evaluate import Progress, evaluate, run_identity
+from ..evaluating.evaluation import Evaluation, total
+from ..evaluating.policy import OutOfBudgetError, RunPolicy
+from ..evaluating.records import ScoreFunction
+from ..files import alone_in, write_atomically
+from ..identity import lm_facts, retriever_facts
+from ..tracking.run import Tracking
+from .page import as_page
+from .table import Row, as_csv, as_json, as_markdown, rows
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def compare(
     """
     if not programs:
         raise QuestreeError("There is nothing to compare; name at least one program.")
-    simulated = bool(lm_facts()["simulated"])
-    parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs)}
+    simulated, bounds = bool(lm_facts()["simulated"]), (policy or RunPolicy()).model_dump(exclude_none=True)
+    parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (
         alone_in(out, "the comparison") if out else nullcontext(),
         tracking.run(title, parent, simulated=simulated) if tracking else nullcontext() as tracked,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ..programs import Program, select_demonstrations
-from ..programs.demonstrations import TraceStep
+from ...programs import Program, select_demonstrations
+from ...programs.demonstrations import TraceStep
 
 
 class Teaching:

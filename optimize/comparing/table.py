@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..metrics import Interval
-from .evaluation import Evaluation
+from ...metrics import Interval
+from ..evaluating.evaluation import Evaluation
 from .published import Published, published
 
 if TYPE_CHECKING:

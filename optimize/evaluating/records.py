@@ -8,11 +8,11 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..metrics import citation_scores, precision, recall_at_k, s_precision
-from ..programs import Failure, ReasoningTree, Spent
-from ..programs.modules.ledger import Dropped
-from ..retrieval import Passage
-from .identity import digest
+from ...metrics import citation_scores, precision, recall_at_k, s_precision
+from ...programs import Failure, ReasoningTree, Spent
+from ...programs.modules.ledger import Dropped
+from ...retrieval import Passage
+from ..identity import digest
 
 ScoreFunction = Callable[..., Any]
 """``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""

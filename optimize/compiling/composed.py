@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel, ConfigDict
 
-from ..metrics import normalise
-from ..programs import Program, ReasoningTree
-from ..signatures import AnswerStyle
-from .evaluation import total
+from ...metrics import normalise
+from ...programs import Program, ReasoningTree
+from ...signatures import AnswerStyle
+from ..evaluating.evaluation import total
 
 Demonstrations = dict[str, list[dict[str, Any]]]
 """Demonstrations by the predictor's name."""

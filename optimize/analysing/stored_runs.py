@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..retrieval.errors import QuestreeError
-from .records import Record
-from .run_folder import read_manifest, read_records
+from ...retrieval.errors import QuestreeError
+from ..evaluating.records import Record
+from ..evaluating.run_folder import read_manifest, read_records
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What the papers ask of stored runs, answered without asking an LM."""

@@ -1,0 +1,91 @@
+"""What an optimizer's LM calls cost, and their end where the budget is spent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.utils.callback import BaseCallback
+from pydantic import ValidationError
+
+from ...programs import Spent
+from ...programs.modules.ledger import add_up
+from ...retrieval.errors import QuestreeError
+from ..evaluating.evaluation import total
+from ..evaluating.policy import RunPolicy
+from ..files import write_atomically
+
+
+class BudgetSpentError(KeyboardInterrupt):
+    """Ends an optimizer as Ctrl-C does: what is a mere `Exception`, it would count as one more wrong answer."""
+
+
+class LMBill(BaseCallback):
+    """Every LM call made while it listens, whoever made it: programs, proposers, judges.
+
+    Calls that are on their way when the budget is spent are finished, and go beyond it.
+
+    Args:
+        policy: whose budget it is.
+        before: what the same budget has paid for already.
+        file: keeps what was paid, for the next attempt, while an attempt has not succeeded; None for not at all.
+
+    Raises:
+        QuestreeError: if the file is damaged.
+    """
+
+    def __init__(self, policy: RunPolicy, before: Spent, file: Path | None = None) -> None:
+        self._policy, self._file = policy, file
+        self._earlier = _read(file) if file and file.exists() else Spent()
+        self._before = total([before, self._earlier])
+        self._lms: dict[str, dspy.BaseLM] = {}
+        self._sum = Spent()
+        self._lock = threading.Lock()
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """A call begins.
+
+        Raises:
+            BudgetSpentError: instead, if there is nothing left to pay it with.
+        """
+        with self._lock:
+            over = self._policy.over_budget(total([self._before, self._sum]))
+            if over:
+                raise BudgetSpentError(over)
+            self._lms[call_id] = instance
+
+    def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
+        """A call ends; a failed one has no entry in its LM's history, and is counted apart."""
+        with self._lock:
+            history = self._lms.pop(call_id).history
+            last = Spent(failed=1) if exception is not None else add_up(history[-1:])
+            self._sum = total([self._sum, last])
+
+    @property
+    def spent(self) -> Spent:
+        """The sum so far, without what was paid before."""
+        with self._lock:
+            return self._sum
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """What is paid inside counts for the next attempt, if this one fails."""
+        try:
+            yield
+        except BaseException:
+            if self._file is not None:
+                write_atomically(self._file, total([self._earlier, self.spent]).model_dump_json())
+            raise
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> Spent:
+    try:
+        return Spent.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise QuestreeError(f"{file}, which says what was paid so far, is damaged; delete it to count anew.") from error

@@ -1,0 +1,1 @@
+"""Runs, traces and programs in MLflow."""

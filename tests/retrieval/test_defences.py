@@ -1,0 +1,71 @@
+"""Defences by name, and the one by a reader; agreement is tested with the attacks."""
+
+from __future__ import annotations
+
+import pytest
+
+from questree.retrieval import BM25Retriever, Passage, QuestreeError, Span
+from questree.retrieval.defences import DEFENCES, defended
+from questree.retrieval.defences.agreement import AgreementRetriever
+
+PASSAGES = [Passage(id=str(n), text=f"amber {'amber ' * (6 - n)} basin") for n in range(6)]
+
+
+class Reader:
+    """Finds an answer in the passages of these ids."""
+
+    name, threshold = "trained", 1.5
+
+    def __init__(self, *ids):
+        self.ids, self.calls = ids, 0
+
+    def __call__(self, query, passage):
+        return Span(text="amber", score=1.5 if passage.id in self.ids else 1.4)
+
+    def read_many(self, pairs):
+        self.calls += 1
+        return [self(*pair) for pair in pairs]
+
+
+@pytest.fixture
+def bm25():
+    return BM25Retriever.from_passages(PASSAGES)
+
+
+def test_what_a_reader_finds_no_answer_in_is_left_out_and_the_next_best_follow(bm25):
+    reader = Reader("1", "4", "5")
+    guarded = defended(bm25, "reader", reader)
+    ranked = [one.id for one in bm25("amber basin", k=6) if one.id in reader.ids]
+    assert len(ranked) == 3
+    assert [one.id for one in guarded("amber basin", k=2)] == ranked[:2]
+    before = reader.calls
+    assert [[one.id for one in found] for found in guarded.batch(["amber basin", "basin amber"], k=9)] == [
+        ranked,
+        ranked,
+    ]
+    assert reader.calls == before + 1
+
+
+def test_another_reader_or_threshold_is_another_retriever(bm25):
+    class Stricter(Reader):
+        threshold = 2.0
+
+    made = [defended(bm25, "reader", reader).fingerprint for reader in (Reader("1"), Stricter("1"))]
+    assert len({bm25.fingerprint, *made}) == 3
+
+
+def test_each_defence_is_had_by_its_name(bm25):
+    assert defended(bm25, "none") is bm25
+    assert isinstance(defended(bm25, "agreement"), AgreementRetriever)
+    with pytest.raises(QuestreeError, match=f"There are: {', '.join(DEFENCES)}"):
+        defended(bm25, "luck")
+
+
+@pytest.mark.parametrize("name", [None, "lm"])
+def test_an_lm_is_no_defence_that_costs_no_call(bm25, name):
+    reader = None
+    if name:
+        reader = Reader()
+        reader.name = name
+    with pytest.raises(QuestreeError, match="questree train-reader"):
+        defended(bm25, "reader", reader)

@@ -1,0 +1,258 @@
+"""Our client before servers that are not well: at fault, confused, stalled, and killed in mid-batch."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import dspy
+import pytest
+from starlette.responses import Response
+
+from questree.programs import SearChain
+from questree.retrieval.serving.client import RemoteRetriever
+from questree.retrieval.serving.exchange import RemoteError, RemoteSettings
+from questree.retrieval.serving.running import running
+
+
+class Script:
+    """Gives its answers in order, each a status, headers and body; then what a good server gives."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, str], Any]] = []
+        self.seen = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        self.seen += 1
+        if scope["path"] == "/health":
+            answer: Any = health()
+            status, headers = 200, {}
+        else:
+            status, headers, answer = self.answers.pop(0) if self.answers else (200, {}, results())
+        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        if status == 0:  # the connection breaks after a part of the answer
+            head = [(b"content-length", b"1000")]
+            await send({"type": "http.response.start", "status": 200, "headers": head})
+            await send({"type": "http.response.body", "body": b'{"fing', "more_body": False})
+            return
+        await Response(body, status, headers)(scope, receive, send)
+
+
+def health(**changed: Any) -> dict[str, Any]:
+    good = {"status": "ok", "name": "bm25", "fingerprint": "f1", "passages": 2, "similarity": True}
+    return {**good, "most_queries": 8, "most_bytes": 4_000, **changed}
+
+
+def found(id: str = "a", **changed: Any) -> dict[str, Any]:
+    return {"id": id, "title": "", "text": f"text of {id}", "score": 1.0, **changed}
+
+
+def results(*rankings: Any, **changed: Any) -> dict[str, Any]:
+    return {"fingerprint": "f1", "results": list(rankings) or [[found("a"), found("b")]], **changed}
+
+
+def without(row: dict[str, Any], field: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != field}
+
+
+@pytest.fixture(scope="module")
+def scripted() -> Iterator[tuple[Script, str]]:
+    script = Script()
+    with running(script) as address:  # type: ignore[arg-type]
+        yield script, address
+
+
+@pytest.fixture
+def unwell(scripted):
+    """A client with its script, the pauses it took, and few retries."""
+    script, address = scripted
+    script.answers, waits = [], []
+    settings = RemoteSettings(retries=3, first_pause=0.5, longest_pause=4, most_bytes=10_000)
+    return RemoteRetriever.connect(address, settings=settings, wait=waits.append), script, waits
+
+
+@pytest.mark.parametrize("status", [0, 408, 429, 500, 502, 503, 504])
+def test_a_fault_in_passing_is_asked_again(unwell, status):
+    remote, script, waits = unwell
+    script.answers = [(status, {}, b"")] * 3
+    assert [passage.id for passage in remote("q", k=2)] == ["a", "b"]
+    assert len(waits) == 3
+    assert 0.5 <= waits[0] <= 0.625
+    assert waits[1] >= 1
+    assert waits[2] >= 2
+
+
+def test_retries_are_bounded(unwell):
+    remote, script, waits = unwell
+    script.answers, before = [(503, {}, b"")] * 9, script.seen
+    with pytest.raises(RemoteError, match=r"4 attempts.*HTTP 503.*questree serve-retriever"):
+        remote("q")
+    assert script.seen - before == 4
+    assert len(waits) == 3
+
+
+@pytest.mark.parametrize(
+    ("header", "least", "most"),
+    [
+        ("2", 2, 2.5),
+        ("0", 0, 0),
+        ("86400", 4, 4),
+        ("9" * 400, 4, 4),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 4, 4),
+        ("Sat, 01 Jan 2000 00:00:00 GMT", 0, 0),
+        ("-5", 0.5, 0.625),
+        ("soon", 0.5, 0.625),
+        ("nan", 0.5, 0.625),
+    ],
+)
+def test_the_server_s_wish_to_wait_is_heeded_up_to_a_cap(unwell, header, least, most):
+    remote, script, waits = unwell
+    script.answers = [(503, {"Retry-After": header}, b"")]
+    remote("q", k=2)
+    assert least <= waits[0] <= most
+
+
+@pytest.mark.parametrize(
+    ("status", "says"), [(401, "QUESTREE_TOKEN"), (404, "address"), (307, "address"), (400, "HTTP")]
+)
+def test_a_refusal_is_not_asked_again(unwell, status, says):
+    remote, script, waits = unwell
+    script.answers = [(status, {"Location": "http://127.0.0.1:9/"}, {"error": {"message": "not so"}})]
+    with pytest.raises(RemoteError, match=rf"HTTP {status}: not so.*{says}|{says} {status}: not so"):
+        remote("q")
+    assert waits == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"", "no JSON"),
+        (b"<html>proxy</html>", "no JSON"),
+        (b"\xff\xfe", "no JSON"),
+        (b"[" * 4_000 + b"]" * 4_000, "no JSON"),
+        ([], "answer"),
+        ({"error": "none"}, "fingerprint"),
+        (without(results(), "fingerprint"), "fingerprint"),
+        (without(results(), "results"), "results"),
+        (results(fingerprint=7), "fingerprint"),
+        (results(results=None), "results"),
+        (results([without(found(), "id")]), r"results\.0\.0\.id"),
+        (results([without(found(), "title")]), r"results\.0\.0\.title"),
+        (results([without(found(), "text")]), r"results\.0\.0\.text"),
+        (results([without(found(), "score")]), r"results\.0\.0\.score"),
+        (results([found(id=3)]), r"results\.0\.0\.id"),
+        (results([found(score="high")]), r"results\.0\.0\.score"),
+        (results([found(score=float("nan"))]), r"results\.0\.0\.score"),
+        (json.dumps(results()).replace('"score": 1.0', '"score": 1.0, "score": 2.0').encode(), "twice"),
+        (json.dumps(results()).replace("text of a", "\\ud800").encode(), "JSON"),
+        (results([]), "no passage"),
+        (results([found("a")], [found("b")]), "2 rankings for 1"),
+        (results(results=[]), "0 rankings for 1"),
+        (results([found("a"), found("b"), found("c")]), "3 passages where 2"),
+        (results([found("a"), found("a")]), "same passage twice"),
+        (results([found("a"), found("b", score=2.0)]), "order"),
+        (results([found(text="x" * 20_000)]), "more than 10,000 bytes"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_refused_by_name(unwell, answer, says):
+    remote, script, waits = unwell
+    script.answers = [(200, {}, answer)]
+    with pytest.raises(RemoteError, match=rf"{remote.address} gave an answer.*{says}.*questree serve-retriever"):
+        remote("q", k=2)
+    assert waits == []
+
+
+def test_another_index_than_at_first_contact_is_refused(unwell):
+    remote, script, _ = unwell
+    script.answers = [(200, {}, results(fingerprint="f2")), (200, {}, {"fingerprint": "f2", "rows": [[1.0]]})]
+    for asked in (lambda: remote("q", k=2), lambda: remote.similarity(["a"], ["b"])):
+        with pytest.raises(RemoteError, match=r"now serves the index f2, and served f1"):
+            asked()
+
+
+def test_rows_that_do_not_fit_the_texts_are_refused(unwell):
+    remote, script, _ = unwell
+    script.answers = [(200, {}, {"fingerprint": "f1", "rows": rows}) for rows in ([], [[1.0, 2.0]], [[1.0], [1.0]])]
+    for _ in range(3):
+        with pytest.raises(RemoteError, match="rows that do not fit"):
+            remote.similarity(["a"], ["b"])
+
+
+def test_nobody_at_an_address_is_said_so():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(RemoteError, match=rf"127.0.0.1:{port} gave no answer.*ConnectError"):
+        RemoteRetriever.connect(f"http://127.0.0.1:{port}", wait=lambda _: None)
+
+
+def test_a_server_that_stalls_is_left():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings = RemoteSettings(answer_seconds=0.05, retries=1)
+        with pytest.raises(RemoteError, match=r"2 attempts.*ReadTimeout"):
+            RemoteRetriever.connect(
+                f"http://127.0.0.1:{silent.getsockname()[1]}", settings=settings, wait=lambda _: None
+            )
+
+
+def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
+    from fakes import ScriptedEngine
+
+    remote, script, _ = unwell
+    script.answers = [(200, {}, b"garbage")] * 9
+    plan = {"chain": [{"query": "Which sea?", "answer": None}]}
+    with dspy.context(lm=dspy.LM("scripted", engine=ScriptedEngine([plan] * 5))):
+        prediction = SearChain(remote)(question="Which sea?")
+    assert prediction.failure.cause == "retrieval"
+    assert "gave an answer that cannot be used" in str(prediction.failure)
+
+
+MORTAL = """
+import os, signal, sys
+from questree.retrieval import BM25Retriever, Passage
+from questree.retrieval.serving.app import create_app
+from questree.retrieval.serving.running import serve
+
+index = BM25Retriever.from_passages([Passage(id="a", text="amber"), Passage(id="b", text="basin")])
+searched = index.batch
+
+def batch(queries, k=1):
+    if "die" in queries:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return searched(queries, k)
+
+index.batch = batch
+serve(create_app(index), "127.0.0.1", int(sys.argv[1]), ready=lambda address: print(address, flush=True))
+"""
+
+
+@contextmanager
+def process(port: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [sys.executable, "-c", MORTAL, str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stdout is not None
+            yield served, served.stdout.readline().strip()
+        finally:
+            served.kill()
+
+
+def test_a_server_that_dies_in_mid_batch_and_comes_back():
+    with process(0) as (served, address):
+        remote = RemoteRetriever.connect(address, wait=lambda _: None)
+        before = remote("amber", k=2)
+        with pytest.raises(RemoteError, match="gave no answer in 5 attempts"):
+            remote.batch(["amber", "die"], k=2)
+        assert served.wait(10) == -signal.SIGKILL
+    with process(int(address.rsplit(":", 1)[1])) as (served, again):
+        assert again == address
+        assert remote("amber", k=2) == before
+        served.send_signal(signal.SIGINT)
+        assert served.wait(20) == 0
