@@ -53,7 +53,8 @@ def main() -> None:
     seconds = ", ".join(f"{name} {part.seconds:.0f} s" for name, part in zip(given.only, found, strict=True))
     said = f"`python -m benchmarks.reliability {' '.join(sys.argv[1:])}`, {os.cpu_count()} cores, Python "
     said += f"{platform.python_version()}: {seconds}. Every LM here is simulated."
-    text = "\n\n".join([said, as_markdown_table([row.told() for row in rows]), *(part.text for part in found)]).strip()
+    table = as_markdown_table([row.told() for row in rows])
+    text = "\n\n".join([said, table, *(part.text for part in found if part.text)])
     (given.out / "table.md").write_text(f"{text}\n")
     print(text)
     wrong = [f"{row.what}: {one}" for row in rows for one in row.wrong]
