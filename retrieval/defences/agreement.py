@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 from ..contracts import Retriever
 from ..passage import Passage
+from .filtering import FilteringRetriever
 
-_FURTHER = 10
 _FEWEST_WORDS = 4
 _ALIKE = 0.6
 _ASKED: ContextVar[tuple[str, ...]] = ContextVar("asked", default=())
 _QUESTIONS = re.compile(r"[^.!?]+\?")
 
 
-class AgreementRetriever:
+class AgreementRetriever(FilteringRetriever):
     """Another retriever's passages, without those that look planted for the query; the next best take their places.
 
     Two rules. A passage that holds the query, or the question that is being answered, word for word is left out: that
@@ -33,26 +31,12 @@ class AgreementRetriever:
     """
 
     def __init__(self, retriever: Retriever) -> None:
-        self.retriever = retriever
-        self.name = f"{retriever.name} with agreement"
-        self.fingerprint = hashlib.sha256(f"agreement 1 {retriever.fingerprint}".encode()).hexdigest()[:16]
-        similarity: Callable[..., Any] | None = getattr(retriever, "similarity", None)
-        if similarity is not None:
-            self.similarity = similarity
+        super().__init__(retriever, f"{retriever.name} with agreement", "agreement 1")
 
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """At most k passages, best first.
-
-        Raises:
-            QueryError: as the retriever.
-        """
-        return self.batch([query], k)[0]
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list of passages for each query."""
-        found = self.retriever.batch(queries, k + _FURTHER if k > 0 else k)
+    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+        """Those that are `trusted`."""
         asked = _ASKED.get()
-        return [trusted([query, *asked], passages)[:k] for query, passages in zip(queries, found, strict=True)]
+        return [trusted([query, *asked], passages) for query, passages in zip(queries, found, strict=True)]
 
 
 @contextmanager

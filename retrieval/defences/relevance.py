@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..contracts import Reader, Retriever, Span
 from ..passage import Passage
+from .filtering import FilteringRetriever
 
-_FURTHER = 10
 
-
-class RelevanceRetriever:
+class RelevanceRetriever(FilteringRetriever):
     """Another retriever's passages, without those that a reader scores below its threshold; the next best follow.
 
     A planted passage is made to be found, and argues; whether it answers the query is another question, and one that
@@ -25,28 +22,15 @@ class RelevanceRetriever:
     """
 
     def __init__(self, retriever: Retriever, reader: Reader) -> None:
-        self.retriever, self.reader = retriever, reader
-        self.name = f"{retriever.name} with a reader's consent"
-        content = f"relevance 1 {retriever.fingerprint} {reader.name} {reader.threshold}"
-        self.fingerprint = hashlib.sha256(content.encode()).hexdigest()[:16]
-        similarity: Callable[..., Any] | None = getattr(retriever, "similarity", None)
-        if similarity is not None:
-            self.similarity = similarity
+        rule = f"relevance 1 {reader.name} {reader.threshold}"
+        super().__init__(retriever, f"{retriever.name} with a reader's consent", rule)
+        self.reader = reader
 
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """At most k passages, best first.
-
-        Raises:
-            QueryError: as the retriever.
-        """
-        return self.batch([query], k)[0]
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list of passages for each query."""
-        found = self.retriever.batch(queries, k + _FURTHER if k > 0 else k)
+    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+        """Those that the reader scores at its threshold or above."""
         pairs = [(query, passage) for query, passages in zip(queries, found, strict=True) for passage in passages]
         spans = iter(_read(self.reader, pairs))
-        return [[passage for passage in passages if _consents(self.reader, next(spans))][:k] for passages in found]
+        return [[passage for passage in passages if _consents(self.reader, next(spans))] for passages in found]
 
 
 def _read(reader: Reader, pairs: Sequence[tuple[str, Passage]]) -> list[Span]:
