@@ -18,6 +18,7 @@ from .compat import colbert_ready, load_extensions
 from .embeddings import FOLDER as EMBEDDINGS
 from .embeddings import encode, encoder_of
 from .encoder import Encoder
+from .plaid_scorer import open_scorer
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +40,10 @@ class PlaidSettings:
         ndocs: candidates that survive the first pruning; a quarter of them is scored in full.
     """
 
-    nbits: int = 4
+    nbits: int = 8
     kmeans_iterations: int = 4
     ncells: int = 4
-    centroid_score_threshold: float = 0.3
+    centroid_score_threshold: float = 0.45
     ndocs: int = 1024
 
 
@@ -70,14 +71,10 @@ class PlaidRetriever(BaseRetriever):
             IndexRefused: a file of it cannot be read, or would have to be unpickled.
             QuestreeError: no C++ compiler (see ``load_extensions``).
         """
-        import torch
-
         load_extensions()
         with colbert_ready():
-            from colbert.search.index_storage import IndexScorer
-
             try:
-                scorer = IndexScorer(str(folder / PLAID_FOLDER), use_gpu=torch.cuda.is_available())
+                scorer = open_scorer(folder / PLAID_FOLDER)
             except Exception as problem:  # colbert-ai checks nothing, so damage shows in any way
                 raise IndexRefused(f"{folder} is damaged: colbert-ai cannot read it ({problem}).") from problem
         return cls(passages, fingerprint, encoder, scorer, settings)
@@ -91,20 +88,21 @@ class PlaidRetriever(BaseRetriever):
         return [self._ranked(embedded[None], k) for some in together for embedded in self.encoder.queries(some)]
 
     def _ranked(self, query: Any, k: int) -> Hits:
-        """The k best candidates; where pruning left fewer than k, of all passages."""
-        config = self._config(k)
+        """The k best candidates; where the probed cells hold fewer than k passages, more cells are probed."""
+        cells, centroids = self._settings.ncells, len(self._scorer.codec.centroids)
         with self._lock:
-            positions, scores = self._scorer.rank(config, query)
-            if len(positions) < k:
-                positions, scores = self._scorer.rank(config, query, pids=list(range(len(self.passages))))
+            positions, scores = self._scorer.rank(self._config(k, cells), query)
+            while len(positions) < k and cells < centroids:
+                cells = min(8 * cells, centroids)
+                positions, scores = self._scorer.rank(self._config(k, cells), query)
         return [(int(position), float(score)) for position, score in zip(positions[:k], scores[:k], strict=True)]
 
-    def _config(self, k: int) -> Any:
+    def _config(self, k: int, cells: int) -> Any:
         """All three settings of a search, every time: colbert-ai keeps the first search's for the process."""
         from colbert.infra import ColBERTConfig
 
         return ColBERTConfig(
-            ncells=self._settings.ncells,
+            ncells=cells,
             centroid_score_threshold=self._settings.centroid_score_threshold,
             ndocs=max(self._settings.ndocs, 4 * k),
             query_maxlen=512,

@@ -12,6 +12,7 @@ from ..indexes.index_kind import Progress, Report
 from .compat import colbert_ready
 from .embeddings import Embeddings
 from .encoder import Encoder
+from .plaid_codec import codec_class, make_codec
 
 if TYPE_CHECKING:
     from .plaid import PlaidSettings
@@ -35,10 +36,10 @@ def write_plaid(
         QuestreeError: too few embeddings to train the centroids on, or dimensions that do not pack into bytes.
     """
     _check_size(embeddings)
-    if encoder.dim % (8 * settings.nbits):
+    if encoder.dim % 8 or settings.nbits not in (1, 2, 4, 8):
         raise QuestreeError(
-            f"PLAID cannot pack {encoder.dim} dimensions at {settings.nbits} bits each: a multiple of "
-            f"{8 * settings.nbits} is needed. Choose fewer bits, or exact search: --kind exact."
+            f"PLAID cannot pack {encoder.dim} dimensions at {settings.nbits} bits each: a multiple of 8 dimensions and "
+            "1, 2, 4 or 8 bits (--set nbits=4) are needed. Or choose exact search: --kind exact."
         )
     folder.mkdir()
     with colbert_ready():
@@ -121,12 +122,16 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
             for number, first in enumerate(range(0, count, size)):
                 yield number, first, range(first, min(first + size, count))
 
+    class Saver(IndexSaver):
+        def load_codec(self) -> Any:
+            return codec_class().load(index_path=config.index_path_)
+
     class Indexer(CollectionIndexer):
         def __init__(self) -> None:
             self.verbose = 0
             self.config, self.rank, self.nranks = config, 0, 1
             self.use_gpu = torch.cuda.is_available()
-            self.collection, self.encoder, self.saver = Positions(), StoredEncoder(), IndexSaver(config)
+            self.collection, self.encoder, self.saver = Positions(), StoredEncoder(), Saver(config)
 
         def _sample_embeddings(self, sampled_pids: set[int]) -> float:
             report(Progress("sampling embeddings", 0, 0))
@@ -136,6 +141,10 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
             self.sampled = torch.from_numpy(np.concatenate([embeddings.of(position) for position in sampled]))
             self.avg_doclen_est = float(lengths.mean())
             return self.avg_doclen_est
+
+        def train(self, shared_lists: list[Any]) -> None:
+            sample, held_out = self._concatenate_and_split_sample()
+            self.saver.save_codec(make_codec(config, self._train_kmeans(sample, shared_lists), held_out))
 
         def _concatenate_and_split_sample(self) -> tuple[Any, Any]:
             shuffled = self.sampled[torch.randperm(len(self.sampled))]

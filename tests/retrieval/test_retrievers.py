@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import os
-import pickle
-import random
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,11 +7,9 @@ import pytest
 from questree.retrieval import (
     BM25Retriever,
     CorpusError,
-    IndexRefused,
     Passage,
     Progress,
     QueryError,
-    QuestreeError,
     build_index,
     load_index,
 )
@@ -163,76 +157,3 @@ def test_encoding_does_not_depend_on_company(tiny_checkpoint, monkeypatch, passa
     for a, b in zip(together, encoder.passages(texts), strict=True):
         assert a.shape == b.shape
         assert (a - b).abs().max() < 2e-3
-
-
-def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_path, monkeypatch):
-    from questree.retrieval.late_interaction import plaid
-
-    monkeypatch.setattr(plaid, "load_extensions", lambda: None)
-    with pytest.raises(QuestreeError, match=r"too few for PLAID.*--kind exact"):
-        build_index(passages[:5], tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
-    told: list[Progress] = []
-    build_index(passages[:5], tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
-    assert told[-1].kept == 5  # what was encoded for PLAID serves
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
-    tiny_checkpoint, passages, tmp_path, monkeypatch, capfd
-):
-    from questree.retrieval import read_manifest
-    from questree.retrieval.late_interaction import plaid
-
-    monkeypatch.setattr(plaid, "load_extensions", lambda: None)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
-    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
-    random.seed(5)
-    next_number = random.Random(5).random()
-    capfd.readouterr()
-    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
-    assert {"plaid/0.codes.pt", "plaid/centroids.pt", "plaid/ivf.pid.pt"} <= set(read_manifest(folder).files)
-    assert not (folder / "embeddings").exists()
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
-    assert "TOKENIZERS_PARALLELISM" not in os.environ
-    assert random.random() == next_number
-    assert capfd.readouterr().out == ""
-
-
-class Trap:
-    """Unpickling this is an accident."""
-
-    def __reduce__(self):
-        return (pytest.fail, ("the index was unpickled",))
-
-
-def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path, monkeypatch):
-    from questree.retrieval.late_interaction import plaid
-
-    monkeypatch.setattr(plaid, "load_extensions", lambda: None)
-    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
-    centroids = folder / "plaid" / "centroids.pt"
-    centroids.write_bytes(pickle.dumps(Trap()).ljust(centroids.stat().st_size, b"\0"))
-    with pytest.raises(IndexRefused, match="damaged: colbert-ai cannot read it"):
-        load_index(folder, full_check=False)
-
-
-@pytest.mark.slow
-def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_folder):
-    plaid = load_index(build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint))
-    exact = load_index(exact_folder)
-    queries = [p.text for p in passages[:30]]
-    shared = [
-        len({p.id for p in a} & {p.id for p in b})
-        for a, b in zip(plaid.batch(queries, 5), exact.batch(queries, 5), strict=True)
-    ]
-    assert sum(shared) / (5 * len(shared)) > 0.8
-    assert len(plaid("amber", k=1)) == 1
-    assert len(plaid("amber", k=10_000)) == len(passages)  # the first search's k does not bind later ones
-    barrier = threading.Barrier(4)
-
-    def search(query: str) -> list[str]:
-        barrier.wait()
-        return [p.id for p in plaid(query, k=3)]
-
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(search, queries[:4])) == [[p.id for p in plaid(q, k=3)] for q in queries[:4]]

@@ -1,0 +1,165 @@
+"""PLAID: the codec against colbert-ai's own, the index, and its search against exact search."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from questree.retrieval import (
+    IndexRefused,
+    PlaidSettings,
+    Progress,
+    QuestreeError,
+    build_index,
+    load_index,
+    read_manifest,
+)
+from questree.retrieval.late_interaction import plaid
+from questree.retrieval.late_interaction.compat import colbert_ready
+from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """Nothing is compiled: only a search needs it."""
+    monkeypatch.setattr(plaid, "load_extensions", lambda: None)
+
+
+def config(dim: int, nbits: int) -> SimpleNamespace:
+    return SimpleNamespace(dim=dim, nbits=nbits, rank=0, total_visible_gpus=0)
+
+
+def unit_rows(count: int, dim: int, seed: int) -> torch.Tensor:
+    return torch.nn.functional.normalize(torch.randn(count, dim, generator=torch.Generator().manual_seed(seed)), dim=1)
+
+
+def test_buckets_are_those_that_lose_least():
+    cutoffs, means = lloyd_max(torch.tensor([0.0, 1, 2, 10, 11, 12, 100]), 3)
+    assert means.tolist() == [1, 11, 100]
+    assert cutoffs.tolist() == [6, 55.5]
+
+
+@pytest.mark.parametrize("buckets", [2, 16, 256])
+def test_buckets_of_a_bell_curve_lose_less_than_equal_shares(buckets):
+    values = torch.randn(20_000, generator=torch.Generator().manual_seed(1))
+
+    def loss(cutoffs, weights):
+        return float((weights[torch.bucketize(values, cutoffs)] - values).square().mean())
+
+    shares = torch.arange(buckets) / buckets
+    equal = values.quantile(shares[1:]), values.quantile(shares + 0.5 / buckets)
+    cutoffs, means = lloyd_max(values, buckets)
+    assert loss(cutoffs, means) < 0.97 * loss(*equal)
+    assert torch.equal(means, means.sort().values)
+
+
+def test_more_buckets_than_values():
+    cutoffs, means = lloyd_max(torch.tensor([2.0, 2.0, 3.0]), 8)
+    assert torch.equal(means[torch.bucketize(torch.tensor([2.0, 3.0]), cutoffs)], torch.tensor([2.0, 3.0]))
+
+
+@pytest.mark.parametrize("nbits", [1, 2, 4, 8])
+def test_the_codec_stores_what_colbert_stores(nbits):
+    rows, centroids = unit_rows(300, 64, seed=2), unit_rows(32, 64, seed=3)
+    with colbert_ready():
+        from colbert.indexing.codecs.residual import ResidualCodec
+
+        ours = make_codec(config(64, nbits), centroids, rows)
+        theirs = ResidualCodec(
+            config(64, nbits), centroids, ours.avg_residual, ours.bucket_cutoffs, ours.bucket_weights
+        )
+        stored, expected = ours.compress(rows), theirs.compress(rows)
+    assert torch.equal(stored.codes, expected.codes)
+    assert torch.equal(stored.residuals, expected.residuals)
+    assert ours.avg_residual == pytest.approx(float((rows - centroids[stored.codes.long()]).abs().mean()))
+
+
+def test_more_bits_lose_less_also_where_colbert_cannot_pack():
+    rows, centroids = unit_rows(400, 24, seed=2), unit_rows(8, 24, seed=3)
+    with colbert_ready():
+        codecs = [make_codec(config(24, nbits), centroids, rows[:200]) for nbits in (1, 2, 4, 8)]
+        similar = [float((codec.decompress(codec.compress(rows)) * rows).sum(1).mean()) for codec in codecs]
+    assert similar == sorted(similar)
+    assert similar[-1] > 0.999
+
+
+@pytest.mark.parametrize(("dim", "nbits"), [(32, 3), (30, 8)])
+def test_what_cannot_be_packed_is_refused_before_anything_is_compressed(dim, nbits, tmp_path, monkeypatch):
+    from questree.retrieval.late_interaction import plaid_building
+
+    monkeypatch.setattr(plaid_building, "_check_size", lambda _: None)
+    with pytest.raises(QuestreeError, match=rf"cannot pack {dim} dimensions at {nbits} bits.*--kind exact"):
+        plaid_building.write_plaid(tmp_path / "plaid", None, SimpleNamespace(dim=dim), PlaidSettings(nbits=nbits))
+    assert not (tmp_path / "plaid").exists()
+
+
+def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_path, no_search):
+    with pytest.raises(QuestreeError, match=r"too few for PLAID.*--kind exact"):
+        build_index(passages[:5], tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
+    told: list[Progress] = []
+    build_index(passages[:5], tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
+    assert told[-1].kept == 5  # what was encoded for PLAID serves
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
+    tiny_checkpoint, passages, tmp_path, no_search, monkeypatch, capfd
+):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    random.seed(5)
+    next_number = random.Random(5).random()
+    capfd.readouterr()
+    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
+    assert {"plaid/0.codes.pt", "plaid/centroids.pt", "plaid/ivf.pid.pt"} <= set(read_manifest(folder).files)
+    assert not (folder / "embeddings").exists()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3"
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
+    assert random.random() == next_number
+    assert capfd.readouterr().out == ""
+
+
+class Trap:
+    """Unpickling this is an accident."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("the index was unpickled",))
+
+
+def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path, no_search):
+    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
+    centroids = folder / "plaid" / "centroids.pt"
+    centroids.write_bytes(pickle.dumps(Trap()).ljust(centroids.stat().st_size, b"\0"))
+    with pytest.raises(IndexRefused, match="damaged: colbert-ai cannot read it"):
+        load_index(folder, full_check=False)
+
+
+@pytest.mark.slow
+def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_folder):
+    settings = PlaidSettings(ncells=1)
+    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint, settings=settings)
+    index, exact = load_index(folder), load_index(exact_folder)
+    queries = [p.text for p in passages[:30]]
+    shared = []
+    for found, expected in zip(index.batch(queries, 5), exact.batch(queries, len(passages)), strict=True):
+        shared.append(len({p.id for p in found} & {p.id for p in expected[:5]}) / 5)
+        scores = {p.id: p.score for p in expected}
+        assert [p.score for p in found] == pytest.approx([scores[p.id] for p in found], rel=0.01)
+    assert sum(shared) / len(shared) > 0.95
+    assert len(index("amber", k=1)) == 1
+    assert len(index("amber", k=10_000)) == len(passages)  # more than the probed cells hold
+    barrier = threading.Barrier(4)
+
+    def search(query: str) -> list[str]:
+        barrier.wait()
+        return [p.id for p in index(query, k=3)]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(search, queries[:4])) == [[p.id for p in index(q, k=3)] for q in queries[:4]]
