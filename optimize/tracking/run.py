@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...retrieval.errors import QuestreeError
 from ..compiling.observers import Candidate
 from ..evaluating.evaluation import Evaluation
+from .dead_runs import end_dead_runs, process_tags
 from .tracing import traced
 
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
@@ -42,6 +43,8 @@ class Tracking:
     def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
         """A run, nested in the one that is open if there is one; marked failed if what is inside raises.
 
+        Runs of this experiment whose process was killed are marked so when the next one begins.
+
         Args:
             name: shown in MLflow.
             params: nested ones become ``outer.inner``.
@@ -52,11 +55,13 @@ class Tracking:
         """
         import mlflow
 
-        before, tags = mlflow.get_tracking_uri(), {"simulated": str(simulated).lower()}
+        before, tags = mlflow.get_tracking_uri(), {"simulated": str(simulated).lower(), **process_tags()}
         try:
             try:
                 mlflow.set_tracking_uri(self.uri)
                 experiment = self._experiment()
+                if mlflow.active_run() is None:
+                    end_dead_runs(experiment)
                 run = mlflow.start_run(
                     experiment_id=experiment, run_name=name, nested=mlflow.active_run() is not None, tags=tags
                 )

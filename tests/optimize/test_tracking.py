@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections import Counter
 
 import dspy
@@ -145,6 +148,34 @@ def test_a_run_that_raises_is_marked_failed(tracked_compile):
     with pytest.raises(ZeroDivisionError), tracking.run("broken", {}) as run:
         raise ZeroDivisionError
     assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
+
+
+def test_runs_of_killed_processes_do_not_stay_running(tmp_path):
+    import mlflow
+
+    tracking = Tracking(uri=f"sqlite:///{tmp_path}/mlflow.db")
+    killed = subprocess.run(
+        [sys.executable, "-c", _OPENS_AND_DIES, tracking.uri], capture_output=True, text=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    client = mlflow.MlflowClient(tracking.uri)
+
+    def status() -> dict[str, str]:
+        experiment = client.get_experiment_by_name("questree")
+        return {run.info.run_name: run.info.status for run in client.search_runs([experiment.experiment_id])}
+
+    assert status() == {"parent": "RUNNING", "nested": "RUNNING"}
+    with tracking.run("next", {}), tracking.run("of the living", {}):
+        assert status() == {"parent": "KILLED", "nested": "KILLED", "next": "RUNNING", "of the living": "RUNNING"}
+
+
+_OPENS_AND_DIES = """
+import os, signal, sys
+from questree.optimize import Tracking
+tracking = Tracking(uri=sys.argv[1])
+with tracking.run("parent", {}), tracking.run("nested", {}):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_a_store_that_cannot_be_had_is_named_without_its_password(tmp_path):
