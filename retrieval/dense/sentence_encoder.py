@@ -90,7 +90,7 @@ class SentenceEncoder:
 
         texts = [self.usage.query_prefix + query for query in queries]
         starts = range(0, len(texts), _QUERIES_TOGETHER)
-        batches = [self._encoded(self._ids(texts[start : start + _QUERIES_TOGETHER]), exactly=True) for start in starts]
+        batches = [self._encoded(self._ids(texts[start : start + _QUERIES_TOGETHER])) for start in starts]
         return torch.cat(batches) if batches else torch.empty(0, self.dim)
 
     def passages(
@@ -105,10 +105,11 @@ class SentenceEncoder:
         ids = self._ids([self.usage.passage_prefix + text for text in texts])
         self.filled += sum(len(one) >= self.usage.window for one in ids)
         done: dict[int, torch.Tensor] = {}
-        for batch in _batches([len(one) for one in ids], _TOKENS_A_BATCH[self._model.device.type]):
-            vectors = self._encoded([ids[position] for position in batch]).half()
-            done.update(zip(batch, vectors.split(1), strict=True))
-            progress(len(batch))
+        with self._autocast():  # one for all batches: it keeps the weights that it casts
+            for batch in _batches([len(one) for one in ids], _TOKENS_A_BATCH[self._model.device.type]):
+                vectors = self._encoded([ids[position] for position in batch]).half()
+                done.update(zip(batch, vectors.split(1), strict=True))
+                progress(len(batch))
         yield from (done[position] for position in range(len(texts)))
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
@@ -132,14 +133,14 @@ class SentenceEncoder:
             ids: list[list[int]] = self._tokenizer(texts, truncation=True, max_length=self.usage.window)["input_ids"]
         return ids
 
-    def _encoded(self, ids: list[list[int]], *, exactly: bool = False) -> torch.Tensor:
+    def _encoded(self, ids: list[list[int]]) -> torch.Tensor:
         """(texts, dim) float32, on the CPU."""
         import torch
 
         longest = max(map(len, ids))
         padded = torch.tensor([one + [self._tokenizer.pad_token_id] * (longest - len(one)) for one in ids])
         read = torch.tensor([[1] * len(one) + [0] * (longest - len(one)) for one in ids])
-        with self._lock, torch.inference_mode(), contextlib.nullcontext() if exactly else self._autocast():
+        with self._lock, torch.no_grad():  # in inference mode autocast would cast the weights for every batch
             device = self._model.device
             tokens = self._model(input_ids=padded.to(device), attention_mask=read.to(device)).last_hidden_state
         return self._pooled(tokens.float(), read.to(device).unsqueeze(-1)).cpu()

@@ -132,10 +132,11 @@ class Encoder:
         lengths = attended.sum(1).tolist()
         self.filled += sum(length >= self.window for length in lengths)
         done: dict[int, torch.Tensor] = {}
-        for batch in self._batches(lengths):
-            longest = lengths[batch[-1]]
-            done.update(zip(batch, self._encoded(ids[batch, :longest], attended[batch, :longest]), strict=True))
-            progress(len(batch))
+        with self._autocast():  # one for all batches: it keeps the weights that it casts
+            for batch in self._batches(lengths):
+                longest = lengths[batch[-1]]
+                done.update(zip(batch, self._encoded(ids[batch, :longest], attended[batch, :longest]), strict=True))
+                progress(len(batch))
         return [done[position] for position in range(len(texts))]
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -154,7 +155,7 @@ class Encoder:
     def _encoded(self, ids: torch.Tensor, attended: torch.Tensor) -> list[torch.Tensor]:
         import torch
 
-        with self._lock, torch.inference_mode(), self._autocast():
+        with self._lock, torch.no_grad():  # in inference mode autocast would cast the weights for every batch
             embedded, kept = self._model.doc(ids, attended, keep_dims="return_mask", to_cpu=True)
         kept = kept.squeeze(-1).cpu()
         return [matrix[rows].half() for matrix, rows in zip(embedded, kept, strict=True)]
