@@ -3,7 +3,8 @@
     QUESTREE_DATA=data python benchmarks/retrieval.py hotpotqa --out retrieval-benchmark
 
 Each contestant has a process of its own, one after the other, so that its peak memory is its own. Half of the questions
-are asked one by one, half in batches of 32; all of them count for recall and overlap.
+are asked one by one, half in batches of 32; all of them count for recall and overlap. What is built and measured stays
+in the folder; without its NAME.json a contestant is asked again, without its NAME folder it is also built again.
 """
 
 from __future__ import annotations
@@ -11,56 +12,74 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from math import nan
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Protocol
 
 from questree.data import Question, load_task
 from questree.metrics import mean_interval
-from questree.retrieval import Passage, build_index, load_index, read_corpus
+from questree.retrieval import Passage, PlaidSettings, build_index, load_index, read_corpus
+from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+from questree.retrieval.late_interaction.compat import colbert_ready, load_extensions
 
 K, BATCH = 10, 32
 Search = Callable[[Sequence[str]], list[list[str]]]
 """The ids of the ten best passages of each query."""
 
 
-def of_kind(kind: str, passages: Sequence[Passage], folder: Path) -> Callable[[], Search]:
-    """As `questree index --kind` builds it, at its defaults."""
-    build_index(passages, folder / "index", kind=kind)
+class Contestant(Protocol):
+    """Builds its index in a folder, and searches what is there."""
 
-    def opened() -> Search:
+    def build(self, passages: Sequence[Passage], folder: Path) -> None:
+        """Index the passages."""
+
+    def opened(self, passages: Sequence[Passage], folder: Path) -> Search:
+        """The index of the same passages."""
+
+
+class Ours:
+    """As `questree index --kind` builds it, at its defaults."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def build(self, passages: Sequence[Passage], folder: Path) -> None:
+        """Index them."""
+        build_index(passages, folder / "index", kind=self.kind)
+
+    def opened(self, passages: Sequence[Passage], folder: Path) -> Search:
+        """Open it."""
         retriever = load_index(folder / "index")
         return lambda queries: [[passage.id for passage in found] for found in retriever.batch(list(queries), K)]
 
-    return opened
 
+class StockColbert:
+    """colbert-ai's own Indexer and Searcher on the same checkpoint, at the bits and iterations of `--kind colbert`."""
 
-def stock_colbert(passages: Sequence[Passage], folder: Path) -> Callable[[], Search]:
-    """colbert-ai's own Indexer and Searcher on the same checkpoint, at the settings of `--kind colbert`."""
-    from questree.retrieval import PlaidSettings
-    from questree.retrieval.late_interaction.checkpoint import find_checkpoint
-    from questree.retrieval.late_interaction.compat import colbert_ready, load_extensions
+    def build(self, passages: Sequence[Passage], folder: Path) -> None:
+        """Index them."""
+        with self._run(folder), colbert_ready():
+            from colbert import Indexer
+            from colbert.infra import ColBERTConfig
 
-    load_extensions()
-    with colbert_ready():
-        from colbert import Indexer, Searcher
-        from colbert.infra import ColBERTConfig, Run, RunConfig
+            ours = PlaidSettings()
+            config = ColBERTConfig(nbits=ours.nbits, kmeans_niters=ours.kmeans_iterations, avoid_fork_if_possible=True)
+            indexer = Indexer(checkpoint=str(find_checkpoint(None).folder), config=config, verbose=0)
+            indexer.index(name="index", collection=[passage.shown() for passage in passages], overwrite=True)
 
-    ours = PlaidSettings()
-    run = RunConfig(nranks=1, root=str(folder), experiment="stock", avoid_fork_if_possible=True)
-    config = ColBERTConfig(nbits=ours.nbits, kmeans_niters=ours.kmeans_iterations, avoid_fork_if_possible=True)
-    with colbert_ready(), Run().context(run):
-        indexer = Indexer(checkpoint=str(find_checkpoint(None).folder), config=config, verbose=0)
-        indexer.index(name="index", collection=[passage.shown() for passage in passages], overwrite=True)
+    def opened(self, passages: Sequence[Passage], folder: Path) -> Search:
+        """Open it, at its own defaults for ten passages."""
+        with self._run(folder), colbert_ready():
+            from colbert import Searcher
 
-    def opened() -> Search:
-        with colbert_ready(), Run().context(run):
             searcher = Searcher(index="index", verbose=0)
 
         def search(queries: Sequence[str]) -> list[list[str]]:
@@ -68,60 +87,84 @@ def stock_colbert(passages: Sequence[Passage], folder: Path) -> Callable[[], Sea
 
         return search
 
-    return opened
+    @contextmanager
+    def _run(self, folder: Path) -> Iterator[None]:
+        load_extensions()
+        with colbert_ready():
+            from colbert.infra import Run, RunConfig
+
+            config = RunConfig(nranks=1, root=str(folder), experiment="stock", avoid_fork_if_possible=True)
+            with Run().context(config):
+                yield
 
 
-def plain_bm25s(passages: Sequence[Passage], folder: Path) -> Callable[[], Search]:
+class PlainBM25s:
     """bm25s as its own examples use it, with the k1 and b of `--kind bm25`."""
-    import bm25s
 
-    def tokens(texts: Sequence[str]) -> Any:
-        return bm25s.tokenize(list(texts), stopwords="en", show_progress=False)
+    def build(self, passages: Sequence[Passage], folder: Path) -> None:
+        """Index them."""
+        import bm25s
 
-    built = bm25s.BM25(k1=1.2, b=0.75)
-    built.index(tokens([f"{passage.title} {passage.text}" for passage in passages]), show_progress=False)
-    built.save(str(folder / "index"))
+        index = bm25s.BM25(k1=1.2, b=0.75)
+        index.index(self._tokens([f"{passage.title} {passage.text}" for passage in passages]), show_progress=False)
+        index.save(str(folder / "index"))
 
-    def opened() -> Search:
+    def opened(self, passages: Sequence[Passage], folder: Path) -> Search:
+        """Open it."""
+        import bm25s
+
         index = bm25s.BM25.load(str(folder / "index"))
 
         def search(queries: Sequence[str]) -> list[list[str]]:
-            found, _ = index.retrieve(tokens(queries), k=K, show_progress=False)
+            found, _ = index.retrieve(self._tokens(queries), k=K, show_progress=False)
             return [[passages[position].id for position in row] for row in found]
 
         return search
 
-    return opened
+    def _tokens(self, texts: Sequence[str]) -> Any:
+        import bm25s
+
+        return bm25s.tokenize(list(texts), stopwords="en", show_progress=False)
 
 
-CONTESTANTS: dict[str, Callable[[Sequence[Passage], Path], Callable[[], Search]]] = {
-    "exact": lambda passages, folder: of_kind("exact", passages, folder),
-    "colbert (PLAID)": lambda passages, folder: of_kind("colbert", passages, folder),
-    "colbert-ai, stock": stock_colbert,
-    "dense": lambda passages, folder: of_kind("dense", passages, folder),
-    "bm25": lambda passages, folder: of_kind("bm25", passages, folder),
-    "bm25s, stock": plain_bm25s,
+CONTESTANTS: dict[str, Contestant] = {
+    "exact": Ours("exact"),
+    "colbert (PLAID)": Ours("colbert"),
+    "colbert-ai, stock": StockColbert(),
+    "dense": Ours("dense"),
+    "bm25": Ours("bm25"),
+    "bm25s, stock": PlainBM25s(),
 }
 
 
 def measure(name: str, passages: Sequence[Passage], queries: Sequence[str], folder: Path) -> dict[str, Any]:
     """Build, open and ask: seconds, MB, ms a query, and what was found for each query in order."""
-    folder.mkdir(parents=True)
-    opened, build_seconds = timed(lambda: CONTESTANTS[name](passages, folder))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    search = opened()
+    built = folder / "built.json"
+    if not built.is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        built.write_text(json.dumps(measure_build(name, passages, folder)))
+    search = CONTESTANTS[name].opened(passages, folder)
     search(["asked before the clock runs"])
     alone, together = queries[: len(queries) // 2], queries[len(queries) // 2 :]
     batches = [together[start : start + BATCH] for start in range(0, len(together), BATCH)]
     found_alone, seconds_alone = timed(lambda: [search([query])[0] for query in alone])
     found_together, seconds_together = timed(lambda: [found for batch in batches for found in search(batch)])
     return {
-        "build_seconds": build_seconds,
-        "peak_mb": peak,
-        "index_mb": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6,
+        **json.loads(built.read_text()),
         "ms_alone": 1000 * seconds_alone / len(alone),
         "ms_in_batches": 1000 * seconds_together / len(together),
         "found": found_alone + found_together,
+    }
+
+
+def measure_build(name: str, passages: Sequence[Passage], folder: Path) -> dict[str, float]:
+    """Seconds, and MB of the process and of the index."""
+    _, seconds = timed(lambda: CONTESTANTS[name].build(passages, folder))
+    return {
+        "build_seconds": seconds,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "index_mb": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6,
     }
 
 
