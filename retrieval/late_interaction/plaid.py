@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base import BaseRetriever, Hits, Passages
-from ..errors import IndexRefused
+from ..errors import IndexRefused, QuestreeError
 from ..indexes.index_kind import IndexKind, Order, Written
 from ..indexes.manifest import Manifest
 from ..indexes.store import PassageStore
@@ -38,6 +38,9 @@ class PlaidSettings:
         ncells: centroids that are probed for each query token.
         centroid_score_threshold: a centroid below it is ignored when candidates are pruned.
         ndocs: candidates that survive the first pruning; a quarter of them is scored in full.
+
+    Raises:
+        QuestreeError: another number of bits.
     """
 
     nbits: int = 8
@@ -45,6 +48,10 @@ class PlaidSettings:
     ncells: int = 4
     centroid_score_threshold: float = 0.45
     ndocs: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.nbits not in (1, 2, 4, 8):
+            raise QuestreeError(f"PLAID stores 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
 
 
 class PlaidRetriever(BaseRetriever):

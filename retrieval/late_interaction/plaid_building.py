@@ -36,10 +36,10 @@ def write_plaid(
         QuestreeError: too few embeddings to train the centroids on, or dimensions that do not pack into bytes.
     """
     _check_size(embeddings)
-    if encoder.dim % 8 or settings.nbits not in (1, 2, 4, 8):
+    if encoder.dim % 8:
         raise QuestreeError(
-            f"PLAID cannot pack {encoder.dim} dimensions at {settings.nbits} bits each: a multiple of 8 dimensions and "
-            "1, 2, 4 or 8 bits (--set nbits=4) are needed. Or choose exact search: --kind exact."
+            f"PLAID cannot pack {encoder.dim} dimensions into bytes: a multiple of 8 is needed. "
+            "Choose exact search: --kind exact."
         )
     folder.mkdir()
     with colbert_ready():

@@ -90,13 +90,17 @@ def test_more_bits_lose_less_also_where_colbert_cannot_pack():
     assert similar[-1] > 0.999
 
 
-@pytest.mark.parametrize(("dim", "nbits"), [(32, 3), (30, 8)])
-def test_what_cannot_be_packed_is_refused_before_anything_is_compressed(dim, nbits, tmp_path, monkeypatch):
+def test_bits_that_do_not_pack_are_refused_before_anything_is_encoded():
+    with pytest.raises(QuestreeError, match=r"1, 2, 4 or 8 bits a dimension \(nbits\), not 3"):
+        PlaidSettings(nbits=3)
+
+
+def test_dimensions_that_do_not_pack_are_refused(tmp_path, monkeypatch):
     from questree.retrieval.late_interaction import plaid_building
 
     monkeypatch.setattr(plaid_building, "_check_size", lambda _: None)
-    with pytest.raises(QuestreeError, match=rf"cannot pack {dim} dimensions at {nbits} bits.*--kind exact"):
-        plaid_building.write_plaid(tmp_path / "plaid", None, SimpleNamespace(dim=dim), PlaidSettings(nbits=nbits))
+    with pytest.raises(QuestreeError, match=r"cannot pack 30 dimensions.*--kind exact"):
+        plaid_building.write_plaid(tmp_path / "plaid", None, SimpleNamespace(dim=30), PlaidSettings())
     assert not (tmp_path / "plaid").exists()
 
 
