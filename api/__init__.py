@@ -17,22 +17,22 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
 if TYPE_CHECKING:
+    from .common.errors import QuestreeError as QuestreeError
     from .data import load_task as load_task
+    from .evaluation import evaluate as evaluate
     from .front import load as load
     from .front import program as program
     from .optimize import compile as compile
-    from .optimize import evaluate as evaluate
     from .retrieval import Passage as Passage
     from .retrieval import build_index as build_index
     from .retrieval import load_index as load_index
-    from .retrieval.errors import QuestreeError as QuestreeError
 
 _HOMES = {
     "Passage": ".retrieval",
-    "QuestreeError": ".retrieval.errors",
+    "QuestreeError": ".common.errors",
     "build_index": ".retrieval",
     "compile": ".optimize",
-    "evaluate": ".optimize",
+    "evaluate": ".evaluation",
     "load": ".front",
     "load_index": ".retrieval",
     "load_task": ".data",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .common.errors import QuestreeError
 from .experiments import examples_of, use_lm
 from .parts import build_program, build_reader, build_retriever
-from .retrieval.errors import QuestreeError
 from .settings import RunSettings
 
 if TYPE_CHECKING:
-    from .optimize import Progress
-    from .optimize.attack import AttackRun
+    from .evaluation.attacks import AttackRun
+    from .evaluation.run import Progress
     from .programs import Program
 
 
@@ -33,7 +33,7 @@ def attack_named(
     Args:
         names: of programs, or where compiled ones are.
         settings: everything else.
-        kinds: what is planted: of `questree.optimize.attack.KINDS`; ``injection`` stands for its three.
+        kinds: what is planted: of `questree.evaluation.attacks.KINDS`; ``injection`` stands for its three.
         planted: passages for each question; every kind is tried with each number.
         defences: of `questree.retrieval.defences.DEFENCES`; each is a row.
         writer: who writes what is planted: ``template``, or ``lm`` for the LM of the settings.
@@ -47,11 +47,11 @@ def attack_named(
         QuestreeError: if something of it does not exist, or ``credulous`` is given for a real LM.
     """
     from .data import load_task
+    from .evaluation.attacks import Attack, attack
+    from .evaluation.attacks.plants import written_by_lm
+    from .evaluation.identity import digest, lm_facts
+    from .evaluation.policy import RunPolicy
     from .metrics import metric
-    from .optimize import RunPolicy
-    from .optimize.attack import Attack, attack
-    from .optimize.attack.writing import written_by_lm
-    from .optimize.identity import digest, lm_facts
 
     tried = _kinds(kinds)
     task = load_task(settings.task, seed=settings.seed)
@@ -88,7 +88,7 @@ def _by_label(names: Sequence[str], settings: RunSettings) -> Mapping[str, Progr
 
 
 def _kinds(kinds: Sequence[str]) -> list[str]:
-    from .optimize.attack import INJECTIONS, KINDS
+    from .evaluation.attacks import INJECTIONS, KINDS
 
     named = [one for kind in kinds for one in (INJECTIONS if kind == "injection" else (kind,))]
     unknown = [kind for kind in named if kind not in KINDS]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .common.errors import QuestreeError
 from .parts import build_duplicates
 from .readers import Counted, folder_of
 from .retrieval.calibrated import DuplicatesManifest, store, stored
-from .retrieval.errors import QuestreeError
 from .settings import RunSettings
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .lm_cache import use_lm_cache
 from .parts import build_lm, build_policy, build_program
 from .settings import RunSettings
 
@@ -15,7 +14,11 @@ if TYPE_CHECKING:
     import dspy
 
     from .data import Question, Task
-    from .optimize import Comparison, Compiled, CompileProgress, Evaluation, Progress, Tracking
+    from .evaluation.comparison.comparison import Comparison
+    from .evaluation.evaluation import Evaluation
+    from .evaluation.run import Progress
+    from .evaluation.tracking import Tracking
+    from .optimize import Compiled, CompileProgress
     from .programs import Program
 
 
@@ -40,10 +43,9 @@ def evaluate_named(
         What was found, and the folder that holds each question.
     """
     from .data import load_task
+    from .evaluation.identity import digest
+    from .evaluation.run import evaluate, run_identity
     from .metrics import metric
-    from .optimize import evaluate
-    from .optimize.evaluating.evaluate import run_identity
-    from .optimize.identity import digest
 
     task = load_task(settings.task, seed=settings.seed)
     scores = [metric(one) for one in metrics or task_metrics(task)]
@@ -100,7 +102,7 @@ def compile_named(
     from .metrics import metric
     from .optimize import Examples, compile
     from .optimize import optimizer as optimizer_named
-    from .programs.building import kind_named
+    from .programs.registry import kind_named
 
     chosen = optimizer_named(optimizer or kind_named(name).default_optimizer, **(optimizer_settings or {}))
     task = load_task(settings.task, seed=settings.seed)
@@ -179,7 +181,7 @@ def compare_named(
         What was found, and the folder that holds each question and the files of the comparison. By default it is
         one for each task, LM, retriever, reader and metric: what another comparison has asked is not asked again.
     """
-    from .optimize.identity import digest, lm_facts
+    from .evaluation.identity import digest, lm_facts
 
     use_lm(settings)
     programs = _labelled(names, settings)
@@ -199,8 +201,8 @@ def _compared(
     on_progress: Callable[[str, Progress], None] | None,
 ) -> Comparison:
     from .data import load_task
+    from .evaluation.comparison.comparison import compare
     from .metrics import metric
-    from .optimize import compare
 
     task = load_task(settings.task, seed=settings.seed)
     return compare(
@@ -234,16 +236,17 @@ def use_lm(settings: RunSettings) -> None:
     """Configure DSPy with the LM, the cache and the limits of the settings."""
     import dspy
 
-    from .programs.limits import limit_process
+    from .lm.kept_replies import use_lm_cache
+    from .lm.limits import limit_process
 
-    use_lm_cache(settings)
+    use_lm_cache(settings.api_base)
     dspy.configure(lm=build_lm(settings))
     limit_process(build_policy(settings).limits)
 
 
 def build_tracking(settings: RunSettings) -> Tracking | None:
     """Where the settings track to; None for ``none``."""
-    from .optimize import Tracking
+    from .evaluation.tracking import Tracking
 
     return None if settings.tracking_uri == "none" else Tracking(uri=settings.tracking_uri)
 

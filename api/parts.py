@@ -8,15 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .retrieval import IndexRefused, build_index, load_index
-from .retrieval.errors import QuestreeError
+from .common.errors import IndexRefused, QuestreeError
+from .retrieval import build_index, load_index
 from .retrieval.opening import named_members, open_members
 from .settings import RunSettings
 
 if TYPE_CHECKING:
     import dspy
 
-    from .optimize import RunPolicy
+    from .evaluation.policy import RunPolicy
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval.base import BaseRetriever
@@ -48,7 +48,7 @@ def build_lm(settings: RunSettings) -> dspy.LM:
 def _served_lm(settings: RunSettings) -> dspy.LM:
     import dspy
 
-    from .programs.modules.calling import RETRIES, TIMEOUT
+    from .lm.call import RETRIES, TIMEOUT
 
     server: dict[str, Any] = {}
     if settings.api_base is not None:
@@ -65,7 +65,7 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
 
 def build_policy(settings: RunSettings) -> RunPolicy:
     """The policy that the settings add up to; what they leave open has its own defaults."""
-    from .optimize import RunPolicy
+    from .evaluation.policy import RunPolicy
 
     named = {name: getattr(settings, name) for name in RunPolicy.model_fields if hasattr(settings, name)}
     return RunPolicy(**{name: value for name, value in named.items() if value is not None})
@@ -95,8 +95,8 @@ def named_retriever(settings: RunSettings) -> Retriever:
         raise QuestreeError(
             "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
         )
+    from .common.caches import cache_folder
     from .data import MINI_CORPUS
-    from .retrieval.cache_folder import cache_folder
 
     return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .common.errors import QuestreeError
 from .experiments import build_tracking, use_lm
 from .parts import build_reader, build_retriever
 from .retrieval.calibrated import Calibrated, ReaderManifest, store, stored
-from .retrieval.errors import QuestreeError
 from .settings import RunSettings
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def _any_reader(settings: RunSettings) -> tuple[Reader, bool]:
     reader = build_reader(settings)
     if reader is not None and reader.name != "lm":
         return reader, False
-    from .optimize.identity import lm_facts
+    from .evaluation.identity import lm_facts
     from .programs.modules import LMReader
 
     use_lm(settings)

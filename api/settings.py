@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
-from .retrieval.errors import QuestreeError
+from .common.errors import QuestreeError
 
 CONFIG_FILE = Path("questree.toml")
 

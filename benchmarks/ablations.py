@@ -11,8 +11,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from questree.evaluation.comparison.table import as_markdown_table, told
 from questree.experiments import ablate_named
-from questree.optimize.comparing.table import as_markdown_table, told
 from questree.settings import RunSettings
 
 Ablation = tuple[str, list[str], list[Any] | None]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ..retrieval.errors import QuestreeError
-from ..retrieval.indexes.manifest import file_hash
+from ..common.errors import QuestreeError
+from ..common.files import file_hash
 from .folders import DATA_VARIABLE, data_folder
 from .hub import hub_rows
 from .manifest import HubRecord, TaskManifest, manifest_path, read_task_manifest

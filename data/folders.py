@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..retrieval.cache_folder import cache_folder
-from ..retrieval.errors import QuestreeError
+from ..common.caches import cache_folder
+from ..common.errors import QuestreeError
 
 DATA_VARIABLE = "QUESTREE_DATA"
 """The environment variable that names the folder of task files."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..retrieval.errors import QuestreeError
+from ..common.errors import QuestreeError
 from .task import SPLITS, Split
 from .tasks import KnownTask, Row
 

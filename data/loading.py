@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..retrieval.errors import QuestreeError
+from ..common.errors import QuestreeError
 from .folders import DATA_VARIABLE, data_folder
 from .manifest import read_task_manifest
 from .question_files import read_questions

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..retrieval.errors import QuestreeError
-from ..retrieval.indexes.manifest import FileRecord
+from ..common.errors import QuestreeError
+from ..common.files import FileRecord
 from .task import Split
 
 FORMAT = 1

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..retrieval.errors import QuestreeError
-from ..retrieval.indexes.manifest import FileRecord, file_hash
+from ..common.errors import QuestreeError
+from ..common.files import FileRecord, file_hash
 from .folders import DATA_VARIABLE
 from .manifest import TaskManifest, manifest_path, unfinished_path
 

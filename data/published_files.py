@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..retrieval.errors import QuestreeError
+from ..common.errors import QuestreeError
 from .task import SPLITS, Split
 from .tasks import BadRow, KnownTask, Row
 

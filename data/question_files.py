@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..retrieval.errors import QuestreeError
+from ..common.errors import QuestreeError
 from .answer_styles import style_of_type
 from .splits import hashed
 from .task import Question, Split

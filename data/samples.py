@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..retrieval.errors import QuestreeError
+from ..common.errors import QuestreeError
 from .task import Question
 from .tasks import Sample
 

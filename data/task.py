@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from ..retrieval.errors import QuestreeError
+from ..common.errors import QuestreeError
 from .answer_styles import Style
 
 if TYPE_CHECKING:

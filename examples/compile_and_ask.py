@@ -3,8 +3,9 @@
 import dspy
 
 import questree
+from questree.evaluation.tracking import Tracking
 from questree.metrics import metric
-from questree.optimize import Examples, Tracking, optimizer
+from questree.optimize import Examples, optimizer
 from questree.simulate import simulated_lm
 
 task = questree.load_task("mini")

@@ -135,7 +135,7 @@ def metric_for(style: str) -> Metric:
 def _known(name: str, table: dict[str, Any], what: str) -> str:
     if name in table:
         return name
-    from ..retrieval.errors import QuestreeError  # imports pydantic, which scoring does not need
+    from ..common.errors import QuestreeError  # imports pydantic, which scoring does not need
 
     nearest = difflib.get_close_matches(name, table, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""

@@ -18,12 +18,12 @@ from typing import Any
 import dspy
 from dspy.utils.saving import get_dependency_versions
 
+from ..common.errors import QuestreeError
+from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
 from ..programs import PROGRAMS, Program, build
 from ..programs.modules import LMReader
 from ..retrieval import DuplicateCheck, Reader, Retriever
-from ..retrieval.errors import QuestreeError
-from .compiling.composed import Composed, Lesson, Majority, NearestDemonstrations
-from .identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
+from .composed import Composed, Lesson, Majority, NearestDemonstrations
 
 FORMAT = 1
 MANIFEST = "questree.json"

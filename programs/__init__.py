@@ -1,13 +1,10 @@
 """The methods as DSPy programs."""
 
 from .blendfilter import BlendFilter, BlendFilterSettings
-from .building import build
 from .chain_of_reviews import ChainOfReviews, ChainOfReviewsSettings
 from .demonstrations import select_demonstrations
-from .failure import Failure
-from .modules.ledger import Spent
 from .program import Program, answered
-from .registry import PROGRAMS
+from .registry import PROGRAMS, build
 from .searchain import SearChain, SearChainSettings
 from .tree import Node, ReasoningTree
 from .tree_of_reviews import TreeOfReviews, TreeOfReviewsSettings
@@ -19,13 +16,11 @@ __all__ = [
     "BlendFilterSettings",
     "ChainOfReviews",
     "ChainOfReviewsSettings",
-    "Failure",
     "Node",
     "Program",
     "ReasoningTree",
     "SearChain",
     "SearChainSettings",
-    "Spent",
     "TreeOfReviews",
     "TreeOfReviewsSettings",
     "answered",

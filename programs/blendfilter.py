@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal, get_args
 import dspy
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
 from .evidence import distinct
-from .modules import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming, together
+from .modules import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming
 from .modules.knowledge import Filtered
 from .modules.sampling import majority
 from .program import Program, answered

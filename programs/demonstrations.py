@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import dspy
 
-from ..retrieval import neutralise
+from ..common.text import neutralise
 
 if TYPE_CHECKING:
     from .program import Program

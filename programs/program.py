@@ -12,14 +12,15 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel
 
-from ..retrieval import Passage, Retriever, neutralise
+from ..common.text import neutralise
+from ..lm.failure import CallFailedError, Failure
+from ..lm.ledger import ledger
+from ..lm.limits import check_deadline, deadline, time_left
+from ..lm.parallel import AbandonedError, within
+from ..retrieval import Passage, Retriever
 from ..retrieval.defences.agreement import asking
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
-from .failure import CallFailedError, Failure
-from .limits import check_deadline, deadline, time_left
-from .modules.abandoning import AbandonedError, within
-from .modules.ledger import ledger
 from .tree import ReasoningTree
 
 MAX_QUESTION_WORDS = 1000

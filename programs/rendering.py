@@ -9,7 +9,7 @@ from __future__ import annotations
 from string import Template
 from textwrap import shorten
 
-from ..retrieval.plain_text import in_page, printable
+from ..common.text import in_page, printable
 from .tree import Node, ReasoningTree
 
 SOURCES = {

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..lm.failure import CallFailedError
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .demonstrations import TraceStep
@@ -20,7 +21,6 @@ from .evidence import (
     shared_words,
     within,
 )
-from .failure import CallFailedError
 from .modules import EvidenceFusion, MissingParagraph, ParagraphReview
 from .modules.evidence_fusion import Fusion
 from .modules.paragraph_review import Verdict, action_of, said

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..lm.failure import CallFailedError
 from ..metrics import contains, normalise, rouge_l
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, Step
-from .failure import CallFailedError
 from .modules import ChainOfQuery, CompletedChain, CorrectedChain, LMReader, Tracing
 from .program import Program, answered
 from .tree import Node, ReasoningTree

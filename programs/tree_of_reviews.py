@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar, Literal
 import dspy
 from pydantic import Field
 
+from ..lm.failure import SettingsError
+from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
 from .evidence import agreement, distinct, evidence_pool
-from .failure import SettingsError
-from .modules import together
 from .modules.paragraph_review import Verdict
 from .reviewing import Reviewing, ReviewingSettings
 from .tree import Action, Ended, Node, ReasoningTree

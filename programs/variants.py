@@ -7,8 +7,8 @@ from itertools import product
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from ..retrieval.errors import QuestreeError
-from .building import kind_named
+from ..common.errors import QuestreeError
+from .registry import kind_named
 
 
 def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None) -> dict[str, dict[str, Any]]:

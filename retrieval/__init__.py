@@ -8,7 +8,6 @@ from .contracts import DuplicateCheck, Reader, Retriever, Span
 from .corpora.reading import BadLine, read_corpus
 from .dense.index import DenseRetriever, DenseSettings
 from .duplicates import CrossEncoderDuplicates, ExactDuplicates, RetrieverDuplicates
-from .errors import CheckpointError, CorpusError, IndexRefused, QueryError, QuestreeError
 from .fusion import FusionRetriever, FusionSettings
 from .indexes.index import add_to_index, build_index, load_index
 from .indexes.index_kind import Progress
@@ -17,7 +16,6 @@ from .indexes.manifest import Manifest, read_manifest
 from .late_interaction.plaid import PlaidSettings
 from .opening import open_retriever
 from .passage import Passage
-from .plain_text import neutralise, printable
 from .readers.dpr_reader import DPRReader
 from .serving.client import RemoteRetriever
 from .serving.exchange import RemoteError, RemoteSettings
@@ -27,8 +25,6 @@ __all__ = [
     "BM25Retriever",
     "BM25Settings",
     "BadLine",
-    "CheckpointError",
-    "CorpusError",
     "CrossEncoderDuplicates",
     "DPRReader",
     "DenseRetriever",
@@ -37,13 +33,10 @@ __all__ = [
     "ExactDuplicates",
     "FusionRetriever",
     "FusionSettings",
-    "IndexRefused",
     "Manifest",
     "Passage",
     "PlaidSettings",
     "Progress",
-    "QueryError",
-    "QuestreeError",
     "Reader",
     "RemoteError",
     "RemoteRetriever",
@@ -54,9 +47,7 @@ __all__ = [
     "add_to_index",
     "build_index",
     "load_index",
-    "neutralise",
     "open_retriever",
-    "printable",
     "read_corpus",
     "read_manifest",
 ]

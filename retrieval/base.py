@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .errors import QueryError
+from ..common.errors import QueryError
 from .passage import Passage
 
 if TYPE_CHECKING:

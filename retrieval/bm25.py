@@ -12,8 +12,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
+from ..common.errors import CorpusError, IndexRefused
 from .base import BaseRetriever, Hits, Passages, best
-from .errors import CorpusError, IndexRefused
 from .indexes.index_kind import IndexKind, Order, Written
 from .indexes.manifest import Manifest
 from .indexes.store import PassageStore, corpus_hash

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .errors import CheckpointError, QuestreeError
+from ..common.errors import CheckpointError, QuestreeError
 
 FORMAT = 1
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..common.errors import QuestreeError
 from .contracts import Retriever
-from .errors import QuestreeError
 from .hub import load_model
 
 DEFAULT_MODEL = "cross-encoder/quora-distilroberta-base"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 
+from ..common.errors import IndexRefused, QueryError
 from .base import check_search
 from .contracts import Retriever
-from .errors import IndexRefused, QueryError
 from .passage import Passage
 
 _COMPARED = 1_000

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .errors import CheckpointError
+from ..common.errors import CheckpointError
 
 
 def load_model(model_class: str, name: str | Path, *, device: str | None = None) -> tuple[Any, Any, str]:

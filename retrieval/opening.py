@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..common.errors import QuestreeError
 from .contracts import Retriever
-from .errors import QuestreeError
 from .fusion import FusionRetriever, check_agreement
 from .indexes.index import load_index
 from .serving.client import RemoteRetriever

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from .plain_text import neutralise, without_surrogates
+from ..common.text import neutralise, without_surrogates
 
 _MARK = re.compile(r"\[(\s*\d+(?:\s*[,;]\s*\d+)*\s*)\]")
 _Text = Annotated[str, BeforeValidator(without_surrogates)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ..common.errors import QuestreeError
 from ..data import Question, read_questions
-from ..retrieval.errors import QuestreeError
 
 _EARLIER = re.compile(r"#\d+|<\d+>")
 

@@ -36,7 +36,7 @@ def _own_lm_cache() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_limits() -> Iterator[None]:
     """A command that runs in this process sets limits for all of it, as it may; they end with its test."""
-    from questree.programs.limits import Limits, limit_process
+    from questree.lm.limits import Limits, limit_process
 
     yield
     limit_process(Limits())

@@ -79,7 +79,7 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        from ..retrieval.errors import QuestreeError  # not before it is needed: pydantic takes a while
+        from ..common.errors import QuestreeError  # not before it is needed: pydantic takes a while
 
         if isinstance(error, QuestreeError):
             _say("error", str(error))
@@ -91,7 +91,7 @@ def main() -> None:
 def _say(what: str, message: str) -> None:
     from rich.text import Text
 
-    from ..retrieval.plain_text import printable  # not before it is needed: pydantic takes a while
+    from ..common.text import printable  # not before it is needed: pydantic takes a while
 
     told = Text(f"{what}: ", style="red").append(" ".join(printable(message).split()), style="default")
     Console(stderr=True).print(told, soft_wrap=True)

@@ -68,7 +68,7 @@ def ask(
         prediction = answerer(question=question, answer_style=style.value)
         typer.echo(_printed(prediction, form), file=out)
     if prediction.failure is not None:
-        from ..retrieval.errors import QuestreeError
+        from ..common.errors import QuestreeError
 
         raise QuestreeError(f"no answer ({prediction.failure})")
 
@@ -112,7 +112,7 @@ def _printed(prediction: Any, form: Form) -> str:
 
 
 def _told(prediction: Any) -> str:
-    from ..retrieval.plain_text import printable
+    from ..common.text import printable
 
     references = [f"[{n}] {passage.cited()}" for n, passage in enumerate(prediction.references, start=1)]
     simulated = "  (simulated)" if _is_simulated() else ""
@@ -123,7 +123,7 @@ def _told(prediction: Any) -> str:
 def _as_json(prediction: Any) -> str:
     import json
 
-    from ..retrieval.plain_text import printable_json
+    from ..common.text import printable_json
 
     told = json.dumps(
         {

@@ -46,7 +46,7 @@ def attack(
 ) -> None:
     """Plant passages against each question and count how often the attacker's answer is given. Goes on where it was."""
     from ..attacking import attack_named
-    from ..optimize.attack.table import told
+    from ..evaluation.attacks.table import told
     from .report import comparison_bars, print_figures
 
     with comparison_bars() as on_progress:

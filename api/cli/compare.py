@@ -36,11 +36,11 @@ def compare(
             metrics=metric,
             on_progress=on_progress,
         )
-    from ..optimize.comparing.table import told
+    from ..evaluation.comparison.table import told
 
     print_figures(told(comparison), simulated=comparison.simulated)
     typer.echo(f"page: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
     if comparison.stopped:
-        from ..retrieval.errors import QuestreeError
+        from ..common.errors import QuestreeError
 
         raise QuestreeError(comparison.stopped)

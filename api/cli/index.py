@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def _known(kind: str) -> str:
     """The kinds are looked up when one is asked for, since `questree --help` should be fast."""
-    from ..retrieval.errors import QuestreeError
+    from ..common.errors import QuestreeError
     from ..retrieval.indexes.kinds import chosen_kind
 
     try:
@@ -24,8 +24,8 @@ def _known(kind: str) -> str:
 
 
 def _known_format(form: str | None) -> str | None:
+    from ..common.errors import QuestreeError
     from ..retrieval.corpora.formats import named_format
-    from ..retrieval.errors import QuestreeError
 
     try:
         return form and named_format(form).name

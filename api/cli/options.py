@@ -113,7 +113,7 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
     Raises:
         QuestreeError: if one has no ``=``.
     """
-    from ..retrieval.errors import QuestreeError
+    from ..common.errors import QuestreeError
 
     settings: dict[str, Any] = {}
     for one in given or []:

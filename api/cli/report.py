@@ -14,9 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from ..evaluation.comparison.comparison import Comparison
+    from ..evaluation.evaluation import Evaluation
+    from ..evaluation.run import Progress as RunProgress
     from ..metrics import Interval
-    from ..optimize import Comparison, Compiled, CompileProgress, Evaluation
-    from ..optimize import Progress as RunProgress
+    from ..optimize import Compiled, CompileProgress
 
 SIMULATED = "simulated LM: these numbers say nothing about methods"
 

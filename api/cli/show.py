@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ..optimize.evaluating.records import Record
+    from ..evaluation.records import Record
 
 
 class Form(str, Enum):
@@ -40,8 +40,8 @@ def show(
 
 
 def _show_run(console: Any, folder: Path, id: str | None, form: Form) -> None:
-    from ..optimize.evaluating.run_folder import read_records
-    from ..retrieval.plain_text import printable
+    from ..common.text import printable
+    from ..evaluation.run_folder import read_records
 
     records = read_records(folder)
     if id is None:
@@ -49,7 +49,7 @@ def _show_run(console: Any, folder: Path, id: str | None, form: Form) -> None:
         return
     found = next((record for record in records if record.id == id), None)
     if found is None:
-        from ..retrieval.errors import QuestreeError
+        from ..common.errors import QuestreeError
 
         raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
     console.print(printable(_tree(found, form)), markup=False, highlight=False, soft_wrap=True)
@@ -59,7 +59,7 @@ def _table(records: list[Record]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from ..retrieval.plain_text import printable
+    from ..common.text import printable
 
     metrics = list(records[0].scores) if records else []
     table = Table("id", "question", "answer", "gold", *metrics, "calls", "failure")
@@ -89,8 +89,8 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
 
     from rich.text import Text
 
+    from ..common.text import printable, printable_json
     from ..optimize.artifact import fetch, read_manifest
-    from ..retrieval.plain_text import printable, printable_json
 
     if tracking_uri:
         import mlflow

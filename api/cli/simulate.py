@@ -22,8 +22,8 @@ def serve(
     ] = None,
 ) -> None:
     """Serve it at an OpenAI-compatible address, to exercise the real network path."""
+    from ..common.errors import QuestreeError
     from ..parts import build_lm
-    from ..retrieval.errors import QuestreeError
     from ..retrieval.serving.limits import Limits, read_token
     from ..simulate import is_simulated
     from ..simulate import serve as serve_engine

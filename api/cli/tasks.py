@@ -53,8 +53,8 @@ def _origin(task: KnownTask) -> str:
 
 
 def _here(task: KnownTask, folder: Path) -> str:
+    from ..common.errors import QuestreeError
     from ..data import read_task_manifest
-    from ..retrieval.errors import QuestreeError
 
     if task.name == "mini":
         return "bundled"

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from questree.optimize.comparing.table import as_markdown_table
+from questree.evaluation.comparison.table import as_markdown_table
 
 from . import parts
 

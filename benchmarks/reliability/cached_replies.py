@@ -11,10 +11,9 @@ from unittest.mock import patch
 
 import dspy
 
-from questree.lm_cache import use_lm_cache
-from questree.programs.building import build
-from questree.retrieval.errors import QuestreeError
-from questree.settings import RunSettings
+from questree.common.errors import QuestreeError
+from questree.lm.kept_replies import use_lm_cache
+from questree.programs.registry import build
 
 from .killing import Counting
 from .small_world import small_world
@@ -79,7 +78,7 @@ def corrupt_replies(folder: Path, cases: int, seed: int = 0) -> CacheCounts:
 def _ask(cache: Path, examples: list[dspy.Example]) -> list[str]:
     """The answers, with a cache in this folder and none in memory."""
     with patch.dict(os.environ, QUESTREE_CACHE=str(cache)):
-        use_lm_cache(RunSettings())
+        use_lm_cache()
     program = build("direct", {})
     predictions = [program(**example.inputs()) for example in examples]
     dspy.cache.disk_cache.close()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from questree.common.errors import QuestreeError
 from questree.optimize import load
 from questree.retrieval import load_index
-from questree.retrieval.errors import QuestreeError
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import dspy
 
-from questree.programs.failure import Failure
+from questree.lm.failure import Failure
 
 
 @dataclass

@@ -10,10 +10,10 @@ from unittest.mock import patch
 
 import dspy
 
+from questree.lm import retries as waiting
+from questree.lm.limits import Limits, limited, limits
 from questree.programs import PROGRAMS, Program
-from questree.programs.building import build
-from questree.programs.limits import Limits, limited, limits
-from questree.programs.modules import waiting
+from questree.programs.registry import build
 from questree.retrieval import Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import RemoteSettings

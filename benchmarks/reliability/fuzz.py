@@ -16,11 +16,11 @@ import dspy
 from pydantic import BaseModel
 
 import questree.signatures as signatures
+from questree.common.text import printable
+from questree.lm.guard import guarded
 from questree.programs import ReasoningTree
-from questree.programs.modules.guarding import guarded
 from questree.programs.rendering import as_html, as_mermaid, as_text
 from questree.retrieval import Passage, Span
-from questree.retrieval.plain_text import printable
 
 from .hostile_texts import as_copied, hostile_text
 

@@ -16,8 +16,8 @@ from questree.programs import PROGRAMS
 from .fault_counts import FaultCounts
 
 if TYPE_CHECKING:
-    from questree.optimize.attack import AttackRun
-    from questree.optimize.attack.table import Row as AttackRow
+    from questree.evaluation.attacks import AttackRun
+    from questree.evaluation.attacks.table import Row as AttackRow
 
 PLANTED = 5
 
@@ -89,7 +89,7 @@ def kills(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
 def corruption(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     """Bytes changed in artifacts, indexes and the LM's kept replies."""
     from questree.optimize import save
-    from questree.programs.building import build
+    from questree.programs.registry import build
     from questree.retrieval import DenseSettings, build_index, load_index
 
     from .cached_replies import corrupt_replies
@@ -134,7 +134,7 @@ def fuzzing(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
 def attacks(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     """Plants against every program, with and without a defence."""
     from questree.attacking import attack_named
-    from questree.optimize.attack import KINDS
+    from questree.evaluation.attacks import KINDS
     from questree.retrieval import build_index
     from questree.settings import RunSettings
 
@@ -175,7 +175,7 @@ def _won(run: AttackRun) -> list[Row]:
 
 def _by_program(run: AttackRun) -> str:
     """For each program: its score over the clean corpus, how often each kind won, and the score then; each defence."""
-    from questree.optimize.comparing.table import as_markdown_table
+    from questree.evaluation.comparison.table import as_markdown_table
 
     defences = list(dict.fromkeys(row.defence for row in run.rows))
     lines = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ...retrieval.errors import QuestreeError
+from ...common.errors import QuestreeError
 from ..answer_styles import Style
 from ..splits import plain_words
 from ..task import Split

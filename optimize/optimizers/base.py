@@ -10,7 +10,7 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...programs import Program
-from ..compiling.verdicts import Verdicts
+from ..verdicts import Verdicts
 
 PATIENCE = 1_000_000  # DSPy gives up, and loses everything, at ten errors; failures are counted by us
 

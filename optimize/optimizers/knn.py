@@ -7,9 +7,9 @@ from typing import Any
 import dspy
 from pydantic import Field
 
+from ...common.errors import QuestreeError
 from ...programs import Program
-from ...retrieval.errors import QuestreeError
-from ..compiling.composed import Lesson, NearestDemonstrations
+from ..composed import Lesson, NearestDemonstrations
 from .base import PATIENCE, Job, Optimizer
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import dspy
 from pydantic import Field
 
+from ...common.errors import QuestreeError
 from ...programs import Program
-from ...retrieval.errors import QuestreeError
 from .base import PATIENCE, Demonstrating, Job
 
 

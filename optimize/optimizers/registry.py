@@ -8,14 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ...retrieval.errors import QuestreeError
+from ...common.errors import QuestreeError
 from .auto_cot import AutoCoT
 from .base import Optimizer
-from .bootstrap import BootstrapFewShot, BootstrapRandomSearch, Ensemble
 from .copro import Copro
+from .few_shot import BootstrapFewShot, BootstrapRandomSearch, Ensemble, LabeledFewShot
 from .gepa import Gepa
 from .knn import KnnFewShot
-from .labeled import LabeledFewShot
 from .mipro import Mipro
 from .simba import Simba
 

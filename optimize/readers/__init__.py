@@ -1,10 +1,8 @@
 """Training, calibration and scoring of readers, and the thresholds of duplicate queries."""
 
-from .calibration import Pair, Reading, ThetaPoint, best_theta, pairs_of, read_all, theta_sweep
+from .calibration import Pair, Reading, ThetaPoint, best_theta, pairs_of, plot_theta, read_all, theta_sweep
 from .evaluation import ReaderScores, score_readings
-from .examples import ReadingExample, reading_examples, spread
-from .negatives import mined
-from .theta_plot import plot_theta
+from .examples import ReadingExample, mined, reading_examples, spread
 from .training import train_reader, unseen
 from .training_plan import TrainedReader, TrainingProgress, TrainingSettings
 

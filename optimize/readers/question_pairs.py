@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...retrieval.errors import QuestreeError
+from ...common.errors import QuestreeError
 from .calibration import Reading
 
 _COLUMNS = ("question1", "question2", "is_duplicate")

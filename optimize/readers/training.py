@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...retrieval.errors import QuestreeError
+from ...common.errors import QuestreeError
+from ...common.files import alone_in, write_atomically
+from ...evaluation.identity import digest
+from ...evaluation.run_folder import claim
+from ...evaluation.tracking import TrackedRun
 from ...retrieval.late_interaction.checkpoint import EMBEDDED
-from ..evaluating.run_folder import claim
-from ..files import alone_in, write_atomically
-from ..identity import digest
-from ..tracking.run import TrackedRun
 from .batches import character_spans
 from .calibration import Pair
 from .examples import ReadingExample

@@ -12,17 +12,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ...evaluation.tracking import TrackedRun
 from ...retrieval import DPRReader
 from ...retrieval.calibrated import ReaderManifest, store
 from ...retrieval.late_interaction.checkpoint import EMBEDDED, find_checkpoint
 from ...retrieval.readers.span_model import SpanModel
 from ...retrieval.readers.spans import window_of
-from ..tracking.run import TrackedRun
-from .batches import Batch, batch_of, epoch_of
+from .batches import Batch, batch_of, epoch_of, reader_loss
 from .calibration import Pair, best_theta, read_all
 from .evaluation import ReaderScores, score_readings
 from .examples import ReadingExample
-from .loss import reader_loss
 from .training_plan import TrainingProgress, TrainingSettings
 from .training_state import TrainingState
 

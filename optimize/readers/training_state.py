@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...retrieval.errors import QuestreeError
+from ...common.errors import QuestreeError
 
 NAME = "state.pt"
 

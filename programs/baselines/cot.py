@@ -30,3 +30,15 @@ class ChainOfThought(Baseline):
         answer, content, references = self.step_by_step_answer(question=tree.question, answer_style=answer_style)
         tree.grow(None, query=tree.question, answer=answer, source="lm")
         return answered(tree, answer, content, references)
+
+
+class AutoCoT(ChainOfThought):
+    """Auto-CoT (Zhang et al., ICLR 2023, arXiv 2210.03493): chain of thought whose demonstrations make themselves.
+
+    What is its own happens in compilation: the optimizer ``auto-cot`` clusters the training questions and lets the LM
+    reason about one of each cluster, and is what this program is compiled with unless another is named. Uncompiled,
+    it is ``cot``.
+    """
+
+    name = "auto-cot"
+    default_optimizer = "auto-cot"

@@ -9,10 +9,11 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...lm.parallel import together
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..evidence import distinct
-from ..modules import KnowledgeAnswer, SearchQuery, together
+from ..modules import KnowledgeAnswer, SearchQuery
 from ..modules.sampling import Sample, majority, sample
 from ..program import answered
 from ..tree import Node, ReasoningTree

@@ -7,9 +7,10 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...lm.parallel import together
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..modules import PassageAnswer, Recitation, together
+from ..modules import PassageAnswer, Recitation
 from ..modules.sampling import majority, sample
 from ..program import answered
 from ..tree import ReasoningTree

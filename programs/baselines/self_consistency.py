@@ -56,7 +56,7 @@ class SelfConsistency(Program):
         settings: SelfConsistencySettings | None = None,
         duplicates: DuplicateCheck | None = None,
     ):
-        from ..building import build  # which knows all programs, this one among them
+        from ..registry import build  # which knows all programs, this one among them
 
         settings = settings or SelfConsistencySettings()
         inner = build(settings.of, dict(settings.program), retriever=retriever, reader=reader, duplicates=duplicates)
@@ -66,7 +66,7 @@ class SelfConsistency(Program):
     @classmethod
     def takes_retriever(cls, settings: Mapping[str, Any]) -> bool:
         """Whether the program inside does."""
-        from ..building import kind_named
+        from ..registry import kind_named
 
         return kind_named(settings.get("of", "cot")).takes_retriever(settings.get("program", {}))
 

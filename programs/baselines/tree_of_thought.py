@@ -8,10 +8,11 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...lm.parallel import together
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..demonstrations import TraceStep
-from ..modules import FollowUps, StepsJudge, together
+from ..modules import FollowUps, StepsJudge
 from ..modules.subquestions import Solution
 from ..tree import Node, ReasoningTree
 from .baseline import BaselineSettings

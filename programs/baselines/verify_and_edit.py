@@ -8,12 +8,13 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...lm.parallel import together
 from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..demonstrations import TraceStep
 from ..evidence import distinct
-from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification, together
+from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification
 from ..modules.sampling import Sample, agreement, majority, sample
 from ..modules.verification import Verified
 from ..program import answered

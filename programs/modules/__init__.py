@@ -9,7 +9,6 @@ from .paragraph_review import MissingParagraph, ParagraphReview
 from .reading import LMReader
 from .searching import NextThought, SearchQuery, Writing
 from .subquestions import FollowUp, FollowUps, QuestionSplit, StepPlan, StepsJudge, SubquestionAnswer
-from .together import together
 from .tracing import Tracing
 from .verification import Verification
 
@@ -42,5 +41,4 @@ __all__ = [
     "Tracing",
     "Verification",
     "Writing",
-    "together",
 ]

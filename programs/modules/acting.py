@@ -8,10 +8,10 @@ from typing import Any
 
 import dspy
 
-from ...retrieval.plain_text import changed_texts, neutralise
+from ...common.text import changed_texts, neutralise
+from ...lm.call import call
+from ...lm.failure import CallFailedError
 from ...signatures import AnswerByActing, AnswerStyle
-from ..failure import CallFailedError
-from .calling import call
 
 
 def search(query: str) -> str:

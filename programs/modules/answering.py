@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dspy
 
-from ...retrieval import Passage, neutralise
+from ...common.text import neutralise
+from ...lm.call import call
+from ...retrieval import Passage
 from ...signatures import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep, AnswerStyle, RecallPassage
 from ..citations import settle_marks
-from .calling import call
 
 
 class DirectAnswer(dspy.Module):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dspy
 
+from ...lm.call import call
 from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle, CompleteChain, CorrectChain, PlanChain, Step
 from ..tree import Node
-from .calling import call
 
 
 class ChainOfQuery(dspy.Module):

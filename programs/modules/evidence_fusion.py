@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import dspy
 
+from ...lm.call import call
+from ...lm.window import shown_of
 from ...retrieval import Passage
 from ...signatures import AnswerStyle, Assertion, FuseAnalyses, FuseEvidence, FuseParagraphs
 from ..citations import settle_marks
 from ..evidence import Evidence
-from .calling import call
-from .fitting import shown_of
 from .numbering import numbered
 
 Fusion = Literal["analysis", "paragraph", "evidence"]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import dspy
 
+from ...lm.call import call
+from ...lm.window import shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
 from ...signatures import (
@@ -17,8 +19,6 @@ from ...signatures import (
     RecallPassage,
 )
 from ..citations import settle_marks
-from .calling import call
-from .fitting import shown_of
 from .numbering import numbered
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import dspy
 
+from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import AnswerStyle, CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT
 from ..tree import Action, Review
-from .calling import call
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 
 import dspy
 
+from ...lm.call import call
 from ...retrieval import Passage, Span
 from ...signatures import ReadPassage
-from .calling import call
 
 _CERTAIN = 0.999  # a stated 1.0 would be an infinite logit
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import dspy
 
+from ...lm.call import ATTEMPTS
+from ...lm.parallel import together
 from ...metrics import normalise
 from ...retrieval import Passage
-from .calling import ATTEMPTS
-from .together import together
 
 _MOST = 1000  # rollouts of one sampling, retries included
 

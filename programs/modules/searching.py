@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dspy
 
+from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
-from .calling import call
 from .numbering import numbered
 from .paragraph_review import said
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import dspy
 
+from ...lm.call import call
+from ...lm.window import shown_of
 from ...retrieval import Passage
 from ...signatures import (
     AnswerStyle,
@@ -21,9 +23,7 @@ from ...signatures import (
     SplitQuestion,
 )
 from ..tree import Node
-from .calling import call
 from .chain_of_query import as_steps
-from .fitting import shown_of
 from .numbering import numbered
 from .paragraph_review import said
 

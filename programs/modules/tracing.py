@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dspy
 
+from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import AnswerStyle, CitedStep, TraceAnswer
 from ..citations import settle_marks
 from ..tree import Node
-from .calling import call
 
 
 class Tracing(dspy.Module):

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import dspy
 
+from ...lm.call import call
+from ...lm.window import shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
 from ...signatures import AskToVerify, EditSentence
-from .calling import call
-from .fitting import shown_of
 from .numbering import numbered
 
 

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import CorpusError
+from ...common.errors import CorpusError
 
 Line = tuple[str, int, bytes]
 """A line of a corpus: the file in which it stands, its number there, from 1, and its bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import CorpusError
+from ...common.errors import CorpusError
 from .corpus_format import CorpusFormat
 from .hotpotqa import HOTPOTQA
 from .json_lines import JSON_LINES

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import CorpusError
+from ...common.errors import CorpusError
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, Parse, passage_of
 from .files import TROUBLE, Line, numbered

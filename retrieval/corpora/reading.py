@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import CorpusError
+from ...common.errors import CorpusError
 from ..passage import Passage
 from .corpus_format import BadText, Parse
 from .files import LONGEST_LINE, numbered, uncompressed

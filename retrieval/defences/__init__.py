@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...common.errors import QuestreeError
 from ..contracts import Reader, Retriever
-from ..errors import QuestreeError
 from .agreement import AgreementRetriever
 from .relevance import RelevanceRetriever
 

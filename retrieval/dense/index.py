@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...common.errors import IndexRefused, QuestreeError
 from ..base import BaseRetriever, Hits, Passages
-from ..errors import IndexRefused, QuestreeError
 from ..indexes.chunks import chunk_count, read_record, read_rows
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import IndexKind, Order, Progress, Written

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import CheckpointError, QuestreeError
+from ...common.errors import CheckpointError, QuestreeError
 from ..hub import load_model
 from ..late_interaction.checkpoint import EMBEDDED, Checkpoint, find_checkpoint, minilm_folder
 from .sentence_usage import Usage

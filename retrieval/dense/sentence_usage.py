@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import CheckpointError
+from ...common.errors import CheckpointError
 
 Pooling = Literal["mean", "cls"]
 _LONGEST = 512

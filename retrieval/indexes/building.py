@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import QuestreeError
+from ...common.errors import QuestreeError
 from ..sizes import readable_size
 from .manifest import NAME
 from .store import OFFSETS, PASSAGES

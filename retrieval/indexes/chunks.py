@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import IndexRefused
+from ...common.errors import IndexRefused
 from .store import PassageStore
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..errors import IndexRefused
+from ...common.errors import IndexRefused
 from .chunks import (
     ChunkRecord,
     PassageEncoder,

@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ...common.errors import CorpusError, IndexRefused, QuestreeError
 from ..base import BaseRetriever
 from ..corpora.reading import BadLine, read_corpus
 from ..corpora.seen import SeenIds
-from ..errors import CorpusError, IndexRefused, QuestreeError
 from ..passage import Passage
 from .building import LOCK, Building, building
 from .index_kind import IndexKind, Order, Progress, Report

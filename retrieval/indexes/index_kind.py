@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ...common.errors import QuestreeError
 from ..base import BaseRetriever
-from ..errors import QuestreeError
 from .manifest import CheckpointRecord, Manifest
 from .store import PassageStore
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...common.errors import QuestreeError
 from ..bm25 import BM25
 from ..dense.index import DENSE
-from ..errors import QuestreeError
 from ..late_interaction.exact import EXACT
 from ..late_interaction.plaid import PLAID
 from .index_kind import IndexKind

@@ -11,20 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from ..errors import IndexRefused
+from ...common.errors import IndexRefused
+from ...common.files import FileRecord, file_hash
 
 NAME = "questree-index.json"
 FORMAT = 3
 _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
-
-
-class FileRecord(BaseModel):
-    """A file of the index as it was when the index was finished."""
-
-    model_config = ConfigDict(frozen=True)
-
-    bytes: int
-    sha256: str
 
 
 class CheckpointRecord(BaseModel):
@@ -150,15 +142,6 @@ def _check_file(folder: Path, name: str, record: FileRecord, *, full: bool) -> N
 def _checksum_of(content: dict[str, Any]) -> str:
     told = {name: value for name, value in content.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(told, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _versions() -> dict[str, str]:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..errors import IndexRefused
+from ...common.errors import IndexRefused
 from ..passage import Passage
 
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import QuestreeError
+from ...common.errors import QuestreeError
 from .chunks import ChunkRecord, PassageEncoder, read_record, source_of, texts_of, write_chunk
 from .store import PassageStore
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cache_folder import cache_folder
-from ..errors import CheckpointError, IndexRefused
-from ..indexes.manifest import Manifest, file_hash
+from ...common.caches import cache_folder
+from ...common.errors import CheckpointError, IndexRefused
+from ...common.files import file_hash
+from ..indexes.manifest import Manifest
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..cache_folder import cache_folder
-from ..errors import QuestreeError
+from ...common.caches import cache_folder
+from ...common.errors import QuestreeError
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import IndexRefused, QuestreeError
+from ...common.errors import IndexRefused, QuestreeError
 from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written

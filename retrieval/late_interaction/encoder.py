@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import CheckpointError
+from ...common.errors import CheckpointError
 from .checkpoint import Checkpoint
 from .compat import colbert_ready, without_extensions
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...common.errors import IndexRefused, QuestreeError
 from ..base import BaseRetriever, Hits, Passages
-from ..errors import IndexRefused, QuestreeError
 from ..indexes.index_kind import IndexKind, Order, Written
 from ..indexes.manifest import Manifest
 from ..indexes.store import PassageStore

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import QuestreeError
+from ...common.errors import QuestreeError
 from ..indexes.index_kind import Progress, Report
 from .compat import colbert_ready
 from .embeddings import Embeddings

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ...common.errors import CheckpointError
 from ..base import check_query
 from ..calibrated import ReaderManifest, stored
 from ..contracts import Span
-from ..errors import CheckpointError
 from ..hub import load_model
 from ..passage import Passage
 from .span_model import SpanModel

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import CheckpointError
+from ...common.errors import CheckpointError
 
 if TYPE_CHECKING:
     import torch

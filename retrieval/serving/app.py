@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ...common.errors import QueryError
 from ..base import check_search
 from ..contracts import Retriever
-from ..errors import QueryError
 from ..passage import Passage
 from .batching import Batcher, Rankings
 from .limits import Guard, Limits, Refused

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from ...common.errors import QueryError
 from ..base import check_search
-from ..errors import QueryError
 from ..passage import Passage
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
 from .wire import Compare, Health, Likeness, Results, Search

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import QuestreeError
+from ...common.errors import QuestreeError
 from .limits import TOKEN_VARIABLE, is_loopback
 
 if TYPE_CHECKING:

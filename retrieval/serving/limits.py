@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import QuestreeError
+from ...common.errors import QuestreeError
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ..errors import QuestreeError
+from ...common.errors import QuestreeError
 from .limits import check_binding
 
 if TYPE_CHECKING:

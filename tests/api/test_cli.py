@@ -106,7 +106,7 @@ def test_a_mistake_is_one_line_that_says_what_to_do(questree, index, words, said
 
 def test_debug_shows_where_a_mistake_was_found(monkeypatch, workplace):
     from questree.cli import main
-    from questree.retrieval.errors import QuestreeError
+    from questree.common.errors import QuestreeError
 
     monkeypatch.setattr(sys, "argv", ["questree", "show", "nowhere", "--debug"])
     with pytest.raises(QuestreeError):

@@ -57,7 +57,7 @@ def test_all_registered_programs_can_be_asked_for(compare, monkeypatch):
 
     asked = []
     monkeypatch.setattr(experiments, "build_program", lambda name, settings: asked.append(name) or Named(name))
-    monkeypatch.setattr("questree.optimize.compare", lambda programs, *rest, **named: 1 / 0)
+    monkeypatch.setattr("questree.evaluation.comparison.comparison.compare", lambda programs, *rest, **named: 1 / 0)
     compare("blendfilter", "--all")
     assert asked[0] == "blendfilter", "the first named is the one that others are compared with"
     assert sorted(asked) == sorted(PROGRAMS)

@@ -9,9 +9,8 @@ import pytest
 from diskcache import FanoutCache
 
 import questree
-from questree.lm_cache import use_lm_cache
-from questree.retrieval.errors import QuestreeError
-from questree.settings import RunSettings
+from questree.common.errors import QuestreeError
+from questree.lm.kept_replies import use_lm_cache
 
 
 def test_every_public_name_is_there():
@@ -40,7 +39,7 @@ def test_each_server_has_a_cache_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
     folders = set()
     for address in (None, "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"):
-        use_lm_cache(RunSettings(api_base=address))
+        use_lm_cache(address)
         folders.add(dspy.cache.disk_cache_dir)
     assert len(folders) == 3
 
@@ -57,7 +56,7 @@ class Planted:
 
 def test_a_pickle_planted_in_the_cache_does_not_run(tmp_path, monkeypatch):
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     with FanoutCache(dspy.cache.disk_cache_dir, shards=16) as careless:
         careless["planted"] = Planted(tmp_path / "it ran")
     assert dspy.cache.disk_cache.get("planted") is None

@@ -9,7 +9,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from questree.cli import app, index_progress
-from questree.retrieval import Progress, QuestreeError, load_index, read_manifest
+from questree.common.errors import QuestreeError
+from questree.retrieval import Progress, load_index, read_manifest
 
 
 @pytest.fixture

@@ -8,15 +8,14 @@ import sqlite3
 import dspy
 import pytest
 
-from questree.lm_cache import use_lm_cache
-from questree.settings import RunSettings
+from questree.lm.kept_replies import use_lm_cache
 
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
     """Twenty replies on disk, one of them long."""
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     replies = {f"key {n}": {"text": f"reply {n} " * (9_000 if n == 7 else 3)} for n in range(20)}
     for key, reply in replies.items():
         dspy.cache.disk_cache.set(key, reply)
@@ -32,7 +31,7 @@ def stores(folder):
 
 
 def test_what_was_kept_is_found_by_the_next_process(kept):
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     assert found(kept) == kept
 
 

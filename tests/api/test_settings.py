@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from questree.retrieval.errors import QuestreeError
+from questree.common.errors import QuestreeError
 from questree.settings import run_settings
 
 

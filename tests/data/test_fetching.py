@@ -12,11 +12,11 @@ import datasets
 import published_rows as rows
 import pytest
 
+from questree.common.errors import QuestreeError
+from questree.common.files import file_hash
 from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, placing
 from questree.data import fetching as module
 from questree.retrieval import read_corpus
-from questree.retrieval.errors import QuestreeError
-from questree.retrieval.indexes.manifest import file_hash
 
 
 class Asked(list):

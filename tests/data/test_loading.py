@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.data import DATA_VARIABLE, KNOWN_TASKS, load_task, split_of, task_names
 from questree.metrics import METRICS, normalise_title
-from questree.retrieval.errors import QuestreeError
 
 
 @pytest.fixture(autouse=True)

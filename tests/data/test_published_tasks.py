@@ -12,11 +12,11 @@ from typing import Any
 import published_rows as rows
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.data import KNOWN_TASKS, Question, fetch_task, load_task
 from questree.data.tasks import Row
 from questree.data.tasks.slots import slot_question
 from questree.metrics import METRICS, metric
-from questree.retrieval.errors import QuestreeError
 
 FILES: list[tuple[str, str, object]] = [
     ("hotpotqa", "hotpot_dev_distractor_v1.json", [rows.HOTPOT]),

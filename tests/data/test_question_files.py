@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from questree.common.errors import QuestreeError
 from questree.data import read_questions, split_of
 from questree.data.question_files import _question
-from questree.retrieval.errors import QuestreeError
 
 GOOD = {"id": "q0", "question": "Who?", "answers": ["Ada"]}
 

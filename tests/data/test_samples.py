@@ -10,10 +10,10 @@ from typing import Any
 import published_rows as rows
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.data import KNOWN_TASKS, fetch_task, load_task
 from questree.data.tasks import Sample
-from questree.optimize.comparing.published import published as figures
-from questree.retrieval.errors import QuestreeError
+from questree.evaluation.comparison.published import published as figures
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
+from questree.common.errors import QuestreeError
 from questree.data import AnnotatedStep, Question, Style, Task
-from questree.retrieval.errors import QuestreeError
 from questree.signatures import AnswerStyle
 
 

@@ -16,12 +16,12 @@ from manifests import rewrite_manifest
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from benchmarks.reliability.corruption import corrupt_artifact, corrupt_index
+from questree.common.errors import CheckpointError, QuestreeError
+from questree.common.files import file_hash
 from questree.optimize import load, save
 from questree.optimize.artifact import _checksum, _checksum_of
 from questree.programs import build
-from questree.retrieval import BM25Retriever, CheckpointError, build_index, load_index
-from questree.retrieval.errors import QuestreeError
-from questree.retrieval.indexes.manifest import file_hash
+from questree.retrieval import BM25Retriever, build_index, load_index
 from questree.simulate import Mind, SimulatedEngine, World, simulated_lm
 from questree.simulate.server import running
 
@@ -152,14 +152,14 @@ def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tm
 def test_a_pickle_in_the_lm_cache_is_not_loaded(sealed, tmp_path, monkeypatch, bomb):
     import sqlite3
 
-    from questree.lm_cache import use_lm_cache
+    from questree.lm.kept_replies import use_lm_cache
     from questree.settings import RunSettings
 
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
     settings = RunSettings()
 
     def ask():
-        use_lm_cache(settings)
+        use_lm_cache(settings.api_base)
         with dspy.context(lm=simulated_lm(QUESTIONS, SURE), adapter=None):
             return build("direct", {})(question=QUESTIONS[0].question).answer
 
@@ -197,8 +197,10 @@ def test_an_address_in_a_loaded_program_is_never_used(artifact, index):
 def test_a_key_is_written_nowhere(tmp_path, monkeypatch, caplog, index):
     """Compiled, tracked, traced, saved and evaluated with a key in the environment and in the LM's settings."""
     from questree.data import Question
+    from questree.evaluation.policy import RunPolicy
+    from questree.evaluation.tracking import Tracking
     from questree.metrics import metric
-    from questree.optimize import Examples, RunPolicy, Tracking, compile
+    from questree.optimize import Examples, compile
 
     key = "sk-planted-0123456789"
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN"):

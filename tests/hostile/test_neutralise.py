@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from benchmarks.reliability.fuzz import SIGNATURES, echo_sets_nothing, fuzz, reads_as_marker, sections_hold
 from benchmarks.reliability.hostile_texts import hostile_text, marker
-from questree.programs.modules.guarding import guarded
-from questree.retrieval import Passage, neutralise
+from questree.common.text import neutralise
+from questree.lm.guard import guarded
+from questree.retrieval import Passage
 from questree.signatures import AnswerFromPassages, ReadPassage
 
 _MARKERS = ["[", "]", "#", "[[ ## answer ## ]]", "⟦", "⟧", "［", "］", "＃", "♯", "【", "answer", "[1]", "<|", "|>"]

@@ -11,14 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reliability.fuzz import hostile_tree, mermaid_is_inert, page_is_inert, screen_is_still, shape_of
-from questree.optimize.analysing.case_studies import case_studies
-from questree.optimize.comparing.comparison import Comparison
-from questree.optimize.evaluating.evaluation import Evaluation
-from questree.optimize.evaluating.records import Record
-from questree.programs import Failure, ReasoningTree
+from questree.common.text import printable, printable_json
+from questree.evaluation.analyses.case_studies import case_studies
+from questree.evaluation.comparison.comparison import Comparison
+from questree.evaluation.evaluation import Evaluation
+from questree.evaluation.records import Record
+from questree.lm.failure import Failure
+from questree.programs import ReasoningTree
 from questree.programs.rendering import as_html, as_mermaid, as_text
-from questree.retrieval import Passage, printable
-from questree.retrieval.plain_text import printable_json
+from questree.retrieval import Passage
 
 EVILS = [
     "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='x", "</title></style><b>",

@@ -8,7 +8,7 @@ import dspy
 import pytest
 from tiny_world import QUESTIONS, SURE
 
-from questree.optimize.evaluating.records import Record, record
+from questree.evaluation.records import Record, record
 from questree.programs import PROGRAMS, build
 from questree.programs.rendering import as_html, as_text
 from questree.retrieval import Passage

@@ -7,15 +7,16 @@ import shutil
 
 import pytest
 
-from questree.lm_cache import use_lm_cache
+from questree.common.errors import QuestreeError
+from questree.evaluation.analyses.stored_runs import stored_runs
+from questree.evaluation.run import evaluate
+from questree.evaluation.run_folder import read_records
+from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import compile as compile_program
-from questree.optimize import evaluate, load, optimizer, read_records
-from questree.optimize.analysing.stored_runs import stored_runs
+from questree.optimize import load, optimizer
 from questree.optimize.artifact import _checksum_of
 from questree.retrieval import build_index, load_index
-from questree.retrieval.errors import QuestreeError
-from questree.settings import RunSettings
 
 right = metric("em")
 OTHERS = [(0, "older"), (2, "newer")]
@@ -100,22 +101,22 @@ def test_an_index_of_another_version_is_refused(small, tmp_path):
 
 def test_a_cache_of_something_else_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     (store,) = tmp_path.rglob("003/cache.db")
     for left in store.parent.iterdir():
         left.unlink()
     store.write_bytes(b"not a database" * 100)
     with pytest.raises(QuestreeError, match="delete it if it is damaged"):
-        use_lm_cache(RunSettings())
+        use_lm_cache()
 
 
 def test_replies_that_another_dspy_kept_are_not_taken(tmp_path, monkeypatch):
     import dspy
 
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     dspy.cache.put({"asked": "it"}, {"text": "said"}, enable_memory_cache=False)
     assert dspy.cache.get({"asked": "it"}) == {"text": "said"}
     monkeypatch.setattr(dspy, "__version__", "3.9.0")
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     assert dspy.cache.get({"asked": "it"}) is None

@@ -9,16 +9,19 @@ from contextlib import suppress
 import dspy
 import pytest
 
-from questree.lm_cache import use_lm_cache
+from questree.common.errors import QuestreeError
+from questree.common.files import append_line, write_atomically
+from questree.evaluation.analyses.stored_runs import stored_runs
+from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.policy import RunPolicy
+from questree.evaluation.run import evaluate
+from questree.evaluation.run_folder import read_records
+from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
-from questree.optimize import RunPolicy, compare, evaluate, load, optimizer, read_records, save
 from questree.optimize import compile as compile_program
-from questree.optimize.analysing.stored_runs import stored_runs
-from questree.optimize.files import append_line, write_atomically
+from questree.optimize import load, optimizer, save
 from questree.programs import build
 from questree.retrieval import build_index
-from questree.retrieval.errors import QuestreeError
-from questree.settings import RunSettings
 
 right = metric("em")
 SEARCH = optimizer("bootstrap-random-search", candidates=1)
@@ -101,12 +104,12 @@ def test_a_program_that_does_not_fit_leaves_the_former_one(small, tmp_path, full
 def test_a_cache_that_cannot_be_made_is_refused(tmp_path, monkeypatch, full_disk):
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
     with full_disk(1000), pytest.raises(QuestreeError, match=r"replies cannot be kept in .*QUESTREE_CACHE"):
-        use_lm_cache(RunSettings())
+        use_lm_cache()
 
 
 def test_a_reply_that_cannot_be_kept_is_said_once_and_serves(tmp_path, monkeypatch, full_disk, caplog):
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path))
-    use_lm_cache(RunSettings())
+    use_lm_cache()
     with caplog.at_level(logging.WARNING), full_disk(10):
         for number in range(3):
             dspy.cache.put({"number": number}, {"text": "x" * 100_000})
@@ -135,7 +138,7 @@ def test_a_read_only_cache_is_refused(tmp_path, monkeypatch, read_only):
     with read_only(tmp_path / "cache") as copy:
         monkeypatch.setenv("QUESTREE_CACHE", str(copy))
         with pytest.raises(QuestreeError, match="replies cannot be kept"):
-            use_lm_cache(RunSettings())
+            use_lm_cache()
 
 
 def test_a_read_only_program_answers(small, tmp_path, read_only):

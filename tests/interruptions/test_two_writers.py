@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from questree.common.errors import QuestreeError
+from questree.evaluation.attacks import Attack, attack
+from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.run import evaluate
 from questree.metrics import metric
-from questree.optimize import compare, evaluate, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize.attack import Attack, attack
+from questree.optimize import optimizer
 from questree.retrieval import build_index
-from questree.retrieval.errors import QuestreeError
 from questree.retrieval.indexes.building import LOCK
 
 HOLD = """

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.metrics import METRICS, metric, metric_for
-from questree.retrieval.errors import QuestreeError
 
 
 def gold(*answers: str, **fields: object) -> SimpleNamespace:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from questree.optimize import Record
-from questree.optimize.analysing.analyses import (
+from questree.common.errors import QuestreeError
+from questree.evaluation.analyses.analyses import (
     efficiency,
     helped_by_retrieval,
     knowledge_sources,
@@ -13,12 +13,14 @@ from questree.optimize.analysing.analyses import (
     reasoning_steps,
     steps_by_hops,
 )
-from questree.optimize.analysing.case_studies import case_studies, telling_questions
-from questree.optimize.analysing.stored_runs import StoredRun, stored_runs
-from questree.optimize.evaluating.run_folder import open_run
-from questree.programs import Failure, ReasoningTree, Spent
+from questree.evaluation.analyses.case_studies import case_studies, telling_questions
+from questree.evaluation.analyses.stored_runs import StoredRun, stored_runs
+from questree.evaluation.records import Record
+from questree.evaluation.run_folder import open_run
+from questree.lm.failure import Failure
+from questree.lm.ledger import Spent
+from questree.programs import ReasoningTree
 from questree.retrieval import Passage
-from questree.retrieval.errors import QuestreeError
 
 METRIC = "cover-em"
 

@@ -6,12 +6,12 @@ import random
 import dspy
 import pytest
 
+from questree.common.errors import QuestreeError
+from questree.evaluation.identity import signature_fingerprints
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
-from questree.optimize.compiling.composed import Majority
-from questree.optimize.identity import signature_fingerprints
+from questree.optimize.composed import Majority
 from questree.programs.modules import ChainOfQuery, LMReader
-from questree.retrieval.errors import QuestreeError
 
 
 @pytest.fixture

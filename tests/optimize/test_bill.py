@@ -8,9 +8,10 @@ import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
-from questree.optimize import OutOfBudgetError, RunPolicy, optimizer
+from questree.common.errors import QuestreeError
+from questree.evaluation.policy import OutOfBudgetError, RunPolicy
 from questree.optimize import compile as compile_program
-from questree.retrieval.errors import QuestreeError
+from questree.optimize import optimizer
 
 AT_ONCE = 2
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from questree.optimize import RunPolicy, evaluate, read_records
-from questree.optimize.evaluating.policy import OutOfBudgetError
-from questree.programs import Spent
+from questree.evaluation.policy import OutOfBudgetError, RunPolicy
+from questree.evaluation.run import evaluate
+from questree.evaluation.run_folder import read_records
+from questree.lm.ledger import Spent
 
 
 def one_at_a_time(**budget):

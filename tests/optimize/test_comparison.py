@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from questree.optimize import RunPolicy, Tracking, compare
-from questree.optimize.evaluating.policy import OutOfBudgetError
+from questree.common.errors import QuestreeError
+from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.policy import OutOfBudgetError, RunPolicy
+from questree.evaluation.tracking import Tracking
 from questree.programs import SearChain, SearChainSettings
-from questree.retrieval.errors import QuestreeError
 
 
 def test_programs_are_compared_with_the_first_question_by_question(mini, tmp_path):

@@ -9,13 +9,16 @@ from html.parser import HTMLParser
 
 import pytest
 
+from questree.evaluation.comparison.comparison import Comparison
+from questree.evaluation.comparison.plots import Point, dot_rows, scatter
+from questree.evaluation.comparison.published import published
+from questree.evaluation.comparison.table import as_csv, beside, told
+from questree.evaluation.evaluation import Evaluation
+from questree.evaluation.records import Cited, Record
+from questree.lm.failure import Failure
+from questree.lm.ledger import Spent
 from questree.metrics import Interval
-from questree.optimize import Comparison, Evaluation, Record
-from questree.optimize.comparing.plots import Point, dot_rows, scatter
-from questree.optimize.comparing.published import published
-from questree.optimize.comparing.table import as_csv, beside, told
-from questree.optimize.evaluating.records import Cited
-from questree.programs import Failure, ReasoningTree, Spent
+from questree.programs import ReasoningTree
 
 HOSTILE = '<script>alert(1)</script>|&"'
 

@@ -5,10 +5,12 @@ import shutil
 
 import pytest
 
-from questree.optimize import Examples, Interrupted, RunPolicy, optimizer
+from questree.common.errors import QuestreeError
+from questree.evaluation.policy import RunPolicy
+from questree.evaluation.run import Interrupted
+from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
 from questree.programs import SearChain
-from questree.retrieval.errors import QuestreeError
 
 SEARCH = optimizer("bootstrap-random-search", candidates=1)
 
@@ -166,7 +168,7 @@ def test_an_optimizer_that_compares_nothing_trains_on_all(mini):
 
 
 def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_path, monkeypatch, caplog):
-    from questree.optimize.compiling import observers
+    from questree.optimize import candidates as observers
 
     def full(path, text):
         raise QuestreeError("no space left")

@@ -9,12 +9,15 @@ import dspy
 import pytest
 from pydantic import BaseModel
 
-from questree.optimize import Interrupted, RunPolicy, evaluate, read_records
-from questree.programs import Failure, Program, ReasoningTree, Spent
-from questree.programs.failure import CallFailedError
+from questree.common.errors import QuestreeError
+from questree.evaluation.policy import RunPolicy
+from questree.evaluation.run import Interrupted, evaluate
+from questree.evaluation.run_folder import read_records
+from questree.lm.failure import CallFailedError, Failure
+from questree.lm.ledger import Spent
+from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered
 from questree.retrieval import Passage
-from questree.retrieval.errors import QuestreeError
 
 
 class NoSettings(BaseModel):

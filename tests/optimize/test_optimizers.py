@@ -3,13 +3,14 @@ from __future__ import annotations
 import dspy
 import pytest
 
+from questree.common.errors import QuestreeError
+from questree.lm.failure import Failure
 from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize.analysing.clustering import clusters
-from questree.optimize.compiling.composed import Majority, NearestDemonstrations
-from questree.optimize.compiling.verdicts import Verdicts
-from questree.programs import Failure, build
-from questree.retrieval.errors import QuestreeError
+from questree.optimize.composed import Majority, NearestDemonstrations
+from questree.optimize.optimizers.auto_cot import clusters
+from questree.optimize.verdicts import Verdicts
+from questree.programs import build
 
 SMALL = {
     "labeled-few-shot": {"k": 4},
@@ -120,7 +121,7 @@ class Says:
 
 
 def _spent(calls):
-    from questree.programs import Spent
+    from questree.lm.ledger import Spent
 
     return Spent(calls=calls)
 

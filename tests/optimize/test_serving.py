@@ -10,7 +10,8 @@ import urllib.request
 
 import pytest
 
-from questree.optimize import Tracking, load, log_model, save
+from questree.evaluation.tracking import Tracking
+from questree.optimize import load, log_model, save
 from questree.programs import SearChain
 from questree.retrieval import build_index
 

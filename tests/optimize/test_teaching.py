@@ -5,8 +5,7 @@ from __future__ import annotations
 import dspy
 import pytest
 
-from questree.optimize.compiling.teaching import Teaching
-from questree.optimize.compiling.verdicts import Verdicts
+from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import TreeOfReviews
 
 review = dspy.Predict("passages: list[str] -> relevant: bool, supported: bool")

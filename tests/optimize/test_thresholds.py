@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from questree.optimize import Record
-from questree.optimize.analysing.thresholds import alpha_sweep
+from questree.common.errors import QuestreeError
+from questree.evaluation.analyses.thresholds import alpha_sweep
+from questree.evaluation.records import Record
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
-from questree.retrieval.errors import QuestreeError
 
 
 def long(id, score, *nodes, replaced=()):

@@ -8,14 +8,15 @@ from collections import Counter
 import dspy
 import pytest
 
+from questree.common.errors import QuestreeError
+from questree.evaluation.run import evaluate
+from questree.evaluation.traces import plain
+from questree.evaluation.tracking import Tracking, without_password
 from questree.metrics import metric
-from questree.optimize import Examples, Tracking, evaluate, load, optimizer
+from questree.optimize import Examples, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.artifact import state_of
-from questree.optimize.tracking.run import without_password
-from questree.optimize.tracking.tracing import plain
 from questree.programs import SearChain
-from questree.retrieval.errors import QuestreeError
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
 
@@ -171,7 +172,7 @@ def test_runs_of_killed_processes_do_not_stay_running(tmp_path):
 
 _OPENS_AND_DIES = """
 import os, signal, sys
-from questree.optimize import Tracking
+from questree.evaluation import Tracking
 tracking = Tracking(uri=sys.argv[1])
 with tracking.run("parent", {}), tracking.run("nested", {}):
     os.kill(os.getpid(), signal.SIGKILL)

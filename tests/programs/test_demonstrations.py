@@ -8,14 +8,7 @@ from typing import Any
 import dspy
 import pytest
 
-from questree.programs import (
-    BlendFilter,
-    ChainOfReviews,
-    Program,
-    SearChain,
-    TreeOfReviews,
-    select_demonstrations,
-)
+from questree.programs import BlendFilter, ChainOfReviews, Program, SearChain, TreeOfReviews, select_demonstrations
 from questree.programs.demonstrations import balanced, contradicts
 
 ONE, OTHER = dspy.Predict("question -> answer"), dspy.Predict("question -> answer")

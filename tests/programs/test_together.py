@@ -10,10 +10,10 @@ import dspy
 import pytest
 from answering import Gate
 
-from questree.programs.failure import CallFailedError
-from questree.programs.modules import together
-from questree.programs.modules.calling import call
-from questree.programs.modules.ledger import ledger
+from questree.lm.call import call
+from questree.lm.failure import CallFailedError
+from questree.lm.ledger import ledger
+from questree.lm.parallel import together
 
 
 def test_results_come_in_the_order_of_the_tasks():

@@ -10,8 +10,8 @@ import dspy
 import pytest
 from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
+from questree.lm.failure import SettingsError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
-from questree.programs.failure import SettingsError
 from questree.programs.rendering import as_html, as_mermaid, as_text
 from questree.signatures import ReviewParagraphs, ReviewParagraphsCoT
 

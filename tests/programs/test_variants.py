@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.programs import variants
-from questree.retrieval.errors import QuestreeError
 
 
 def test_a_type_that_lists_its_values_is_varied_over_all_default_first():

@@ -31,7 +31,7 @@ def world() -> SimpleNamespace:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that were waited before retries, in no time."""
     taken: list[float] = []
-    monkeypatch.setattr("questree.programs.modules.waiting.sleep", taken.append)
+    monkeypatch.setattr("questree.lm.retries.sleep", taken.append)
     return taken
 
 

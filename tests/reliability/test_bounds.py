@@ -13,10 +13,11 @@ from dspy.utils.exceptions import LMRateLimitError
 from dspy.utils.parallelizer import ParallelExecutor
 
 from questree import program
-from questree.optimize import RunPolicy, evaluate
-from questree.optimize.compiling.bounded import bounded_waits
-from questree.programs.limits import Limits, limited, limits
-from questree.programs.modules.waiting import LONGEST_WAIT, wait_before
+from questree.evaluation.policy import RunPolicy
+from questree.evaluation.run import evaluate
+from questree.lm.limits import Limits, limited, limits
+from questree.lm.retries import LONGEST_WAIT, wait_before
+from questree.optimize.budget import bounded_waits
 from questree.retrieval.defences.agreement import AgreementRetriever
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever
@@ -76,7 +77,7 @@ def test_a_search_on_its_way_ends_with_the_question(within, behind, world):
 
 def test_no_call_and_no_search_is_begun_after_the_deadline(scripted, monkeypatch, world):
     now = [0.0]
-    monkeypatch.setattr("questree.programs.limits.clock", lambda: now[0])
+    monkeypatch.setattr("questree.lm.limits.clock", lambda: now[0])
     engine = scripted({"chain": [{"query": "q", "answer": None}]})
 
     class Late(type(world.retriever)):

@@ -8,9 +8,10 @@ from fakes import ScriptedEngine
 
 from benchmarks.reliability.faults import fault_report, refusal_report, retriever_report
 from questree import program
-from questree.optimize import RunPolicy, evaluate
+from questree.evaluation.policy import RunPolicy
+from questree.evaluation.run import evaluate
+from questree.lm.call import call
 from questree.programs import PROGRAMS
-from questree.programs.modules.calling import call
 from questree.simulate.faults import Schedule
 from questree.simulate.faulty_replies import CAUSES, LM_FAULTS, OVERFLOWS
 from questree.simulate.faulty_retriever import RETRIEVER_FAULTS

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from questree.evaluation.run_folder import read_records
 from questree.experiments import evaluate_named
-from questree.optimize import read_records
 from questree.settings import run_settings
 from questree.simulate.faults import Schedule, at_fault
 

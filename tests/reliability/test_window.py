@@ -12,10 +12,10 @@ import pytest
 from answering import TableRetriever
 
 from questree import program
-from questree.optimize import evaluate
-from questree.programs.limits import Limits, limited
+from questree.evaluation.run import evaluate
+from questree.lm.limits import Limits, limited
+from questree.lm.window import known_window, most_tokens
 from questree.programs.modules import ParagraphReview
-from questree.programs.modules.fitting import known_window, most_tokens
 from questree.retrieval import Passage
 
 Q = "Which river?"

@@ -13,16 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from questree.retrieval import (
-    CorpusError,
-    IndexRefused,
-    Passage,
-    Progress,
-    QuestreeError,
-    build_index,
-    load_index,
-    read_manifest,
-)
+from questree.common.errors import CorpusError, IndexRefused, QuestreeError
+from questree.retrieval import Passage, Progress, build_index, load_index, read_manifest
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.building import LOCK
 from questree.retrieval.indexes.index import add_to_index

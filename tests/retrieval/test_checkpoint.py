@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from questree.retrieval import CheckpointError, QuestreeError
-from questree.retrieval.cache_folder import cache_folder
+from questree.common.caches import cache_folder
+from questree.common.errors import CheckpointError, QuestreeError
 from questree.retrieval.late_interaction import checkpoint as module
 from questree.retrieval.late_interaction import compat
 from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from questree.retrieval import BadLine, CorpusError, Passage, read_corpus
+from questree.common.errors import CorpusError
+from questree.retrieval import BadLine, Passage, read_corpus
 
 
 def written(folder, name, *lines):

@@ -12,7 +12,8 @@ import tarfile
 
 import pytest
 
-from questree.retrieval import BadLine, CorpusError, read_corpus
+from questree.common.errors import CorpusError
+from questree.retrieval import BadLine, read_corpus
 from questree.retrieval.corpora import files
 from questree.retrieval.corpora.formats import FORMATS
 from questree.retrieval.corpora.seen import SeenIds

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from questree.retrieval import BM25Retriever, Passage, QuestreeError, Span
+from questree.common.errors import QuestreeError
+from questree.retrieval import BM25Retriever, Passage, Span
 from questree.retrieval.defences import DEFENCES, defended
 from questree.retrieval.defences.agreement import AgreementRetriever
 

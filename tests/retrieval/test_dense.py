@@ -9,15 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from questree.retrieval import (
-    CheckpointError,
-    DenseSettings,
-    IndexRefused,
-    QuestreeError,
-    build_index,
-    load_index,
-    read_manifest,
-)
+from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
+from questree.retrieval import DenseSettings, build_index, load_index, read_manifest
 from questree.retrieval.dense.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.dense.sentence_usage import Usage, find_usage
 from questree.retrieval.indexes.index import add_to_index

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from chunk_encoder import LetterEncoder, load, load_dying, load_refusing
 
-from questree.retrieval import IndexRefused, Passage, Progress, QuestreeError
+from questree.common.errors import IndexRefused, QuestreeError
+from questree.retrieval import Passage, Progress
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.encoding import encode_corpus
 from questree.retrieval.indexes.store import write_passages

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from questree.retrieval import BM25Retriever, IndexRefused, Passage, QueryError, QuestreeError, Retriever, build_index
+from questree.common.errors import IndexRefused, QueryError, QuestreeError
+from questree.retrieval import BM25Retriever, Passage, Retriever, build_index
 from questree.retrieval.fusion import FusionRetriever, FusionSettings, check_agreement
 from questree.retrieval.opening import named_members, open_retriever
 

@@ -7,17 +7,8 @@ import shutil
 import pytest
 from manifests import rewrite_manifest
 
-from questree.retrieval import (
-    KINDS,
-    BM25Retriever,
-    CorpusError,
-    IndexRefused,
-    QuestreeError,
-    Retriever,
-    build_index,
-    load_index,
-    read_manifest,
-)
+from questree.common.errors import CorpusError, IndexRefused, QuestreeError
+from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest
 from questree.retrieval.indexes.manifest import NAME
 
 from .conftest import make_checkpoint

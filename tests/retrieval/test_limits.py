@@ -11,7 +11,7 @@ import pytest
 from fakes import ListRetriever
 from tiny_world import BLANK, QUESTIONS
 
-from questree.retrieval import QuestreeError
+from questree.common.errors import QuestreeError
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.limits import Limits, check_binding, is_loopback, read_token
 from questree.retrieval.serving.running import listening, running, serve

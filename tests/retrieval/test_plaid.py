@@ -12,15 +12,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from questree.retrieval import (
-    IndexRefused,
-    PlaidSettings,
-    Progress,
-    QuestreeError,
-    build_index,
-    load_index,
-    read_manifest,
-)
+from questree.common.errors import IndexRefused, QuestreeError
+from questree.retrieval import PlaidSettings, Progress, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import plaid
 from questree.retrieval.late_interaction.compat import colbert_ready
 from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec

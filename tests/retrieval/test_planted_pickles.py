@@ -11,8 +11,9 @@ import pytest
 from manifests import rewrite_manifest
 from tiny_encoders import save_encoder
 
+from questree.common.files import file_hash
 from questree.retrieval import build_index, load_index
-from questree.retrieval.indexes.manifest import NAME, file_hash
+from questree.retrieval.indexes.manifest import NAME
 
 
 class Bomb:

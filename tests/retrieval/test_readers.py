@@ -5,14 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from questree.common.errors import CheckpointError, QueryError, QuestreeError
 from questree.retrieval import (
-    CheckpointError,
     CrossEncoderDuplicates,
     DPRReader,
     ExactDuplicates,
     Passage,
-    QueryError,
-    QuestreeError,
     RetrieverDuplicates,
     load_index,
 )

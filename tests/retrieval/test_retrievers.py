@@ -4,15 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from questree.retrieval import (
-    BM25Retriever,
-    CorpusError,
-    Passage,
-    Progress,
-    QueryError,
-    build_index,
-    load_index,
-)
+from questree.common.errors import CorpusError, QueryError
+from questree.retrieval import BM25Retriever, Passage, Progress, build_index, load_index
 
 
 @pytest.fixture(scope="module", params=["bm25", "exact"])

@@ -10,7 +10,8 @@ import dspy
 import httpx
 import pytest
 
-from questree.retrieval import BM25Retriever, Passage, QueryError, Retriever, load_index
+from questree.common.errors import QueryError
+from questree.retrieval import BM25Retriever, Passage, Retriever, load_index
 from questree.retrieval.opening import open_retriever
 from questree.retrieval.serving.app import SearchLimits, create_app
 from questree.retrieval.serving.client import RemoteRetriever

@@ -10,8 +10,8 @@ import dspy
 import pytest
 from tiny_world import PASSAGES, RIVER, TitleRetriever
 
+from questree.common.errors import QuestreeError
 from questree.programs import SearChain
-from questree.retrieval.errors import QuestreeError
 from questree.signatures import Answer, AnswerStepByStep, PlanChain, ReviewParagraphs, SplitQuestion, Step
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
 from questree.simulate.annotating import measured_traits

@@ -6,9 +6,9 @@ import pytest
 from tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
+from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
+from questree.evaluation.attacks.targets import wrong_answer
 from questree.metrics import contains
-from questree.optimize.attack import KINDS, Attack, plants_for, seeded
-from questree.optimize.attack.targets import wrong_answer
 from questree.retrieval import BM25Retriever, Passage, build_index, load_index
 from questree.retrieval.defences.agreement import AgreementRetriever, asking, trusted
 

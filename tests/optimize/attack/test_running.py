@@ -8,12 +8,12 @@ import dspy
 import pytest
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
+from questree.common.errors import QuestreeError
+from questree.evaluation.attacks import INJECTIONS, Attack, attack
+from questree.evaluation.attacks.table import share
 from questree.metrics import metric
-from questree.optimize.attack import INJECTIONS, Attack, attack
-from questree.optimize.attack.table import share
 from questree.programs import build
 from questree.retrieval import BM25Retriever, Span
-from questree.retrieval.errors import QuestreeError
 from questree.simulate import simulated_lm
 
 EXAMPLES = [question.to_example() for question in QUESTIONS]

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from questree.optimize.readers import ReadingExample
-from questree.optimize.readers.batches import Batch, batch_of, epoch_of, token_spans
-from questree.optimize.readers.loss import reader_loss
+from questree.optimize.readers.batches import Batch, batch_of, epoch_of, reader_loss, token_spans
 from questree.retrieval import Passage
 from questree.retrieval.readers.spans import ReaderInput, reader_input
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.data import Question
 from questree.data.task import Paragraph
+from questree.lm.failure import CallFailedError
 from questree.optimize.readers import Reading, best_theta, pairs_of, plot_theta, read_all, theta_sweep
 from questree.optimize.readers.calibration import Pair
 from questree.optimize.readers.examples import of_questions
-from questree.programs.failure import CallFailedError
 from questree.retrieval import Passage, Span
-from questree.retrieval.errors import QuestreeError
 
 
 def question(n, text=None, answer=None):

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.optimize.readers import mined, reading_examples, spread
-from questree.optimize.readers.negatives import drawn
+from questree.optimize.readers.examples import drawn
 from questree.retrieval import Passage
-from questree.retrieval.errors import QuestreeError
 
 ROW = {"question": "Where is the amber?", "answers": ["the basin"]}
 GOLD = "The amber lies by the basin."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.optimize.readers import best_theta
 from questree.optimize.readers.question_pairs import QuestionPair, compare_all, read_pairs
-from questree.retrieval.errors import QuestreeError
 
 PAIRS = [("Who made it?", "Who, by chance, made it?", 1), ('What is a "pit"?', "Where is it?", 0)]
 

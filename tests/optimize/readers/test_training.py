@@ -9,9 +9,9 @@ import pytest
 from safetensors.torch import load_file
 from tiny_encoders import KINDS, save_encoder
 
+from questree.common.errors import CheckpointError, QuestreeError
 from questree.optimize.readers import TrainingSettings, pairs_of, train_reader, unseen
-from questree.retrieval import CheckpointError, DPRReader, Passage
-from questree.retrieval.errors import QuestreeError
+from questree.retrieval import DPRReader, Passage
 
 SHORT = TrainingSettings(epochs=3, batch_size=3, negatives=2, learning_rate=1e-3, window=48, checkpoint_every=2, seed=5)
 

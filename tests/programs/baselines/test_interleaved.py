@@ -148,7 +148,7 @@ def test_a_retriever_that_fails_under_react_fails_the_question(scripted):
 def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
     import threading
 
-    from questree.programs.modules import together
+    from questree.lm.parallel import together
 
     barrier = threading.Barrier(2)
 

@@ -10,10 +10,10 @@ from answering import TableRetriever
 from fakes import ListRetriever
 
 from questree import program
+from questree.common.errors import QuestreeError
 from questree.programs.baselines.dsp import fuse
 from questree.programs.modules.sampling import agreement, majority, sample
 from questree.retrieval import Passage
-from questree.retrieval.errors import QuestreeError
 
 Q = "Which river?"
 

@@ -1,0 +1,1 @@
+"""What every room stands on: errors, text, files, names and caches."""

@@ -1,0 +1,1 @@
+"""What the papers read from evaluated runs."""

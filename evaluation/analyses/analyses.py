@@ -1,0 +1,208 @@
+"""The analyses that the papers print, over stored records: no LM is asked.
+
+Means stand with percentile bootstrap intervals over questions. Questions that failed are left out: a failure is no
+wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from ...common.errors import QuestreeError
+from ...lm.ledger import total
+from ...metrics import Interval, mean_interval, paired_interval
+from ...programs.rendering import SOURCES
+from ..records import Record
+from .stored_runs import paired
+
+
+@dataclass(frozen=True)
+class SourceShare:
+    """How many nodes have their answer from one source of knowledge."""
+
+    source: str
+    nodes: int
+    share: float
+
+
+def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
+    """Where the answers of the nodes on the final paths come from (SearChain, table 2).
+
+    Raises:
+        QuestreeError: if no node of the run answers a query.
+    """
+    counts = Counter(source for record in records for source in record.sources if source in SOURCES)
+    if not counts:
+        raise QuestreeError("No node of this run has an answer of its own; knowledge sources are SearChain's.")
+    return [SourceShare(source, counts[source], counts[source] / counts.total()) for source in SOURCES]
+
+
+@dataclass(frozen=True)
+class Helped:
+    """What retrieval does for the questions that it intervenes in (SearChain, table 3a).
+
+    Attributes:
+        questions: that both runs answered: S.
+        helped: those in which retrieval corrected or completed a node: S_IR.
+        without: score without retrieval, over S.
+        without_on_helped: the same over S_IR; lower than ``without`` where retrieval finds what is hard for the LM.
+        with_on_helped: score with retrieval over S_IR.
+        difference: of the last two, paired.
+    """
+
+    questions: int
+    helped: int
+    without: Interval
+    without_on_helped: Interval
+    with_on_helped: Interval
+    difference: Interval
+
+
+def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metric: str, *, seed: int = 0) -> Helped:
+    """The score on the questions that retrieval intervened in, with it and without it.
+
+    Args:
+        with_: records of the program with retrieval, with their trees.
+        without: records over the same questions, without retrieval.
+        metric: that both were scored by.
+        seed: of the intervals.
+
+    Raises:
+        QuestreeError: if the runs share no question, or none has a corrected or completed node.
+    """
+    pairs = paired(with_, without)
+    helped = [(one, other) for one, other in pairs if _was_helped(one)]
+    if not helped:
+        raise QuestreeError("Retrieval corrected or completed no node of the first run: S_IR is empty.")
+    after, before = ([_score(record, metric) for record in side] for side in zip(*helped, strict=True))
+    return Helped(
+        len(pairs),
+        len(helped),
+        mean_interval([_score(other, metric) for _, other in pairs], seed=seed),
+        mean_interval(before, seed=seed),
+        mean_interval(after, seed=seed),
+        paired_interval(before, after, seed=seed),
+    )
+
+
+@dataclass(frozen=True)
+class Misled:
+    """How often retrieval makes the LM give up a right answer (SearChain, table 3b).
+
+    Attributes:
+        questions: that both runs answered.
+        right: those that were right without retrieval: S_t.
+        misled: the share of them that is wrong with it.
+    """
+
+    questions: int
+    right: int
+    misled: Interval
+
+
+def misled_by_retrieval(
+    with_: Sequence[Record], without: Sequence[Record], metric: str, *, right: float = 1.0, seed: int = 0
+) -> Misled:
+    """The share of questions, right without retrieval, that are wrong with it.
+
+    Args:
+        with_, without, metric, seed: as for `helped_by_retrieval`.
+        right: the score from which an answer counts as right.
+
+    Raises:
+        QuestreeError: if the runs share no question, or none was right without retrieval.
+    """
+    pairs = paired(with_, without)
+    known = [one for one, other in pairs if _score(other, metric) >= right]
+    if not known:
+        raise QuestreeError(f"No answer without retrieval has a {metric} of {right} or more; a lower --right may do.")
+    wrong = [float(_score(record, metric) < right) for record in known]
+    return Misled(len(pairs), len(known), mean_interval(wrong, seed=seed))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Reasoning steps, and the score, of the questions that need so many facts (SearChain, table 4)."""
+
+    hops: int
+    questions: int
+    steps: Interval
+    score: Interval
+
+
+def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> list[Steps]:
+    """How long the reasoning is that led to the answer, by the number of facts that a question needs.
+
+    Raises:
+        QuestreeError: if the data set does not tell hops.
+    """
+    groups: dict[int, list[Record]] = {}
+    for record in records:
+        if record.hops is not None and record.failure is None:
+            groups.setdefault(record.hops, []).append(record)
+    if not groups:
+        raise QuestreeError("None of the answered questions tells how many hops it needs.")
+    return [
+        Steps(
+            hops,
+            len(group),
+            mean_interval([reasoning_steps(record) for record in group], seed=seed),
+            mean_interval([_score(record, metric) for record in group], seed=seed),
+        )
+        for hops, group in sorted(groups.items())
+    ]
+
+
+def reasoning_steps(record: Record) -> int:
+    """Nodes on the longest of the paths behind the answer; 0 where no tree was kept."""
+    tree = record.tree
+    return max((len(tree.path_to(node)) for node in tree.told()), default=0) if tree else 0
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """What a question takes, on average (SearChain, table 5; ToR, table 5)."""
+
+    questions: int
+    words_in: float
+    words_out: float
+    rounds: float
+    calls: float
+    seconds: float
+    tokens: float
+    cost: float
+
+
+def efficiency(records: Sequence[Record]) -> Efficiency:
+    """Words in and out, rounds of interaction, LM calls, seconds, tokens and US dollars of a question.
+
+    Raises:
+        QuestreeError: if no question was answered.
+    """
+    answered = [record for record in records if record.failure is None]
+    if not answered:
+        raise QuestreeError("Every question of this run failed; there is nothing to measure.")
+    spent, n = total([record.spent for record in answered]), len(answered)
+    return Efficiency(
+        questions=n,
+        words_in=spent.words_in / n,
+        words_out=spent.words_out / n,
+        rounds=fmean(record.rounds for record in answered),
+        calls=spent.calls / n,
+        seconds=fmean(record.seconds for record in answered),
+        tokens=(spent.tokens_in + spent.tokens_out) / n,
+        cost=spent.cost / n,
+    )
+
+
+def _was_helped(record: Record) -> bool:
+    return record.tree is not None and any(node.source in ("corrected", "completed") for node in record.tree.nodes)
+
+
+def _score(record: Record, metric: str) -> float:
+    if metric not in record.scores:
+        raise QuestreeError(f"Question {record.id} was not scored by {metric!r}; it has: {', '.join(record.scores)}.")
+    return record.scores[metric]

@@ -1,0 +1,192 @@
+"""Programs under attack: each is asked the same questions over the clean corpus and over the one with plants in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import dspy
+
+from ...common.errors import QuestreeError
+from ...common.files import alone_in, write_atomically
+from ...metrics import Interval
+from ...programs import Program
+from ...retrieval import Passage, Reader, Retriever
+from ...retrieval.defences import defended
+from ..evaluation import Evaluation
+from ..identity import lm_facts
+from ..policy import RunPolicy
+from ..records import Record, ScoreFunction, metric_name
+from ..run import Progress, evaluate
+from .plants import Attack, Plant, Writer, plants_for
+from .seeding import seeded
+from .table import Row, as_csv, as_json, as_markdown, share
+
+
+@dataclass(frozen=True)
+class AttackRun:
+    """What came of the attacks.
+
+    Attributes:
+        rows: one for each program, attack and defence.
+        metric: of the clean and the attacked score.
+        facts: what all of it rests on, by name.
+        simulated: made with the simulated LM.
+    """
+
+    rows: tuple[Row, ...]
+    metric: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+    simulated: bool = False
+
+    def files(self) -> dict[str, str]:
+        """The table in its forms, by the file that each belongs in."""
+        return {"attack.md": as_markdown(self), "attack.csv": as_csv(self), "attack.json": as_json(self)}
+
+
+def attack(
+    programs: Mapping[str, Program],
+    examples: Sequence[dspy.Example],
+    metric: ScoreFunction,
+    attacks: Sequence[Attack],
+    *,
+    retriever: Retriever,
+    out: Path,
+    pool: Sequence[dspy.Example] | None = None,
+    defences: Sequence[str] = ("none",),
+    reader: Reader | None = None,
+    write: Writer | None = None,
+    task: str = "",
+    seed: int = 0,
+    policy: RunPolicy | None = None,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> AttackRun:
+    """Ask every program every question, with and without each attack and each defence.
+
+    Everything that is planted for any of the questions is in the corpus at once, as in PoisonedRAG. Each run is kept
+    in a folder of its own and gone on with, as `evaluate` does.
+
+    Args:
+        programs: by the name that they are shown under; each with a retriever, or None if it takes none.
+        examples: the questions.
+        metric: of the answers; the clean and the attacked score are of it.
+        attacks: what is tried, one after the other.
+        retriever: over the genuine corpus; the programs' own is replaced.
+        out: a folder for each defence, attack and program; the table stands beside them.
+        pool: questions whose answers may become targets; the questions themselves where None.
+        defences: by name, of `questree.retrieval.defences.DEFENCES`.
+        reader: of the defence by a reader.
+        write: writes the texts that argue for the target; templates where None.
+        task, seed, policy: as `evaluate` takes them.
+        on_progress: called with the name of what is being asked.
+
+    Raises:
+        QuestreeError: if there is no program, attack or such a defence, or another process is writing ``out``; and as
+            `evaluate`.
+    """
+    _check(programs, attacks, defences)
+    for defence in defences:
+        defended(retriever, defence, reader)  # before anything is asked
+    plants = {one: _planted(one, plants_for(one, examples, pool or examples, retriever, write)) for one in attacks}
+    corpora = {one: seeded(retriever, _passages(plants[one])) for one in attacks}
+
+    def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
+        told = f"{name}, {folder}, defence {defence}"
+        return evaluate(
+            over_corpus(programs[name], defended(corpus, defence, reader)),
+            examples,
+            metric,
+            task=task,
+            out=out / defence / folder / name,
+            seed=seed,
+            policy=policy,
+            on_progress=None if on_progress is None else lambda progress: on_progress(told, progress),
+        )
+
+    with alone_in(out, "the attack"):
+        rows: list[Row] = []
+        for name, program in programs.items():
+            for defence in defences:
+                clean = asked(name, defence, "clean", retriever)
+                for one in attacks:
+                    attacked = clean if program.retriever is None else asked(name, defence, one.name, corpora[one])
+                    rows.append(_row(name, defence, one, plants[one], clean, attacked))
+        lm, texts = lm_facts(), "templates" if write is None else "written by the LM"
+        facts = {
+            "task": task,
+            "retriever": retriever.name,
+            "LM": str(lm["name"]),
+            "texts": texts,
+            "seed": str(seed),
+        }
+        run = AttackRun(tuple(rows), metric_name(metric), facts, bool(lm["simulated"]))
+        for file, text in run.files().items():
+            write_atomically(out / file, text)
+    return run
+
+
+def _planted(one: Attack, plants: list[Plant]) -> list[Plant]:
+    if not plants:
+        raise QuestreeError(f"Nothing can be planted for {one.kind}: no question has a wrong answer to argue for.")
+    return plants
+
+
+def _passages(plants: Sequence[Plant]) -> list[Passage]:
+    """All that is planted, each id once: where two questions change one passage, the later change stands in it."""
+    return list({passage.id: passage for plant in plants for passage in plant.passages}.values())
+
+
+def over_corpus(program: Program, retriever: Retriever) -> Program:
+    """A copy of the program that searches with this retriever, if it searches at all."""
+    clone = program.deepcopy()
+    for _, module in clone.named_sub_modules(Program):
+        if module.retriever is not None:
+            module.retriever = retriever
+    return clone
+
+
+def _row(
+    name: str,
+    defence: str,
+    one: Attack,
+    plants: Sequence[Plant],
+    clean: Evaluation,
+    attacked: Evaluation,
+) -> Row:
+    before, after = ({record.id: record for record in run.records} for run in (clean, attacked))
+    wins = [_won(one, plant, after[plant.question]) for plant in plants]
+    ids = {passage.id for passage in _passages(plants)}
+    retrieved = [sum(passage.id in ids for passage in after[plant.question].passages) for plant in plants]
+    cited = [sum(passage.id in ids for passage in after[plant.question].references) for plant in plants]
+    reached = attacked is not clean
+    return Row(
+        program=name,
+        attack=one.kind,
+        planted=one.planted,
+        defence=defence,
+        questions=len(plants),
+        clean=_score(clean, plants),
+        attacked=_score(attacked, plants),
+        success=share(sum(wins), len(wins)),
+        unprompted=sum(_won(one, plant, before[plant.question]) for plant in plants) / len(plants),
+        found=sum(map(bool, retrieved)) / len(plants) if reached else 0.0,
+        retrieved=sum(retrieved) / len(plants) if reached else 0.0,
+        cited=sum(cited) / len(plants) if reached else 0.0,
+        failures=sum(attacked.failures.values()),
+    )
+
+
+def _score(run: Evaluation, plants: Sequence[Plant]) -> Interval:
+    """Of the questions that were attacked."""
+    ids = {plant.question for plant in plants}
+    return replace(run, records=tuple(record for record in run.records if record.id in ids)).score
+
+
+def _won(one: Attack, plant: Plant, record: Record) -> bool:
+    return record.failure is None and one.won(plant, record.answer)
+
+
+def _check(programs: Mapping[str, Program], attacks: Sequence[Attack], defences: Sequence[str]) -> None:
+    if not programs or not attacks or not defences:
+        raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")

@@ -1,0 +1,1 @@
+"""Several programs on the same questions: table, plots and page."""

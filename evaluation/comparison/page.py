@@ -1,0 +1,90 @@
+"""A comparison as one self-contained page: the table, plots, and the papers' figures. Everything in it is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Template
+from typing import TYPE_CHECKING
+
+from ...common.text import in_page
+from ...metrics import Interval, mean_interval
+from ..evaluation import Evaluation
+from .plots import STYLE, Point, dot_rows, scatter
+from .table import PAPERS, SIMULATED, beside, told
+
+if TYPE_CHECKING:
+    from .comparison import Comparison
+
+
+def as_page(comparison: Comparison) -> str:
+    """The page."""
+    papers = beside(comparison)
+    return _PAGE.substitute(
+        title=in_page(comparison.title),
+        simulated=f"<p class=simulated>{SIMULATED}</p>" if comparison.simulated else "",
+        facts="".join(f"<li>{in_page(fact)}</li>" for fact in comparison.facts),
+        stopped=f"<p class=stopped>{in_page(comparison.stopped)}</p>" if comparison.stopped else "",
+        read=in_page(comparison.how_to_read),
+        table=as_table(told(comparison)),
+        plots="".join(_figure(*plot) for plot in _plots(comparison)),
+        papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{as_table(papers)}" if papers else "",
+        style=STYLE,
+    )
+
+
+def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
+    """The mean score of the questions of each number of hops, where the data set tells it."""
+    groups: dict[int, list[float]] = {}
+    for record in evaluation.records:
+        if record.hops is not None:
+            groups.setdefault(record.hops, []).append(record.scores[evaluation.metric])
+    return {hops: mean_interval(scores, seed=evaluation.seed) for hops, scores in sorted(groups.items())}
+
+
+def as_table(lines: Sequence[dict[str, str]]) -> str:
+    """Texts by heading as a table."""
+    head = "".join(f"<th>{in_page(heading)}</th>" for heading in lines[0])
+    body = "".join("<tr>" + "".join(f"<td>{in_page(cell)}</td>" for cell in line.values()) + "</tr>" for line in lines)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _plots(comparison: Comparison) -> list[tuple[str, str]]:
+    """Headings and plots: by calls, by cost where it is known, by hops where there are several numbers of them."""
+    said = " (simulated)" if comparison.simulated else ""
+    measured, metric = comparison.rows, comparison.metric + said
+    plots = []
+    by_calls = [Point(row.name, row.calls, row.score) for row in measured if row.calls]
+    if by_calls:
+        plots.append((f"{metric} against LM calls", scatter(by_calls, x="LM calls a question", y=metric)))
+    by_cost = [Point(row.name, 1000 * row.cost / row.questions, row.score) for row in measured if row.cost]
+    if by_cost:
+        plots.append((f"{metric} against cost", scatter(by_cost, x="US dollars for 1,000 questions", y=metric)))
+    by_hops = {name: scores_by_hops(evaluation) for name, evaluation in comparison.evaluations.items()}
+    if len({hops for groups in by_hops.values() for hops in groups}) > 1:
+        plots.append((f"{metric} by number of hops", dot_rows(by_hops, x=metric, unit="hop")))
+    return plots
+
+
+def _figure(heading: str, plot: str) -> str:
+    return f"<figure><figcaption>{in_page(heading)}</figcaption>{plot}</figure>"
+
+
+_PAGE = Template("""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>$title</title><style>
+:root{--ink:#222;--paper:#fff;--line:#e2e2e2}
+@media (prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#191919;--line:#333}}
+body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem}
+body{color:var(--ink);background:var(--paper)}
+h1{font-size:1.4rem} h2{font-size:1.15rem;margin-top:2.5rem} .facts{padding:0;list-style:none;color:#777}
+.facts li{display:inline} .facts li+li::before{content:" · "}
+.simulated,.stopped{padding:.5rem .8rem;border-left:4px solid #b8321d;background:#b8321d18;font-weight:600}
+.wide{overflow-x:auto} table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
+th,td{padding:.35rem .5rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{vertical-align:bottom;font-weight:600} th:first-child,td:first-child{text-align:left}
+.note{font-size:.85rem;color:#777}
+figure{margin:2.5rem 0 0} figcaption{font-weight:600;margin-bottom:.5rem}
+$style</style></head><body>
+<h1>$title</h1>$simulated<ul class="facts">$facts</ul>$stopped
+$table<p class="note">$read</p>$plots$papers</body></html>
+""")

@@ -1,0 +1,215 @@
+"""Tracking with MLflow: one parent run a compile, candidates as nested runs, one question one trace.
+
+MLflow is imported only when something is tracked: it takes four seconds. Traces are made of evaluations, not of
+compilation, whose thousands of questions would fill the store; `Tracking` can be told otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ..common.errors import QuestreeError
+from .evaluation import Evaluation
+from .traces import traced
+
+_LONGEST = 500  # characters of a parameter: what every MLflow store takes
+_AT_ONCE = 100  # parameters in one request: MLflow's limit
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where runs are tracked, and what is traced.
+
+    Attributes:
+        uri: any MLflow tracking URI. The files of an SQLite store lie in ``mlartifacts`` beside it.
+        experiment: made if need be.
+        traces: whether each evaluated question is a trace.
+        traces_of_compilation: whether each question that is asked in compilation is one too.
+    """
+
+    uri: str = "sqlite:///mlflow.db"
+    experiment: str = "questree"
+    traces: bool = True
+    traces_of_compilation: bool = False
+
+    @contextmanager
+    def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
+        """A run, nested in the one that is open if there is one; marked failed if what is inside raises.
+
+        Runs of this experiment whose process was killed are marked so when the next one begins.
+
+        Args:
+            name: shown in MLflow.
+            params: nested ones become ``outer.inner``.
+            simulated: tags the run, and its nested ones.
+
+        Raises:
+            QuestreeError: if the store cannot be had.
+        """
+        import mlflow
+
+        before, tags = mlflow.get_tracking_uri(), {"simulated": str(simulated).lower(), **process_tags()}
+        try:
+            try:
+                mlflow.set_tracking_uri(self.uri)
+                experiment = self._experiment()
+                if mlflow.active_run() is None:
+                    end_dead_runs(experiment)
+                run = mlflow.start_run(
+                    experiment_id=experiment, run_name=name, nested=mlflow.active_run() is not None, tags=tags
+                )
+            except Exception as error:
+                raise QuestreeError(
+                    f"Cannot track to {without_password(self.uri)}: {_first_line(error)}. "
+                    "Check the tracking URI, or run without tracking."
+                ) from error
+            with run:
+                tracked = TrackedRun(run.info.run_id, experiment, self, tags)
+                tracked.params(params)
+                yield tracked
+        finally:
+            mlflow.set_tracking_uri(before)
+
+    def _experiment(self) -> str:
+        import mlflow
+
+        found = mlflow.get_experiment_by_name(self.experiment)
+        if found is not None:
+            return str(found.experiment_id)
+        return str(mlflow.create_experiment(self.experiment, artifact_location=self._artifact_location()))
+
+    def _artifact_location(self) -> str | None:
+        if not self.uri.startswith("sqlite:///"):
+            return None
+        return (Path(self.uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts").as_uri()
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """An open run. Get one from `Tracking.run`."""
+
+    id: str
+    experiment: str
+    tracking: Tracking
+    tags: Mapping[str, str]
+
+    def params(self, params: Mapping[str, Any]) -> None:
+        """Log parameters."""
+        import mlflow
+
+        flat = list(_flat(params))
+        for start in range(0, len(flat), _AT_ONCE):
+            mlflow.log_params(dict(flat[start : start + _AT_ONCE]))
+
+    def figures(self, figures: Mapping[str, float]) -> None:
+        """Log numbers."""
+        import mlflow
+
+        mlflow.log_metrics(dict(figures))
+
+    def evaluation(self, evaluation: Evaluation, prefix: str = "") -> None:
+        """Log its figures, each name after the prefix, and its questions as a table."""
+        import mlflow
+
+        self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
+        rows = evaluation.table()
+        mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
+
+    def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
+        """Log what an optimizer tried as a nested run.
+
+        Args:
+            number: from 0, in the order in which candidates were scored.
+            figures: its score, and what that is of.
+            state: its demonstrations and instructions, as JSON.
+        """
+        import mlflow
+
+        name = f"candidate {number}"
+        with mlflow.start_run(experiment_id=self.experiment, run_name=name, nested=True, tags=dict(self.tags)):
+            mlflow.log_params({"candidate": number, "demonstrations": sum(len(one["demos"]) for one in state.values())})
+            mlflow.log_metrics(dict(figures))
+            mlflow.log_dict(dict(state), "program.json")
+
+    def folder(self, folder: Path, name: str) -> str:
+        """Log a folder as an artifact; returns the address that `load` takes."""
+        import mlflow
+
+        mlflow.log_artifacts(str(folder), name)
+        return f"runs:/{self.id}/{name}"
+
+    def texts(self, files: Mapping[str, str]) -> None:
+        """Log texts as files of these names."""
+        import mlflow
+
+        for name, text in files.items():
+            mlflow.log_text(text, name)
+
+    def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
+        """Within it, each question that is asked becomes a trace of this run, where tracking wants that."""
+        wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces
+        return traced(self.id, self.experiment) if wanted else nullcontext()
+
+
+def without_password(uri: str) -> str:
+    """The URI as it may be shown."""
+    parts = urlsplit(uri)
+    if parts.password is None and parts.username is None:
+        return uri
+    return urlunsplit(parts._replace(netloc=f"…@{parts.hostname}" + (f":{parts.port}" if parts.port else "")))
+
+
+def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", str(value)[:_LONGEST]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+_HOST, _PROCESS = "questree.host", "questree.process"
+
+
+def process_tags() -> dict[str, str]:
+    """The tags by which a later process finds the runs of this one."""
+    return {_HOST: socket.gethostname(), _PROCESS: str(os.getpid())}
+
+
+def end_dead_runs(experiment: str) -> None:
+    """Mark as killed what processes of this machine left running in an experiment when they died.
+
+    A run whose process number belongs to another process by now stays as it is.
+
+    Args:
+        experiment: its id, in the store that is tracked to.
+    """
+    if os.name != "posix":  # elsewhere asking whether a process lives interrupts it
+        return
+    import mlflow
+
+    client = mlflow.MlflowClient()
+    ours = f"attributes.status = 'RUNNING' and tags.`{_HOST}` = '{socket.gethostname()}'"
+    for run in client.search_runs([experiment], ours):
+        if not _lives(int(run.data.tags[_PROCESS])):
+            client.set_terminated(run.info.run_id, "KILLED")
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True

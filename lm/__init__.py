@@ -1,0 +1,1 @@
+"""One LM call: guarded, fitted to the window, retried, counted and limited."""

@@ -1,0 +1,136 @@
+"""What a question costs: every LM call made for it, on whichever thread, and what was left out of its prompts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Spent(BaseModel):
+    """LM calls of one question, and what they took.
+
+    The requests that a server saw are ``calls - cached + failed``, but for those it refused to accept a connection
+    for, which are among the failed.
+
+    Attributes:
+        calls: LM calls that got a reply, those answered from the cache and those repeated among them.
+        cached: calls that the client answered from its cache.
+        failed: requests that got no reply: turned away (429, 5xx), timed out, broken off, or no sense in them.
+        tokens_in: prompt tokens of the calls that were not cached, as the server counts them.
+        tokens_out: likewise, tokens of the replies.
+        words_in: words of all prompts (SearChain, section 4.3.5).
+        words_out: words of all replies.
+        cost: in US dollars, where the client knows the model's price.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    words_in: int = 0
+    words_out: int = 0
+    cost: float = 0.0
+
+
+class Dropped(BaseModel):
+    """What was left out of a prompt so that it fits the LM's window.
+
+    Attributes:
+        call: the signature's name.
+        passages: the beginnings of the passages that were left out, in the order in which they were.
+        cut: whether the only one that was left was itself cut short.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    call: str
+    passages: tuple[str, ...] = Field(default=())
+    cut: bool = False
+
+
+@dataclass
+class Ledger:
+    """What was done for a question; tasks that run at the same time add to it.
+
+    Attributes:
+        calls: entries of `dspy.LM` histories.
+        failed: the cause of each request that got no reply.
+        dropped: what was left out of prompts.
+    """
+
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+
+    @property
+    def spent(self) -> Spent:
+        """The sum."""
+        return add_up(self.calls).model_copy(update={"failed": len(self.failed)})
+
+    @property
+    def causes(self) -> dict[str, int]:
+        """Requests without a reply, by cause."""
+        return dict(Counter(self.failed))
+
+
+_open: ContextVar[Ledger | None] = ContextVar("questree_ledger", default=None)
+
+
+@contextmanager
+def ledger() -> Iterator[Ledger]:
+    """Collect what everything called inside does, also on threads that run in a copy of the context."""
+    new = Ledger()
+    token = _open.set(new)
+    try:
+        yield new
+    finally:
+        _open.reset(token)
+
+
+def enter(calls: list[dict[str, Any]] | None = None, failed: str | None = None, dropped: Dropped | None = None) -> None:
+    """Add to the ledger that is open, if one is."""
+    current = _open.get()
+    if current is not None:
+        current.calls.extend(calls or [])
+        current.failed.extend([failed] if failed else [])
+        current.dropped.extend([dropped] if dropped else [])
+
+
+def add_up(entries: list[dict[str, Any]]) -> Spent:
+    """The sum of the entries of a `dspy.LM` history.
+
+    An entry may say itself whether it came from the cache (``cached``); otherwise it did if it has no usage.
+    """
+    usages = [entry.get("usage") or {} for entry in entries]
+    return Spent(
+        calls=len(entries),
+        cached=sum(entry.get("cached", not usage) for entry, usage in zip(entries, usages, strict=True)),
+        tokens_in=sum(usage.get("prompt_tokens") or 0 for usage in usages),
+        tokens_out=sum(usage.get("completion_tokens") or 0 for usage in usages),
+        words_in=sum(_words(message.get("content")) for e in entries for message in e.get("messages") or []),
+        words_out=sum(_words(output) for entry in entries for output in entry.get("outputs") or []),
+        cost=sum((entry.get("cost") or 0.0) for entry, usage in zip(entries, usages, strict=True) if usage),
+    )
+
+
+def total(spent: Sequence[Spent]) -> Spent:
+    """Add up what several questions cost."""
+    return Spent(**{name: sum(getattr(one, name) for one in spent) for name in Spent.model_fields})
+
+
+def _words(content: Any) -> int:
+    """Words of a message or an output: a text, a list of parts, or a dict with a text."""
+    if isinstance(content, str):
+        return len(content.split())
+    if isinstance(content, list):
+        return sum(_words(part) for part in content)
+    return _words(content.get("text")) if isinstance(content, dict) else 0

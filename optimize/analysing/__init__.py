@@ -1,1 +1,0 @@
-"""What the papers ask of stored runs, answered without asking an LM."""

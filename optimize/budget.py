@@ -1,0 +1,116 @@
+"""What an optimizer's LM calls cost, their end where the budget is spent, and bounds on DSPy's own waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import dspy
+from dspy.utils.callback import BaseCallback
+from pydantic import ValidationError
+
+from ..common.errors import QuestreeError
+from ..common.files import write_atomically
+from ..evaluation.policy import RunPolicy
+from ..lm.ledger import Spent, add_up, total
+from ..lm.retries import LONGEST_WAIT
+
+
+class BudgetSpentError(KeyboardInterrupt):
+    """Ends an optimizer as Ctrl-C does: what is a mere `Exception`, it would count as one more wrong answer."""
+
+
+class LMBill(BaseCallback):
+    """Every LM call made while it listens, whoever made it: programs, proposers, judges.
+
+    Calls that are on their way when the budget is spent are finished, and go beyond it.
+
+    Args:
+        policy: whose budget it is.
+        before: what the same budget has paid for already.
+        file: keeps what was paid, for the next attempt, while an attempt has not succeeded; None for not at all.
+
+    Raises:
+        QuestreeError: if the file is damaged.
+    """
+
+    def __init__(self, policy: RunPolicy, before: Spent, file: Path | None = None) -> None:
+        self._policy, self._file = policy, file
+        self._earlier = _read(file) if file and file.exists() else Spent()
+        self._before = total([before, self._earlier])
+        self._lms: dict[str, dspy.BaseLM] = {}
+        self._sum = Spent()
+        self._lock = threading.Lock()
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """A call begins.
+
+        Raises:
+            BudgetSpentError: instead, if there is nothing left to pay it with.
+        """
+        with self._lock:
+            over = self._policy.over_budget(total([self._before, self._sum]))
+            if over:
+                raise BudgetSpentError(over)
+            self._lms[call_id] = instance
+
+    def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
+        """A call ends; a failed one has no entry in its LM's history, and is counted apart."""
+        with self._lock:
+            history = self._lms.pop(call_id).history
+            last = Spent(failed=1) if exception is not None else add_up(history[-1:])
+            self._sum = total([self._sum, last])
+
+    @property
+    def spent(self) -> Spent:
+        """The sum so far, without what was paid before."""
+        with self._lock:
+            return self._sum
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """What is paid inside counts for the next attempt, if this one fails."""
+        try:
+            yield
+        except BaseException:
+            if self._file is not None:
+                write_atomically(self._file, total([self._earlier, self.spent]).model_dump_json())
+            raise
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> Spent:
+    try:
+        return Spent.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise QuestreeError(f"{file}, which says what was paid so far, is damaged; delete it to count anew.") from error
+
+
+@contextmanager
+def bounded_waits() -> Iterator[None]:
+    """Inside, DSPy asks no question twice because it is slow, and obeys no server that asks for a day.
+
+    ``dspy.Evaluate`` and ``dspy.Parallel``, of which every optimizer makes use, begin a question anew that has run
+    for 120 seconds when three or fewer are left (``ParallelExecutor``): it is paid for again, and again after 120
+    more. A question ends by its deadline here. And where an optimizer asks an LM itself, the client waits as long
+    as ``Retry-After`` says.
+    """
+    from dspy.clients import execution
+    from dspy.utils.parallelizer import ParallelExecutor
+
+    made, delay = ParallelExecutor.__init__, execution._delay
+
+    def patient(executor: Any, *args: Any, **how: Any) -> None:
+        made(executor, *args, **how)
+        executor.timeout = 0
+
+    def bounded(error: Exception, attempt: int) -> float:
+        return min(float(delay(error, attempt)), LONGEST_WAIT)
+
+    with patch.object(ParallelExecutor, "__init__", patient), patch.object(execution, "_delay", bounded):
+        yield

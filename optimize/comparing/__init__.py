@@ -1,1 +1,0 @@
-"""Programs on the same questions: tables with paired differences, a page of plots, the papers' figures beside them."""

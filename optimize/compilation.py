@@ -1,0 +1,270 @@
+"""Compile a program against a task's metric: score, compile, score again, save, track."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import dspy
+
+from ..common.files import alone_in
+from ..evaluation.evaluation import Evaluation
+from ..evaluation.identity import digest, lm_facts, versions
+from ..evaluation.policy import OutOfBudgetError, RunPolicy
+from ..evaluation.records import ScoreFunction, question_id
+from ..evaluation.run import Interrupted, evaluate, run_identity
+from ..evaluation.run_folder import claim
+from ..evaluation.tracking import TrackedRun, Tracking
+from ..lm.ledger import Spent, total
+from ..lm.limits import limited
+from ..programs import Program
+from .artifact import MANIFEST, load, read_manifest, save, tidy
+from .budget import BudgetSpentError, LMBill, bounded_waits
+from .candidates import Candidate, CandidateKeeper, listening, read_candidates
+from .compiled import Compilation, Compiled, CompileProgress, Examples
+from .composed import Composed
+from .optimizers import PATIENCE, Job, Optimizer
+from .optimizers import optimizer as optimizer_named
+from .serving import log_model
+from .verdicts import Teaching, Verdicts
+
+
+def compile(
+    program: Program,
+    examples: Examples,
+    metric: ScoreFunction,
+    *,
+    optimizer: Optimizer | str | None = None,
+    teacher: Program | None = None,
+    prompt_lm: dspy.BaseLM | None = None,
+    seed: int = 0,
+    policy: RunPolicy | None = None,
+    out: str | Path | None = None,
+    tracking: Tracking | None = None,
+    on_progress: Callable[[CompileProgress], None] | None = None,
+) -> Compiled:
+    """Compile a program, and score it before and after on questions that the optimizer never sees.
+
+    What is finished is on the disk at once: each scored question, each candidate, and each reply of the LM in
+    DSPy's cache. Run again with the same ``out``, it goes on: finished questions and a finished program are taken as
+    they are. The optimizer itself starts over, but does all in the same order as before, so that every reply that it
+    had comes from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again.
+
+    Args:
+        program: stays as it is.
+        examples: see `Examples`.
+        metric: compilation asks it for yes or no.
+        optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``; the
+            program's own default where None.
+        teacher: makes the demonstrations, where another program than this should.
+        prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
+        seed: of everything random.
+        policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
+            optimizer, whose calls on their way when it is spent are finished.
+        out: folder for ``before``, ``candidates``, ``after`` and ``program``; None keeps nothing.
+        tracking: where to track; None for not at all.
+        on_progress: called in the caller's thread.
+
+    Raises:
+        QuestreeError: as `evaluate`; also if there are too few questions, or the optimizer finds nothing; an
+            `OutOfBudgetError` if the budget is spent.
+        Interrupted: on Ctrl-C.
+    """
+    if not isinstance(optimizer, Optimizer):
+        optimizer = optimizer_named(optimizer or program.default_optimizer)
+    plan = _Plan(
+        program=program,
+        examples=examples,
+        metric=metric,
+        optimizer=optimizer,
+        teacher=teacher,
+        prompt_lm=prompt_lm,
+        seed=seed,
+        policy=policy or RunPolicy(),
+        out=None if out is None else Path(out),
+        tell=on_progress or (lambda progress: None),
+    )
+    with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
+        if plan.out is not None:
+            claim(plan.out / "compile.json", plan.facts())
+            tidy(plan.out / "program")
+        simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
+        facts = plan.facts() | {"policy": bounds, "versions": versions()}
+        named = f"{program.name} {plan.optimizer.name}"
+        with tracking.run(named, facts, simulated=simulated) if tracking else nullcontext() as run:
+            return plan.carry_out(run)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A compilation as it was asked for."""
+
+    program: Program
+    examples: Examples
+    metric: ScoreFunction
+    optimizer: Optimizer
+    teacher: Program | None
+    prompt_lm: dspy.BaseLM | None
+    seed: int
+    policy: RunPolicy
+    out: Path | None
+    tell: Callable[[CompileProgress], None]
+
+    def facts(self) -> dict[str, Any]:
+        """What it is about: the parameters of its run, and what must be the same to go on with it."""
+        return {
+            **run_identity(self.program, [self.metric], task=self.examples.task),
+            "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
+            "teacher": None if self.teacher is None else self.teacher.name,
+            "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),
+            "seed": self.seed,
+            "questions": {
+                name: {"n": len(part), "digest": digest([question_id(example) for example in part])}
+                for name, part in (
+                    ("train", self.examples.train),
+                    ("val", self.examples.val),
+                    ("dev", self.examples.dev),
+                )
+            },
+        }
+
+    def carry_out(self, run: TrackedRun | None) -> Compiled:
+        """Score, compile, score again; save and track what comes of it."""
+        train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
+        before = self.score(self.program, "before", run, Spent())
+        kept = f"; what was scored is kept in {self.out}" if self.out else ""
+        try:
+            compilation = self.earlier() or self.make(train, val, run, before.spent)
+        except BudgetSpentError as over:
+            raise OutOfBudgetError(
+                f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
+            ) from None
+        except KeyboardInterrupt:
+            raise Interrupted(f"Stopped while compiling{kept}. Run the same again: {_what_is_asked_again()}.") from None
+        if self.out is not None:
+            save(compilation.program, self.out / "program", **self.told(compilation))
+        after = self.score(compilation.program, "after", run, total([before.spent, compilation.spent]))
+        return self.keep(Compiled(compilation, before, after), run)
+
+    def score(
+        self, program: Program, stage: Literal["before", "after"], run: TrackedRun | None, spent_before: Spent
+    ) -> Evaluation:
+        """The program's score on the dev questions."""
+        with run.traces() if run else nullcontext():
+            evaluation = evaluate(
+                program,
+                self.examples.dev,
+                self.metric,
+                task=self.examples.task,
+                out=self.out and self.out / stage,
+                seed=self.seed,
+                policy=self.policy,
+                spent_before=spent_before,
+                on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
+            )
+        if run is not None:
+            run.evaluation(evaluation, prefix=f"{stage}_")
+        return evaluation
+
+    def make(
+        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun | None, spent_before: Spent
+    ) -> Compilation:
+        """Let the optimizer work."""
+
+        def on_candidate(candidate: Candidate) -> None:
+            if run is not None:
+                run.candidate(
+                    candidate.number, {"score": candidate.score, "questions": candidate.questions}, candidate.state
+                )
+            self.tell(CompileProgress("compile", candidate=candidate))
+
+        self.tell(CompileProgress("compile"))
+        began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching(self.program))
+        bill = LMBill(self.policy, spent_before, self.out and self.out / "paid.json")
+        keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
+        student = self.program.deepcopy()
+        student._compiled = False
+        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, self.teacher)
+        traces = run.traces(compilation=True) if run else nullcontext()
+        threads = dspy.context(max_errors=PATIENCE, num_threads=self.policy.concurrency)
+        with traces, listening(keeper, bill), bill.kept(), threads, limited(self.policy.limits), bounded_waits():
+            program = self.optimizer.compile(student, job)
+        self.policy.check_judged(verdicts.failures, verdicts.asked)
+        for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
+            keeper.keep(candidate["program"], float(candidate["score"]), len(train))
+        keeper.end()
+        _strip(program, like=student)
+        judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
+        return Compilation(program, tuple(keeper.candidates), bill.spent, time.perf_counter() - began, judged)
+
+    def earlier(self) -> Compilation | None:
+        """What an interrupted run of the same plan had finished compiling, if it had."""
+        if self.out is None or not (self.out / "program" / MANIFEST).exists():
+            return None
+        program = load(
+            self.out / "program",
+            retriever=self.program.retriever,
+            reader=getattr(self.program, "reader", None),
+            duplicates=getattr(self.program, "duplicates", None),
+        )
+        done = read_manifest(self.out / "program")["compilation"]
+        candidates = read_candidates(self.out / "candidates")
+        return Compilation(program, candidates, Spent(**done["spent"]), done["seconds"], done["judged"])
+
+    def told(self, compilation: Compilation) -> dict[str, Any]:
+        """What the artifact says of how it was made."""
+        facts = self.facts()
+        return {
+            **{
+                key: facts[key] for key in ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
+            },
+            "compilation": {
+                "spent": compilation.spent.model_dump(),
+                "seconds": round(compilation.seconds, 3),
+                "judged": dict(compilation.judged),
+                "candidates": len(compilation.candidates),
+            },
+        }
+
+    def keep(self, compiled: Compiled, run: TrackedRun | None) -> Compiled:
+        """Save the program with its scores, and track it."""
+        place: AbstractContextManager[str | Path] = nullcontext(self.out) if self.out else TemporaryDirectory()
+        with place as out:
+            folder = Path(out) / "program"
+            scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
+            scores["gain"] = asdict(compiled.gain)
+            if self.out is not None or run is not None:
+                save(compiled.program, folder, scores=scores, **self.told(compiled.compilation))
+            address = _track(run, compiled, folder) if run else None
+        return Compiled(compiled.compilation, compiled.before, compiled.after, folder if self.out else None, address)
+
+
+def _what_is_asked_again() -> str:
+    """For whoever stopped the optimizer."""
+    lm = dspy.settings.lm
+    if dspy.cache.enable_disk_cache and getattr(lm, "cache", False):
+        return "answered LM calls come from the cache"
+    return "the replies of this LM are not kept on disk, so the optimizer asks it all of its questions anew"
+
+
+def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
+    """Log what compilation gave and took, the artifact, and the model to serve; the artifact's address."""
+    gain, compilation = compiled.gain, compiled.compilation
+    figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
+    figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
+    figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
+    run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
+    log_model(folder)
+    return run.folder(folder, "program")
+
+
+def _strip(program: Program, like: Program) -> None:
+    """Remove what optimizers hang on a program: its candidates, whole programs each, and their logs."""
+    for one in program.members if isinstance(program, Composed) else [program]:
+        for extra in vars(one).keys() - vars(like).keys() - {"_compiled"}:
+            delattr(one, extra)

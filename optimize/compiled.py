@@ -1,0 +1,125 @@
+"""What compilation takes, and what it gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dspy
+
+from ..common.errors import QuestreeError
+from ..evaluation.evaluation import Evaluation
+from ..evaluation.records import question_id
+from ..evaluation.run import Progress
+from ..lm.ledger import Spent
+from ..metrics import Interval, paired_interval
+from ..programs import Program
+from .candidates import Candidate
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a program is compiled and scored on. No question may stand in two of them.
+
+    Attributes:
+        train: demonstrations come from these.
+        dev: the scores before and after are of these; an optimizer never sees them.
+        val: candidates are compared on these; where there are none, on every other question of ``train``, which
+            then gives no demonstrations.
+        task: the name of what is asked.
+    """
+
+    train: Sequence[dspy.Example]
+    dev: Sequence[dspy.Example]
+    val: Sequence[dspy.Example] = ()
+    task: str = ""
+
+    def split(self, seed: int, *, compares: bool) -> tuple[list[dspy.Example], list[dspy.Example]]:
+        """Training and validation questions, shuffled; all of them for training if nothing is to be compared.
+
+        Raises:
+            QuestreeError: if there are too few, or a dev question is among them.
+        """
+        train, val = list(self.train), list(self.val)
+        random.Random(seed).shuffle(train)
+        if not compares:
+            train, val = train + val, []
+        elif not val:
+            train, val = train[::2], train[1::2]
+        if not train or not self.dev or (compares and not val):
+            raise QuestreeError(
+                f"Compilation needs training, validation and dev questions; {self.task or 'the task'} gives "
+                f"{len(train)}, {len(val)} and {len(self.dev)}."
+            )
+        seen = {question_id(example) for example in [*train, *val]}
+        shared = [id for id in map(question_id, self.dev) if id in seen]
+        if shared:
+            raise QuestreeError(f"Question {shared[0]!r} is for compiling and for scoring; a score needs unseen ones.")
+        return train, val
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What an optimizer made, and what it took.
+
+    Attributes:
+        program: answers as the one that was compiled.
+        candidates: what was tried, in the order in which it was scored.
+        spent: every LM call between the two scores.
+        seconds: likewise.
+        judged: predictions that the metric judged: ``asked``, ``accepted``, and failed ones by cause.
+    """
+
+    program: Program
+    candidates: tuple[Candidate, ...]
+    spent: Spent
+    seconds: float
+    judged: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled program, and what is known of it.
+
+    Attributes:
+        compilation: what the optimizer made.
+        before: the dev questions, asked of the program as it came.
+        after: the same, asked of the compiled one.
+        artifact: the folder it is saved in; None where nothing was to be kept.
+        address: of the tracked one, for `load`; None where nothing was tracked.
+    """
+
+    compilation: Compilation
+    before: Evaluation
+    after: Evaluation
+    artifact: Path | None = None
+    address: str | None = None
+
+    @property
+    def program(self) -> Program:
+        """The compiled program."""
+        return self.compilation.program
+
+    @property
+    def gain(self) -> Interval:
+        """After less before, question by question, with its 95% interval."""
+        metric = self.after.metric
+        first, second = ([r.scores[metric] for r in evaluation.records] for evaluation in (self.before, self.after))
+        return paired_interval(first, second, seed=self.after.seed)
+
+
+@dataclass(frozen=True)
+class CompileProgress:
+    """How far a compilation is.
+
+    Attributes:
+        stage: what is being done.
+        questions: how far the scoring is, in the stages ``before`` and ``after``.
+        candidate: the one that was scored last, in the stage ``compile``.
+    """
+
+    stage: str
+    questions: Progress | None = None
+    candidate: Candidate | None = None

@@ -1,0 +1,134 @@
+"""Programs made of compiled ones: demonstrations chosen by question, and a majority of several."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import dspy
+from pydantic import BaseModel, ConfigDict
+
+from ..lm.ledger import total
+from ..metrics import normalise
+from ..programs import Program, ReasoningTree
+from ..signatures import AnswerStyle
+
+Demonstrations = dict[str, list[dict[str, Any]]]
+"""Demonstrations by the predictor's name."""
+
+
+class Lesson(BaseModel):
+    """A training question that was answered well, and the demonstrations it gave.
+
+    Attributes:
+        inputs: of the program, as the question was asked.
+        demonstrations: by predictor.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    inputs: dict[str, str]
+    demonstrations: Demonstrations
+
+
+class Composed(Program):
+    """A program around others of one kind; asked exactly as they are."""
+
+    form: ClassVar[str]
+    members: list[Program]
+
+    def __init__(self, members: list[Program]):
+        super().__init__(members[0].retriever, members[0].settings)
+        for member in members:
+            member._compiled = False  # else DSPy hides its predictors
+        self.members = members
+
+    @property
+    def reader(self) -> Any:
+        """The members' reader; None where they have none."""
+        return getattr(self.members[0], "reader", None)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the programs inside."""
+        return self.members[0].name
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Never called: `forward` asks the members, and they reason."""
+        raise NotImplementedError
+
+
+class NearestDemonstrations(Composed):
+    """For each question, the demonstrations of the training questions nearest to it (KNN few-shot).
+
+    DSPy's ``KNNFewShot`` bootstraps the neighbours anew for every question, k more runs of the program each time;
+    here every training question was bootstrapped once, in compilation, and a question only picks.
+    """
+
+    form = "nearest"
+
+    def __init__(self, program: Program, lessons: list[Lesson], k: int):
+        super().__init__([program])
+        self.lessons, self.k = lessons, k
+        self.vectors = bag_of_words([lesson.inputs["question"] for lesson in lessons])
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle = "short",
+        watch: Callable[[ReasoningTree], None] | None = None,
+    ) -> dspy.Prediction:
+        """As the program inside, with the nearest questions' demonstrations, the nearest last."""
+        program = self.members[0].deepcopy()
+        nearest = [self.lessons[index] for index in self.neighbours(question)]
+        for name, predictor in program.named_predictors():
+            demonstrations = [d for lesson in reversed(nearest) for d in lesson.demonstrations.get(name, [])]
+            predictor.demos = [*predictor.demos, *map(dspy.Example, demonstrations)]
+        return program(question=question, answer_style=answer_style, watch=watch)
+
+    def neighbours(self, question: str) -> list[int]:
+        """Indices of the k nearest lessons, nearest first, by the words that questions share."""
+        likeness = self.vectors @ bag_of_words([question])[0]
+        return [int(index) for index in (-likeness).argsort(kind="stable")[: self.k]]
+
+
+class Majority(Composed):
+    """The answer that most of several compiled programs give; the first of them in a draw."""
+
+    form = "majority"
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle = "short",
+        watch: Callable[[ReasoningTree], None] | None = None,
+    ) -> dspy.Prediction:
+        """The prediction of the first member that gave the winning answer; ``spent`` is that of all.
+
+        ``votes`` holds each member's answer; a member that failed has none. The question fails if all do.
+        """
+        predictions = [member(question=question, answer_style=answer_style, watch=watch) for member in self.members]
+        votes = [None if p.failure else normalise(p.answer) for p in predictions]
+        winner = Counter(vote for vote in votes if vote is not None).most_common(1)
+        chosen = predictions[votes.index(winner[0][0]) if winner else 0]
+        chosen.votes = ["" if p.failure else p.answer for p in predictions]
+        chosen.spent = total([p.spent for p in predictions])
+        chosen.seconds = sum(p.seconds for p in predictions)
+        return chosen
+
+
+def bag_of_words(texts: list[str], dimensions: int = 4096) -> Any:
+    """Unit vectors of hashed word counts, one row a text: the same on every machine, without a model."""
+    import numpy as np
+
+    vectors = np.zeros((len(texts), dimensions), dtype=np.float32)
+    for row, text in zip(vectors, texts, strict=True):
+        for word in normalise(text).split():
+            row[zlib.crc32(word.encode()) % dimensions] += 1
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-9)
+
+
+__all__ = ["Composed", "Lesson", "Majority", "NearestDemonstrations", "bag_of_words"]

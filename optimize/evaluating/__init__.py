@@ -1,1 +1,0 @@
-"""One program on many questions: the loop, its policy, and the records that it keeps."""

@@ -1,0 +1,95 @@
+"""A compiled program as an MLflow model: code and JSON, nothing pickled.
+
+``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request. What
+the model needs of its surroundings is named there and not in the model: `SERVED_BY` lists the variables.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..programs import Program
+from ..retrieval import Passage
+
+SERVED_BY = {
+    "QUESTREE_LM": "the LM: any DSPy model name, or simulated",
+    "QUESTREE_API_BASE": "the address of its server, for LMs that are served",
+    "QUESTREE_RETRIEVER": "the folder of the index",
+    "QUESTREE_READER": "the reader, where the LM is not",
+    "QUESTREE_CONCURRENCY": "questions of one request that are answered at the same time",
+}
+"""Environment variables that a served model reads; those of the command line."""
+
+
+def log_model(folder: Path, name: str = "model") -> str:
+    """Log a saved program as an MLflow model to the open run.
+
+    Args:
+        folder: of the artifact.
+        name: of the model in the run.
+
+    Returns:
+        its address, for ``mlflow models serve`` and ``mlflow.pyfunc.load_model``.
+    """
+    import mlflow
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, Schema
+
+    takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
+    with warnings.catch_warnings():
+        # MLflow misses type hints and an input example; the schema says it all, and an example would be asked
+        warnings.simplefilter("ignore", UserWarning)
+        logged = mlflow.pyfunc.log_model(
+            name=name,
+            python_model=_script(),
+            artifacts={"program": str(folder)},
+            signature=ModelSignature(inputs=takes),
+            pip_requirements=[f"questree=={version('questree')}"],
+        )
+    return str(logged.model_uri)
+
+
+def _script() -> str:
+    """Find the script that MLflow runs to make the model: it stands at the front door, which builds its parts."""
+    found = find_spec("questree.served_model")
+    assert found is not None, "the package is incomplete"
+    return str(found.origin)
+
+
+def answer_all(program: Program, rows: Sequence[dict[str, Any]], concurrency: int) -> list[dict[str, Any]]:
+    """Answer the questions of one request, in their order.
+
+    Args:
+        program: a loaded one.
+        rows: each with a ``question``, and an ``answer_style`` if it is not short.
+        concurrency: questions at the same time.
+    """
+    with ThreadPoolExecutor(concurrency) as pool:
+        waiting = [pool.submit(copy_context().run, _answer, program, row) for row in rows]
+        return [future.result() for future in waiting]
+
+
+def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
+    style = row.get("answer_style")
+    given = {"answer_style": style} if isinstance(style, str) and style else {}
+    prediction = program(question=str(row["question"]), **given)
+    return {
+        "answer": prediction.answer,
+        "final_content": prediction.final_content,
+        "references": [_told(passage) for passage in prediction.references],
+        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
+        "tree": prediction.tree.model_dump(mode="json"),
+        "calls": prediction.spent.calls,
+        "seconds": prediction.seconds,
+    }
+
+
+def _told(passage: Passage) -> dict[str, str]:
+    return {"id": passage.id, "title": passage.title, "text": passage.text}

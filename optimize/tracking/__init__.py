@@ -1,1 +1,0 @@
-"""Runs, traces and programs in MLflow."""

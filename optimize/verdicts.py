@@ -1,0 +1,104 @@
+"""The metric as compilation takes it: good enough to learn from, or not."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import dspy
+
+from ..evaluation.records import ScoreFunction, metric_name
+from ..lm.failure import Failure
+from ..programs import Program, select_demonstrations
+from ..programs.demonstrations import TraceStep
+
+
+class Verdicts:
+    """Asks the metric for yes or no, and counts what was asked, accepted and failed.
+
+    A failed prediction is never good enough. A metric that gives a number instead of a verdict must give a full
+    score: an F1 of .05 is no success. Of the trace of a good one, the calls that make good demonstrations are left
+    (`Teaching`): teleprompters ask for the verdict before they take demonstrations. Safe to call from several threads.
+
+    Attributes:
+        asked: predictions judged.
+        accepted: those good enough.
+        failures: failed predictions by cause.
+    """
+
+    def __init__(self, metric: ScoreFunction, teaching: Teaching | None = None):
+        self.metric = metric
+        self.teaching = teaching
+        self.__name__ = metric_name(metric)
+        self.asked = self.accepted = 0
+        self.failures: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
+        """Whether the prediction is good enough."""
+        failure: Failure | None = prediction.get("failure") if prediction is not None else None
+        failed = prediction is None or failure is not None
+        verdict = not failed and self._good_enough(example, prediction, trace)
+        with self._lock:
+            self.asked += 1
+            self.accepted += verdict
+            if failed:
+                self.failures["error" if failure is None else failure.cause] += 1
+            if verdict and trace and self.teaching is not None:
+                self.teaching.leave_the_best(trace, example)
+        return verdict
+
+    def with_feedback(
+        self,
+        example: dspy.Example,
+        prediction: dspy.Prediction,
+        trace: Any = None,
+        predictor: str | None = None,
+        predictor_trace: Any = None,
+    ) -> dspy.Prediction:
+        """As GEPA takes it: the verdict as a score, and words for the LM that reflects on it."""
+        verdict = self(example, prediction)  # without the trace: GEPA reflects on all of it
+        return dspy.Prediction(score=float(verdict), feedback=_feedback(example, prediction, verdict))
+
+    def _good_enough(self, example: dspy.Example, prediction: Any, trace: Any) -> bool:
+        # with a trace, a metric answers yes or no
+        value = self.metric(example, prediction, [] if trace is None else trace)
+        return bool(value >= 1)
+
+
+def _feedback(example: dspy.Example, prediction: dspy.Prediction, verdict: bool) -> str:
+    failure = prediction.get("failure")
+    if failure is not None:
+        return f"No answer was given: {failure}."
+    gold = " or ".join(repr(answer) for answer in example.get("answers") or [example.get("answer")])
+    return f"The answer {prediction.get('answer')!r} is {'right' if verdict else 'wrong'}; right is {gold}."
+
+
+class Teaching:
+    """Leaves one call of each predictor in a trace: of the kind that has been shown least so far.
+
+    DSPy takes one call of each predictor and question, at random; of a predictor that is called many times in one
+    question, as paragraph review is, it may so show three rejections and nothing else. Calls that contradict the gold
+    passages are left out, also where the answer was right.
+
+    Args:
+        program: the one that is compiled; knows the kinds of its calls and which passages they judged.
+    """
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._shown: Counter[tuple[Any, ...]] = Counter()
+
+    def leave_the_best(self, trace: list[TraceStep], example: Any) -> None:
+        """Change the trace in place, before DSPy takes its demonstrations from it."""
+        sound: dict[str, list[TraceStep]] = {}
+        for step in select_demonstrations(self.program, trace, example):
+            sound.setdefault(step[0].stage, []).append(step)  # a predictor's name for itself, the same in all copies
+        trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
+
+    def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
+        chosen = min(steps, key=lambda step: self._shown[predictor, self.program.kind_of(step)])
+        self._shown[predictor, self.program.kind_of(chosen)] += 1
+        return chosen
