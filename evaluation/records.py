@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..lm.failure import Failure
+from ..lm.failure import Failure, Where, raised_in
 from ..lm.ledger import Dropped, Spent
 from ..metrics import citation_scores, precision, recall_at_k, s_precision
 from ..programs import ReasoningTree
@@ -107,14 +107,18 @@ def record(example: dspy.Example, prediction: dspy.Prediction, metrics: Sequence
 
 
 def record_of_error(
-    example: dspy.Example, error: Exception, seconds: float, metrics: Sequence[ScoreFunction]
+    example: dspy.Example, program: str, error: Exception, seconds: float, metrics: Sequence[ScoreFunction]
 ) -> Record:
-    """The record of a question in which the program itself went wrong."""
+    """Return the record of a question at which the program itself went wrong."""
     return Record(
         **_of_example(example),
         gold_titles=tuple(example.get("gold_titles") or ()),
         scores={metric_name(metric): 0.0 for metric in metrics},
-        failure=Failure(cause="error", message=f"{type(error).__name__}: {error}"[:500]),
+        failure=Failure(
+            cause="error",
+            message=f"{type(error).__name__}: {error}"[:500],
+            where=Where(program=program, step=raised_in(error)),
+        ),
         seconds=seconds,
     )
 

@@ -216,7 +216,7 @@ class _Loop:
                 prediction = self.program(**example.inputs())
             return record(example, prediction, self.metrics)
         except Exception as error:
-            return record_of_error(example, error, time.perf_counter() - began, self.metrics)
+            return record_of_error(example, self.program.name, error, time.perf_counter() - began, self.metrics)
 
     def keep(self, record: Record) -> None:
         """Onto the disk, and into the result."""

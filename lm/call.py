@@ -10,7 +10,17 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestError
 
 from . import retries as waiting
-from .failure import CallFailedError, Cause, cause_of, first_line, may_pass, overflows, was_sent
+from .failure import (
+    CallFailedError,
+    Cause,
+    cause_of,
+    first_line,
+    may_pass,
+    overflows,
+    shortened,
+    was_sent,
+    without_secrets,
+)
 from .guard import guarded, writable
 from .ledger import enter
 from .limits import check_deadline, limits, time_left
@@ -22,6 +32,7 @@ RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would give 
 SHORTENINGS = 4  # of a prompt that the server finds too long all the same
 TIMEOUT = 120.0  # seconds of a request, where neither the limits nor the LM say any
 RETRIES = 3  # as many as a `dspy.LM` has of itself
+LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 
 def call(
@@ -43,7 +54,11 @@ def call(
     Raises:
         CallFailedError: with the cause, when no attempt gave a whole, parsable reply or the LM cannot be had.
     """
-    return _Call(predict, dict(config or {}), drop, inputs).made()
+    try:
+        return _Call(predict, dict(config or {}), drop, inputs).made()
+    except CallFailedError as error:
+        error.predict = predict
+        raise
 
 
 class _Call:
@@ -59,9 +74,19 @@ class _Call:
         self.name = str(predict.signature.__name__)
         self.attempts = self.retries = self.shortenings = 0
         self.cut: _TruncatedError | None = None
+        self.reply = ""
 
     def made(self) -> dspy.Prediction:
-        """The reply, after as many requests as it takes and is allowed."""
+        """Return the reply, after as many requests as it takes and is allowed."""
+        try:
+            return self.ask()
+        except CallFailedError as error:
+            prompt, reply = (without_secrets(text, self.lm) for text in (self.prompt(), self.reply))
+            error.add_where(prompt=shortened(prompt, LONGEST_PROMPT), reply=shortened(reply, LONGEST_REPLY))
+            raise
+
+    def ask(self) -> dspy.Prediction:
+        """Ask until a reply can be used, or no further request is allowed."""
         while True:
             check_deadline(self.name)
             most = self.config.get("max_tokens") or self.lm.kwargs.get("max_tokens")
@@ -112,7 +137,13 @@ class _Call:
 
     def failed(self, cause: Cause, error: Exception) -> CallFailedError:
         """The failure that this call ends in; to be raised."""
-        return CallFailedError(cause, f"{self.name}: {first_line(error)}")
+        return CallFailedError(cause, without_secrets(f"{self.name}: {first_line(error)}", self.lm))
+
+    def prompt(self) -> str:
+        """Return the texts of the prompt that is sent, each after its role."""
+        inputs = guarded(self.inputs, self.predict.signature, self.adapter)
+        messages = self.adapter.format(self.predict.signature, self.predict.demos, inputs)
+        return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
     def ask_once(self) -> dspy.Prediction:
         """One request, or a look into the cache."""
@@ -139,7 +170,9 @@ class _Call:
         return prediction
 
     def enter(self, lm: dspy.BaseLM, tracker: _Tracker) -> None:
-        """What the request cost, into the ledger."""
+        """Enter what the request cost into the ledger; keep its reply."""
+        for output in (output for entry in lm.history for output in entry.get("outputs") or []):
+            self.reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
         enter(calls=[{**entry, "cached": not tracker.told} for entry in lm.history])
 
     def refuse_truncated(self, lm: dspy.BaseLM) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Literal
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
+import dspy
 from dspy.utils.exceptions import (
     ContextWindowExceededError,
     LMAuthError,
@@ -22,6 +28,7 @@ from dspy.utils.exceptions import (
 from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
+from ..common.text import without_surrogates
 
 Cause = Literal[
     "question",  # empty or overlong
@@ -41,24 +48,59 @@ Cause = Literal[
 ]
 
 
+class Where(BaseModel):
+    """The place in a program at which a question failed.
+
+    Only the texts of the prompt and of the reply are kept, never the request that carried them, and
+    `without_secrets` takes keys and addresses out of these texts as well.
+
+    Attributes:
+        program: the program's name.
+        step: the program's step (``chain_of_query``); if no LM call failed, the functions and the line that raised.
+        predictor: the step's predictor (``plan``).
+        prompt: the last prompt, shortened.
+        reply: the last reply, shortened; empty if there was none.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    program: str = ""
+    step: str = ""
+    predictor: str = ""
+    prompt: str = ""
+    reply: str = ""
+
+
 class Failure(BaseModel):
-    """Why a question has no answer."""
+    """Why a question has no answer, and where in the program it failed."""
 
     model_config = ConfigDict(frozen=True)
 
     cause: Cause
     message: str
+    where: Where | None = None
 
     def __str__(self) -> str:
         return f"{self.cause}: {self.message}"
 
 
 class CallFailedError(Exception):
-    """A call that a program cannot go on without has failed; `Program` turns it into a failed prediction."""
+    """A call that a program cannot go on without has failed; `Program` turns it into a failed prediction.
+
+    Attributes:
+        failure: what the prediction will say.
+        predict: the predictor that was called; None if no LM call failed.
+    """
 
     def __init__(self, cause: Cause, message: str):
         super().__init__(f"{cause}: {message}")
         self.failure = Failure(cause=cause, message=message)
+        self.predict: dspy.Predict | None = None
+
+    def add_where(self, **fields: str) -> None:
+        """Add to what is known of the place."""
+        where = (self.failure.where or Where()).model_copy(update=fields)
+        self.failure = self.failure.model_copy(update={"where": where})
 
 
 class SettingsError(QuestreeError):
@@ -117,3 +159,49 @@ def was_sent(error: LMError) -> bool:
 def first_line(error: Exception) -> str:
     """What an error says, in short."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+
+
+def raised_in(error: BaseException) -> str:
+    """Return the last three functions on the way to where an error was raised, with its file and line."""
+    places = traceback.extract_tb(error.__traceback__)[-3:]
+    names, last = " > ".join(place.name for place in places), places[-1]
+    return f"{names} ({Path(last.filename).name}, line {last.lineno})"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the text, or its two ends with a note between them if it has more than ``most`` characters."""
+    text = without_surrogates(text)
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+
+
+_SHORTEST_SECRET = 8  # characters: what is shorter ("EMPTY") is a placeholder, and would be found in any text
+_ADDRESSES = {"api_base", "base_url"}
+_SECRETS = {"api_key", "headers", "extra_headers", "default_headers"}
+_SECRET_VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+def without_secrets(text: str, lm: dspy.BaseLM | None) -> str:
+    """Return the text with "…" in place of the LM's key, headers and address, and of the environment's keys.
+
+    A server may repeat a key in its error message, or in what it sends for a reply.
+    """
+    secrets = {*_secrets_of(lm.kwargs if lm is not None else {}), *_secrets_of_environment()}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else text
+    return text
+
+
+def _secrets_of(options: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SECRETS & options.keys():
+        value = options[name]
+        yield from map(str, value.values() if isinstance(value, Mapping) else [value])
+    for name in _ADDRESSES & options.keys():
+        address = urlsplit(str(options[name]))
+        yield from (str(options[name]), address.netloc, address.netloc.rpartition("@")[2], address.hostname or "")
+
+
+def _secrets_of_environment() -> Iterator[str]:
+    return (value for name, value in os.environ.items() if _SECRET_VARIABLE.search(name.upper()))

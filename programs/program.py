@@ -13,7 +13,7 @@ import dspy
 from pydantic import BaseModel
 
 from ..common.text import neutralise
-from ..lm.failure import CallFailedError, Failure
+from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import ledger
 from ..lm.limits import check_deadline, deadline, time_left
 from ..lm.parallel import AbandonedError, within
@@ -81,6 +81,7 @@ class Program(dspy.Module):
                 _check_question(tree.question)
                 prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
+                self._add_where(error)
                 prediction = _failed(tree, error.failure)
         tree.watched_by(None)
         prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
@@ -101,6 +102,16 @@ class Program(dspy.Module):
             raise CallFailedError("deadline", f"the question's time was over during a search: {error}") from error
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+    def _add_where(self, error: CallFailedError) -> None:
+        """Add to a failure which program it was, which step and which predictor."""
+        predict = error.predict
+        if predict is None:
+            error.add_where(program=self.name, step=raised_in(error))
+            return
+        path = next((path for path, one in self.named_predictors() if one is predict), predict.signature.__name__)
+        step, _, predictor = path.rpartition(".")
+        error.add_where(program=self.name, step=step, predictor=predictor)
 
     def kind_of(self, step: TraceStep) -> str:
         """What kind of step it is, among those of its predictor: demonstrations should show each kind."""

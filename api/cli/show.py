@@ -24,7 +24,13 @@ def show(
     source: Annotated[
         str, typer.Argument(help="A compiled program's folder or MLflow URI, or an evaluation's folder.")
     ],
-    id: Annotated[str | None, typer.Option(help="Of an evaluation: the question whose tree to show.")] = None,
+    question: Annotated[
+        str | None, typer.Argument(help="The id of a question of the evaluation: show its tree.")
+    ] = None,
+    id: Annotated[str | None, typer.Option(help="The same as QUESTION.")] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show why the question failed: program, step, last prompt, last reply.")
+    ] = False,
     form: Annotated[Form, typer.Option("--format", help="Of a tree.")] = Form.text,
     tracking_uri: Annotated[str | None, typer.Option(help="Where runs:/… and models:/… are kept.")] = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
@@ -34,25 +40,27 @@ def show(
 
     console = Console(file=out)
     if (Path(source) / "records.jsonl").exists():
-        _show_run(console, Path(source), id, form)
+        _show_run(console, Path(source), question or id, form, why)
     else:
         _show_program(console, source, tracking_uri)
 
 
-def _show_run(console: Any, folder: Path, id: str | None, form: Form) -> None:
+def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:
+    from ..common.errors import QuestreeError
     from ..common.text import printable
     from ..evaluation.run_folder import read_records
 
     records = read_records(folder)
     if id is None:
+        if why:
+            raise QuestreeError(f"--why needs a question: questree show {folder} QUESTION --why")
         console.print(_table(records))
         return
     found = next((record for record in records if record.id == id), None)
     if found is None:
-        from ..common.errors import QuestreeError
-
         raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
-    console.print(printable(_tree(found, form)), markup=False, highlight=False, soft_wrap=True)
+    text = _why(found) if why else _tree(found, form)
+    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(records: list[Record]) -> Any:
@@ -69,6 +77,19 @@ def _table(records: list[Record]) -> Any:
         cells += [str(record.spent.calls), "" if record.failure is None else record.failure.cause]
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
+
+
+def _why(record: Record) -> str:
+    failure = record.failure
+    if failure is None:
+        return f"{record.id} was answered: {record.answer}"
+    told = f"{record.id}: {record.question}\n{failure}"
+    where = failure.where
+    if where is None:
+        return f"{told}\nAn older version wrote this record, without the place. The same command asks it again."
+    place = f"program: {where.program}\nstep: {where.step or '–'}\npredictor: {where.predictor or '–'}"
+    texts = [f"--- {what} ---\n{text}" for what, text in (("prompt", where.prompt), ("reply", where.reply)) if text]
+    return "\n\n".join([f"{told}\n{place}", *texts])
 
 
 def _tree(record: Record, form: Form) -> str:

@@ -61,6 +61,27 @@ def test_an_evaluation_goes_on_where_it_was(questree, index):
     assert "no question 'nobody'" in questree("show", "run", "--id", "nobody").err
 
 
+def test_show_says_why_a_question_failed(questree, index):
+    ran = questree("evaluate", "cot", "--tracking-uri", "none", "--out", "run", "--limit", "1", "--window", "60")
+    assert "context-window" in ran.out
+    record = json.loads((index.parent / "run" / "records.jsonl").read_text())
+    why = questree("show", "run", record["id"], "--why").out
+    for told in (
+        record["question"],
+        "context-window: AnswerStepByStep",
+        "program: cot",
+        "predictor: answer",
+        "system: ",
+    ):
+        assert told in why
+    assert "QUESTION --why" in questree("show", "run", "--why").err
+    del record["failure"]["where"]
+    (index.parent / "run" / "records.jsonl").write_text(json.dumps(record) + "\n")
+    old = questree("show", "run", record["id"], "--why").out
+    assert "context-window: AnswerStepByStep" in old
+    assert "older version" in old
+
+
 def test_a_program_is_compiled_shown_and_asked(questree, index):
     ran = questree(
         "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=2", "--train-limit", "6",

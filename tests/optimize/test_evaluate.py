@@ -13,7 +13,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.policy import RunPolicy
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_folder import read_records
-from questree.lm.failure import CallFailedError, Failure
+from questree.lm.failure import CallFailedError
 from questree.lm.ledger import Spent
 from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered
@@ -80,7 +80,10 @@ def test_what_is_found_and_spent_is_added_up():
 def test_a_fault_in_the_program_is_that_questions_failure():
     found = evaluate(Parrot(), [RIGHT, example("x", "crash")], right)
     assert found.failures == {"error": 1}
-    assert "ZeroDivisionError: oh" in found.records[1].failure.message
+    failure = found.records[1].failure
+    assert "ZeroDivisionError: oh" in failure.message
+    assert failure.where.program == "parrot"
+    assert "reason (test_evaluate.py, line" in failure.where.step
 
 
 def test_the_result_does_not_depend_on_the_order_of_finishing():
@@ -151,7 +154,10 @@ def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path)
     with pytest.raises(QuestreeError, match="nobody there"):
         evaluate(program, examples, right, out=tmp_path, policy=RunPolicy(concurrency=1))
     assert len(program.asked) < 10
-    assert read_records(tmp_path)[0].failure == Failure(cause="unreachable", message="nobody there")
+    failure = read_records(tmp_path)[0].failure
+    assert (failure.cause, failure.message) == ("unreachable", "nobody there")
+    assert (failure.where.program, failure.where.predictor) == ("parrot", "")
+    assert "reason (test_evaluate.py, line" in failure.where.step
 
 
 def test_it_stops_at_max_failures():

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import urlsplit
+
 import dspy
 import pytest
 from dspy import lm15
 from fakes import ListReader, ListRetriever
 
+from questree.lm.call import LONGEST_PROMPT
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
 
@@ -118,3 +126,83 @@ def test_passages_cannot_write_an_output_field(scripted):
     )
     SearChain(ListRetriever({"q": hostile.text}), ListReader({}))(question="Why?")
     assert engine.prompts[1].count("[[ ## new_answer ## ]]") == 1  # the format reminder's own
+
+
+KEY = "sk-planted-0123456789"
+
+
+def test_a_failure_says_where_it_happened(scripted):
+    engine = scripted("no", "no", f"no, not with {KEY}")
+    where = ask("Why is it so?").failure.where
+    assert (where.program, where.step, where.predictor) == ("searchain", "chain_of_query", "plan")
+    assert engine.prompts[-1] in where.prompt
+    assert where.prompt.startswith("system: ")
+    assert "Why is it so?" in where.prompt
+    assert where.reply == f"no, not with {KEY}"
+
+
+def test_a_failed_search_says_where_it_happened(scripted):
+    scripted({"chain": [{"query": "q", "answer": None}]})
+
+    class Broken(ListRetriever):
+        def __call__(self, query, k=1):
+            raise OSError("the disk is gone")
+
+    failure = SearChain(Broken({}), ListReader({}))(question="Why?").failure
+    assert (failure.cause, failure.where.program, failure.where.predictor) == ("retrieval", "searchain", "")
+    assert "> retrieve (program.py, line " in failure.where.step
+
+
+def test_no_key_and_no_address_gets_into_a_failure(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "from-the-environment")
+    with telling_server() as address:
+        options = {"api_base": address, "api_key": KEY, "extra_headers": {"X-Auth": "header-token-1"}}
+        with dspy.context(lm=dspy.LM("openai/test", **options, cache=False, num_retries=0), adapter=None):
+            failure = ask().failure
+    assert failure.cause == "refused"
+    assert failure.where.reply == "no: Bearer … … … …"
+    for secret in (KEY, urlsplit(address).netloc, "header-token-1", "from-the-environment"):
+        assert secret not in failure.model_dump_json()
+
+
+@contextmanager
+def telling_server():
+    """A server that tells all it knows: in a reply that does not parse, then in the message of an error."""
+
+    class Telling(BaseHTTPRequestHandler):
+        asked = 0
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            known = f"{self.headers['Authorization']} {self.headers['X-Auth']} {self.headers['Host']}"
+            text = f"no: {known} {os.environ['SOME_API_KEY']}"
+            Telling.asked += 1
+            message = {"message": {"role": "assistant", "content": text}, "index": 0, "finish_reason": "stop"}
+            replied = {"id": "1", "object": "chat.completion", "created": 1, "model": "test", "choices": [message]}
+            content = json.dumps(replied if Telling.asked == 1 else {"error": {"message": text}}).encode()
+            self.send_response(200 if Telling.asked == 1 else 400)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Telling)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_long_prompt_and_a_long_reply_keep_both_ends(scripted):
+    scripted(*["begins " + "x" * 9000 + " ends"] * 3)
+    where = ask("Why " + "extraordinarily " * 600 + "so?").failure.where
+    assert where.reply.startswith("begins x")
+    assert where.reply.endswith("x ends")
+    assert "[… 6,012 characters left out …]" in where.reply
+    assert len(where.prompt) < LONGEST_PROMPT + 100
+    assert "extraordinarily so?" in where.prompt
