@@ -50,7 +50,7 @@ def attack_named(
     from .evaluation.attacks import Attack, attack
     from .evaluation.attacks.plants import written_by_lm
     from .evaluation.identity import digest, lm_facts
-    from .evaluation.policy import RunPolicy
+    from .lm.policy import RunPolicy
     from .metrics import metric
 
     tried = _kinds(kinds)

@@ -16,7 +16,7 @@ from .settings import RunSettings
 if TYPE_CHECKING:
     import dspy
 
-    from .evaluation.policy import RunPolicy
+    from .lm.policy import RunPolicy
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval.base import BaseRetriever
@@ -65,7 +65,7 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
 
 def build_policy(settings: RunSettings) -> RunPolicy:
     """The policy that the settings add up to; what they leave open has its own defaults."""
-    from .evaluation.policy import RunPolicy
+    from .lm.policy import RunPolicy
 
     named = {name: getattr(settings, name) for name in RunPolicy.model_fields if hasattr(settings, name)}
     return RunPolicy(**{name: value for name, value in named.items() if value is not None})

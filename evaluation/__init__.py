@@ -1,10 +1,10 @@
 """Programs asked, scored and recorded: runs, their policy and identity, comparisons, analyses and attacks."""
 
+from ..lm.policy import OutOfBudgetError as OutOfBudgetError
+from ..lm.policy import RunPolicy as RunPolicy
 from .comparison.comparison import Comparison as Comparison
 from .comparison.comparison import compare as compare
 from .evaluation import Evaluation as Evaluation
-from .policy import OutOfBudgetError as OutOfBudgetError
-from .policy import RunPolicy as RunPolicy
 from .records import Record as Record
 from .run import Interrupted as Interrupted
 from .run import Progress as Progress

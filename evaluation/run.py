@@ -18,11 +18,11 @@ from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..lm.ledger import Spent, total
 from ..lm.limits import limited
+from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program
 from .evaluation import Evaluation
 from .identity import lm_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
-from .policy import OutOfBudgetError, RunPolicy
 from .records import Record, ScoreFunction, metric_name, question_id, record, record_of_error
 from .run_folder import RunFolder, open_run
 

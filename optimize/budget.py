@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
-from ..evaluation.policy import RunPolicy
 from ..lm.ledger import Spent, add_up, total
+from ..lm.policy import RunPolicy
 from ..lm.retries import LONGEST_WAIT
 
 

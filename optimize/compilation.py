@@ -15,13 +15,13 @@ import dspy
 from ..common.files import alone_in
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
-from ..evaluation.policy import OutOfBudgetError, RunPolicy
 from ..evaluation.records import ScoreFunction, question_id
 from ..evaluation.run import Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import TrackedRun, Tracking
 from ..lm.ledger import Spent, total
 from ..lm.limits import limited
+from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program
 from .artifact import MANIFEST, load, read_manifest, save, tidy
 from .budget import BudgetSpentError, LMBill, bounded_waits

@@ -10,13 +10,13 @@ import dspy
 
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
+from ...lm.policy import RunPolicy
 from ...metrics import Interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever
 from ...retrieval.defences import defended
 from ..evaluation import Evaluation
 from ..identity import lm_facts
-from ..policy import RunPolicy
 from ..records import Record, ScoreFunction, metric_name
 from ..run import Progress, evaluate
 from .plants import Attack, Plant, Writer, plants_for

@@ -14,11 +14,11 @@ import dspy
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
 from ...lm.ledger import total
+from ...lm.policy import OutOfBudgetError, RunPolicy
 from ...metrics import Interval, paired_interval
 from ...programs import Program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
-from ..policy import OutOfBudgetError, RunPolicy
 from ..records import ScoreFunction
 from ..run import Progress, evaluate, run_identity
 from ..tracking import Tracking

@@ -9,7 +9,7 @@ import dspy
 from pydantic import Field
 
 from ...common.errors import QuestreeError
-from ...evaluation.policy import HOPELESS
+from ...lm.policy import HOPELESS
 from ...programs import Program
 from .base import Job, Optimizer
 

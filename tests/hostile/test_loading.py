@@ -197,8 +197,8 @@ def test_an_address_in_a_loaded_program_is_never_used(artifact, index):
 def test_a_key_is_written_nowhere(tmp_path, monkeypatch, caplog, index):
     """Compiled, tracked, traced, saved and evaluated with a key in the environment and in the LM's settings."""
     from questree.data import Question
-    from questree.evaluation.policy import RunPolicy
     from questree.evaluation.tracking import Tracking
+    from questree.lm.policy import RunPolicy
     from questree.metrics import metric
     from questree.optimize import Examples, compile
 

@@ -13,10 +13,10 @@ from questree.common.errors import QuestreeError
 from questree.common.files import append_line, write_atomically
 from questree.evaluation.analyses.stored_runs import stored_runs
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.policy import RunPolicy
 from questree.evaluation.run import evaluate
 from questree.evaluation.run_folder import read_records
 from questree.lm.kept_replies import use_lm_cache
+from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save

@@ -9,7 +9,7 @@ import pytest
 from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.policy import OutOfBudgetError, RunPolicy
+from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from questree.evaluation.policy import OutOfBudgetError, RunPolicy
 from questree.evaluation.run import evaluate
 from questree.evaluation.run_folder import read_records
 from questree.lm.ledger import Spent
+from questree.lm.policy import OutOfBudgetError, RunPolicy
 
 
 def one_at_a_time(**budget):

@@ -6,8 +6,8 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.policy import OutOfBudgetError, RunPolicy
 from questree.evaluation.tracking import Tracking
+from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.programs import SearChain, SearChainSettings
 
 

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.policy import RunPolicy
 from questree.evaluation.run import Interrupted
+from questree.lm.policy import RunPolicy
 from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
 from questree.programs import SearChain

@@ -10,11 +10,11 @@ import pytest
 from pydantic import BaseModel
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.policy import RunPolicy
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_folder import read_records
 from questree.lm.failure import CallFailedError
 from questree.lm.ledger import Spent
+from questree.lm.policy import RunPolicy
 from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered
 from questree.retrieval import Passage

@@ -13,9 +13,9 @@ from dspy.utils.exceptions import LMRateLimitError
 from dspy.utils.parallelizer import ParallelExecutor
 
 from questree import program
-from questree.evaluation.policy import RunPolicy
 from questree.evaluation.run import evaluate
 from questree.lm.limits import Limits, limited, limits
+from questree.lm.policy import RunPolicy
 from questree.lm.retries import LONGEST_WAIT, wait_before
 from questree.optimize.budget import bounded_waits
 from questree.retrieval.defences.agreement import AgreementRetriever

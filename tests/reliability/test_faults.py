@@ -8,9 +8,9 @@ from fakes import ScriptedEngine
 
 from benchmarks.reliability.faults import fault_report, refusal_report, retriever_report
 from questree import program
-from questree.evaluation.policy import RunPolicy
 from questree.evaluation.run import evaluate
 from questree.lm.call import call
+from questree.lm.policy import RunPolicy
 from questree.programs import PROGRAMS
 from questree.simulate.faults import Schedule
 from questree.simulate.faulty_replies import CAUSES, LM_FAULTS, OVERFLOWS

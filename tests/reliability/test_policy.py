@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from questree.cli.options import BUDGET, SHARED
-from questree.evaluation.policy import RunPolicy
+from questree.lm.policy import RunPolicy
 from questree.parts import build_lm, build_policy
 from questree.settings import RunSettings, run_settings
 

@@ -1,0 +1,149 @@
+"""How far a question may go, and a run of many: time, retries, window, budget, and when to give up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..common.errors import QuestreeError
+
+if TYPE_CHECKING:  # the command line reads the fields below for its options, without DSPy
+    from .failure import Failure
+    from .ledger import Spent
+
+HOPELESS = frozenset({"auth", "unreachable", "refused", "server", "error", "retrieval"})
+"""Causes that the next question would share, when the first questions all failed of them."""
+
+Deadline = Annotated[
+    float | None,
+    Field(gt=0, description="Seconds that a question may take. Checked before each LM call and each search."),
+]
+
+
+class OutOfBudgetError(QuestreeError):
+    """The budget is spent; what was finished is kept."""
+
+
+class Limits(BaseModel):
+    """What holds for every question; None leaves a limit as it is.
+
+    A question's deadline is checked before each LM call and search. An LM request on its way gets only the time left.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    timeout: float | None = Field(
+        default=None, gt=0, description="Seconds that one LM request may take. Default: the LM's own, else 120."
+    )
+    retries: int | None = Field(
+        default=None,
+        ge=0,
+        description="How often to repeat an LM request that failed (429, 5xx, a broken connection, a timeout). "
+        "Default: the LM's own, else 3.",
+    )
+    deadline: Deadline = None
+    window: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens that a prompt and its reply may have together; passages that do not fit are left out. "
+        "Default: what is known of the model.",
+    )
+
+
+class RunPolicy(Limits):
+    """How a run asks many questions.
+
+    A budget is for the whole run: it counts what was spent before an interruption, and in a comparison the calls of
+    all programs. It is checked after each question. Questions on their way are finished and kept, so at most
+    ``concurrency`` of them go beyond the budget. Answers from the LM client's cache cost nothing.
+    """
+
+    deadline: Deadline = 1800
+    concurrency: int = Field(default=4, ge=1, description="Questions that are answered at the same time.")
+    max_failures: int | None = Field(
+        default=None, ge=0, description="Stop when more questions than this have failed. Default: never."
+    )
+    hopeless_after: int = Field(
+        default=5,
+        ge=1,
+        description="Stop when the first so many questions all failed for a reason that the others would share "
+        "(a wrong key, no server at the address).",
+    )
+    max_calls: int | None = Field(
+        default=None, ge=1, description="Budget: LM calls, of all programs together. Default: no bound."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Budget: tokens of prompts and replies together. Default: no bound."
+    )
+    max_cost: float | None = Field(
+        default=None, gt=0, description="Budget: US dollars, where the model's price is known. Default: no bound."
+    )
+
+    @property
+    def limits(self) -> Limits:
+        """Return the part that holds for each question."""
+        return Limits(**{name: getattr(self, name) for name in Limits.model_fields})
+
+    def over_budget(self, spent: Spent) -> str | None:
+        """Return which budget is used up, and how much was spent; None while there is room in each."""
+        used = {
+            "max_calls": (spent.calls - spent.cached, self.max_calls, "{:,} LM calls"),
+            "max_tokens": (spent.tokens_in + spent.tokens_out, self.max_tokens, "{:,} tokens"),
+            "max_cost": (spent.cost, self.max_cost, "${:.2f}"),
+        }
+        for name, (amount, bound, form) in used.items():
+            if bound is not None and amount >= bound:
+                return f"the budget {name}={bound} is spent ({form.format(amount)})"
+        return None
+
+    def check(self, failures: Iterable[Failure | None], total: int) -> None:
+        """Raise if the run should stop.
+
+        Args:
+            failures: one for each question finished in this run; None for an answered one.
+            total: questions of the run.
+
+        Raises:
+            QuestreeError: too many questions failed, or all of the first ones did; names the causes.
+        """
+        finished = list(failures)
+        failed = [failure for failure in finished if failure is not None]
+        if self.max_failures is not None and len(failed) > self.max_failures:
+            raise QuestreeError(
+                f"{len(failed)} of {len(finished)} questions failed, more than max_failures={self.max_failures}: "
+                f"{_list_causes(failed)}. Put that right, or raise max_failures."
+            )
+        enough = len(finished) >= min(self.hopeless_after, total)
+        if failed and enough and len(failed) == len(finished) and all(f.cause in HOPELESS for f in failed):
+            raise QuestreeError(
+                f"The first {len(failed)} questions all failed, and the others would too: {_list_causes(failed)}. "
+                "Check the LM's name, address and key, and the index; then run again."
+            )
+
+    def check_judged(self, failures: Mapping[str, int], asked: int) -> None:
+        """Raise if an optimizer worked while the LM could not be had: what it made would be taken for a result.
+
+        Args:
+            failures: predictions that failed, by cause.
+            asked: all predictions.
+
+        Raises:
+            QuestreeError: half of them or more failed for such a reason.
+        """
+        hopeless = {cause: count for cause, count in failures.items() if cause in HOPELESS}
+        if asked and 2 * sum(hopeless.values()) >= asked:
+            causes = ", ".join(f"{count} {cause}" for cause, count in hopeless.items())
+            raise QuestreeError(
+                f"Of {asked} questions asked in compilation {sum(hopeless.values())} failed ({causes}), so what came "
+                "of it says nothing. Check the LM and the index, and run again: answered LM calls come from the cache."
+            )
+
+
+def _list_causes(failures: list[Failure]) -> str:
+    """Return each cause with its count and its first message."""
+    counts = Counter(failure.cause for failure in failures)
+    first = {failure.cause: failure.message for failure in reversed(failures)}
+    return "; ".join(f"{count} {cause} ({first[cause]})" for cause, count in counts.most_common())
