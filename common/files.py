@@ -1,4 +1,4 @@
-"""Files that a kill leaves whole, and folders that one process writes at a time."""
+"""Files and folders that a kill leaves whole, and folders that one process writes at a time."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict
 
 from .errors import QuestreeError
 
 
 @contextmanager
 def alone_in(folder: Path, what: str) -> Iterator[None]:
-    """Inside, no other process is in here with the same folder, which is made if need be.
+    """Keep other processes out of a folder while the block runs; the folder is made if need be.
 
-    The lock is the process's: it ends with it, however that ends.
+    The lock belongs to the process and ends with it, however that ends.
 
     Raises:
-        QuestreeError: if another is, or the folder cannot be written.
+        QuestreeError: if another process is writing there, or the folder cannot be written.
     """
     lock = FileLock(folder / "lock", timeout=0)
     try:
@@ -39,27 +38,76 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         lock.release()
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the path of a new file beside `path`, and put that file in its place when the block ends well.
+
+    So `path` is there whole or not at all. What a kill leaves beside it, the next writing takes away.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        yield unfinished
+        put_in_place(unfinished, path)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+def put_in_place(finished: Path, path: Path) -> None:
+    """Move a finished file to its place once its bytes are on the disk.
+
+    Raises:
+        OSError: if that fails.
+    """
+    with finished.open("r+b") as file:
+        os.fsync(file.fileno())
+    os.replace(finished, path)
+
+
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file that is there whole or not at all; what a kill leaves beside it, the next writing takes away.
+    """Write a file that is there whole or not at all.
 
     Raises:
         QuestreeError: if it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.unfinished")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with replacing(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise QuestreeError(f"Cannot write {path}: {error.strerror}; make room, or name another folder.") from error
 
 
+def swap_folder(finished: Path, folder: Path, former: Path) -> None:
+    """Move a finished folder to its place, and the one that was there, if any, to `former`.
+
+    A kill between the two moves leaves nothing in the place; `restore_folder` puts that right.
+
+    Raises:
+        OSError: if that fails; the former folder is then in its place again.
+    """
+    if not folder.exists():
+        os.replace(finished, folder)
+        return
+    os.replace(folder, former)
+    try:
+        os.replace(finished, folder)
+    except OSError:
+        os.replace(former, folder)
+        raise
+
+
+def restore_folder(folder: Path, former: Path) -> None:
+    """Put the former folder back if a process was killed inside `swap_folder`."""
+    if former.exists() and not folder.exists():
+        os.replace(former, folder)
+
+
 def append_line(path: Path, line: str) -> None:
-    """Add a line that is on the disk when this returns, or leave the file as it was.
+    """Append a line that is on the disk when this returns; if that fails, the file stays as it was.
 
     Raises:
         OSError: if it cannot be written.
@@ -76,17 +124,8 @@ def append_line(path: Path, line: str) -> None:
             raise
 
 
-class FileRecord(BaseModel):
-    """A file as it was when the folder that it lies in was finished."""
-
-    model_config = ConfigDict(frozen=True)
-
-    bytes: int
-    sha256: str
-
-
 def file_hash(path: Path) -> str:
-    """Compute the SHA-256 of a file's bytes, as hex digits."""
+    """Return the SHA-256 of a file's bytes, as hex digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

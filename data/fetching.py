@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -13,10 +12,11 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import file_hash
+from ..common.names import unknown_name
 from .folders import DATA_VARIABLE, data_folder
 from .hub import hub_rows
 from .manifest import HubRecord, TaskManifest, manifest_path, read_task_manifest
-from .placing import being_made, check_place, put_in_place
+from .placing import being_made, check_place, place_task
 from .published_files import file_rows
 from .splits import hashed
 from .task import Question, Split
@@ -87,16 +87,14 @@ def fetch_task(
         rows: _Rows = file_rows(task, [Path(file) for file in files]) if files else hub_rows(task)
         with being_made(folder, name) as unfinished:
             writer = _written(task, unfinished, rows, train_limit, skip_bad, on_progress)
-            manifest = put_in_place(folder, unfinished, _manifest(task, writer, files, train_limit))
+            manifest = place_task(folder, unfinished, _manifest(task, writer, files, train_limit))
     return Fetched(folder / f"{name}.jsonl", _corpus(folder, manifest), manifest, new=True)
 
 
 def _known(name: str) -> KnownTask:
     task = KNOWN_TASKS.get(name)
     if task is None:
-        nearest = difflib.get_close_matches(name, KNOWN_TASKS, n=1)
-        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        raise QuestreeError(f"There is no known task {name!r}.{hint} These are: {', '.join(KNOWN_TASKS)}.")
+        raise QuestreeError(unknown_name("known task", name, KNOWN_TASKS))
     if task.read is None:
         raise QuestreeError(f"{name} is not fetched: {task.source}.")
     return task

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from ..common.errors import QuestreeError
+from ..common.names import did_you_mean, unknown_name
 from .folders import DATA_VARIABLE, data_folder
 from .manifest import read_task_manifest
 from .question_files import read_questions
@@ -48,7 +48,7 @@ def load_task(
             was interrupted.
     """
     if split is not None and split not in SPLITS:
-        raise QuestreeError(f"There is no split {split!r}. Choose one of: {', '.join(SPLITS)}.")
+        raise QuestreeError(unknown_name("split", split, SPLITS))
     if limit is not None and limit < 1:
         raise QuestreeError(f"A limit of {limit} leaves no questions: give 1 or more.")
     folder = data_folder(data_dir)
@@ -95,12 +95,11 @@ def _not_found(wanted: str, place: str, folder: Path) -> str:
             f"{place}.jsonl of your own into {folder} ({DATA_VARIABLE} names another folder)."
         )
     names = task_names(folder) if folder.is_dir() else ["mini"]
-    advice = f"Known here: {', '.join(names)}. `questree tasks` lists those that can be fetched."
-    if nearest := difflib.get_close_matches(place, [*names, *KNOWN_TASKS], n=1):
-        advice = f"Nearest: {nearest[0]!r}. {advice}"
+    hint = did_you_mean(place, [*names, *KNOWN_TASKS])
     return (
-        f"There is no task {wanted!r}. {advice} Or put {Path(place).stem}.jsonl into {folder} ({DATA_VARIABLE} names "
-        "another folder), or give the path of a JSONL file."
+        f"There is no task {wanted!r}.{hint} Known here: {', '.join(names)}. `questree tasks` lists those that can be "
+        f"fetched. Or put {Path(place).stem}.jsonl into {folder} ({DATA_VARIABLE} names another folder), or give the "
+        "path of a JSONL file."
     )
 
 

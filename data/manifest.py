@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
-from ..common.files import FileRecord
+from ..common.manifests import FileRecord, ManifestKind
 from .task import Split
 
 FORMAT = 1
@@ -71,19 +71,12 @@ def read_task_manifest(folder: Path, name: str) -> TaskManifest | None:
     Raises:
         QuestreeError: if the fetch never ended, or what it wrote has another size now, or cannot be read.
     """
-    path, again = manifest_path(folder, name), f"Get it again: questree fetch {name} --update"
+    path, again = manifest_path(folder, name), f"get it again: questree fetch {name} --update"
     if not path.is_file():
         if unfinished_path(folder, name).is_dir():
-            raise QuestreeError(f"{folder / name}.jsonl is not complete: its fetch was interrupted. {again}")
+            raise QuestreeError(f"{folder / name}.jsonl is not complete: its fetch was interrupted; {again}")
         return None
-    try:
-        manifest = TaskManifest.model_validate_json(path.read_bytes())
-    except (ValidationError, OSError) as problem:
-        raise QuestreeError(f"{path} cannot be read ({type(problem).__name__}). {again}") from problem
-    if manifest.format != FORMAT:
-        raise QuestreeError(f"{path} has format {manifest.format}; this version of questree reads {FORMAT}. {again}")
-    for file, record in manifest.files.items():
-        there = folder / file
-        if not there.is_file() or there.stat().st_size != record.bytes:
-            raise QuestreeError(f"{there} is not as it was fetched: missing, or of another size. {again}")
+    kind = ManifestKind("task", FORMAT, again)
+    manifest = kind.read(path, TaskManifest.model_validate)
+    kind.check_files(folder, manifest.files, full=False)
     return manifest

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..common.errors import QuestreeError
-from ..common.files import FileRecord, file_hash
+from ..common.files import put_in_place, write_atomically
+from ..common.manifests import FileRecord
 from .folders import DATA_VARIABLE
 from .manifest import TaskManifest, manifest_path, unfinished_path
 
@@ -44,23 +44,18 @@ def being_made(folder: Path, name: str) -> Iterator[Path]:
             shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def put_in_place(folder: Path, unfinished: Path, manifest: TaskManifest) -> TaskManifest:
+def place_task(folder: Path, unfinished: Path, manifest: TaskManifest) -> TaskManifest:
     """Move what was made to its place; the old manifest goes first and the new one comes last."""
     made = {"questions.jsonl": f"{manifest.task}.jsonl"}
     if manifest.passages:
         made["corpus.jsonl"] = f"corpora/{manifest.task}.jsonl"
-    records = {place: _record(unfinished / name) for name, place in made.items()}
+    records = {place: FileRecord.of(unfinished / name) for name, place in made.items()}
     sealed = manifest.model_copy(update={"files": records})
-    (unfinished / "manifest.json").write_text(sealed.model_dump_json(indent=2) + "\n", encoding="utf-8")
     manifest_path(folder, manifest.task).unlink(missing_ok=True)
     (folder / "corpora").mkdir(exist_ok=True)
     for name, place in made.items():
-        os.replace(unfinished / name, folder / place)
-    os.replace(unfinished / "manifest.json", manifest_path(folder, manifest.task))
+        put_in_place(unfinished / name, folder / place)
+    write_atomically(manifest_path(folder, manifest.task), sealed.model_dump_json(indent=2) + "\n")
     with contextlib.suppress(OSError):
         (folder / "corpora").rmdir()  # if nothing is in it
     return sealed
-
-
-def _record(path: Path) -> FileRecord:
-    return FileRecord(bytes=path.stat().st_size, sha256=file_hash(path))

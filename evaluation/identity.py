@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import dspy
 from pydantic import TypeAdapter
 
+from ..common.manifests import json_hash
 from ..programs import Program
 from ..simulate import is_simulated
 
@@ -20,8 +19,7 @@ _LM_TRAITS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")
 
 def digest(value: Any) -> str:
     """16 hex digits that any change of the value (anything JSON can hold) changes."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return json_hash(value)[:16]
 
 
 def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import alone_in, append_line, write_atomically
+from ..common.manifests import ManifestKind
 from .records import Record
 
 FORMAT = 1
@@ -97,20 +98,8 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
     Raises:
         QuestreeError: if there is none, it is damaged, or another version wrote it.
     """
-    try:
-        content: dict[str, Any] = json.loads(manifest.read_bytes())
-        format = int(content["format"])
-    except FileNotFoundError:
-        raise QuestreeError(f"There is no run in {manifest.parent}: it has no {manifest.name}.") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise QuestreeError(f"{manifest} is damaged ({error!r}); delete its folder and run again.") from error
-    if format != FORMAT:
-        age = "a newer questree" if format > FORMAT else "an older questree"
-        raise QuestreeError(
-            f"{manifest} was written by {age} (format {format}, and {FORMAT} here); use that one, or name another "
-            "folder."
-        )
-    return content
+    kind = ManifestKind("run", FORMAT, "delete it and run again, or name another folder")
+    return kind.read(manifest, dict)
 
 
 def read_records(path: Path) -> list[Record]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..common.errors import QuestreeError
+from ..common.names import unknown_name
 from .closed_answers import label_accuracy, yes_no_accuracy
 from .long_answers import rouge_l
 from .short_answers import cover_exact_match, exact_match, f1, pattern_in, pattern_match
@@ -135,8 +136,4 @@ def metric_for(style: str) -> Metric:
 def _known(name: str, table: dict[str, Any], what: str) -> str:
     if name in table:
         return name
-    from ..common.errors import QuestreeError  # imports pydantic, which scoring does not need
-
-    nearest = difflib.get_close_matches(name, table, n=1)
-    hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-    raise QuestreeError(f"There is no {what} {name!r}.{hint} Choose one of: {', '.join(sorted(table))}.")
+    raise QuestreeError(unknown_name(what, name, sorted(table)))

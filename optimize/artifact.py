@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -19,6 +18,8 @@ import dspy
 from dspy.utils.saving import get_dependency_versions
 
 from ..common.errors import QuestreeError
+from ..common.files import file_hash, restore_folder, swap_folder
+from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
 from ..programs import PROGRAMS, Program, build
 from ..programs.modules import LMReader
@@ -27,6 +28,7 @@ from .composed import Composed, Lesson, Majority, NearestDemonstrations
 
 FORMAT = 1
 MANIFEST = "questree.json"
+_KIND = ManifestKind("saved program", FORMAT, "save or compile the program again", sealed=True)
 
 logger = logging.getLogger(__name__)
 
@@ -128,23 +130,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         QuestreeError: if there is none, it is damaged, or another version wrote it.
     """
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-        version = int(manifest["format"])
-    except FileNotFoundError:
-        raise QuestreeError(f"There is no saved program in {folder}: it has no {MANIFEST}.") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise QuestreeError(f"{folder / MANIFEST} is damaged ({error}); save the program again.") from error
-    if version != FORMAT:
-        age, way = ("a newer", "upgrade to load it") if version > FORMAT else ("an older", "compile anew")
-        raise QuestreeError(f"{folder} was saved by {age} questree (format {version}, and {FORMAT} here); {way}.")
-    if manifest.get("checksum") != _checksum_of(manifest):
-        raise QuestreeError(f"{folder / MANIFEST} was changed after it was saved; save the program again.")
-    for file, checksum in manifest["files"].items():
-        if not (folder / file).is_file() or _checksum(folder / file) != checksum:
-            raise QuestreeError(
-                f"{folder / file} is missing, or was changed after it was saved; save the program again."
-            )
+    manifest = _KIND.read(folder / MANIFEST, dict)
+    _KIND.check_files(folder, manifest["files"], full=True)
     return manifest
 
 
@@ -182,9 +169,9 @@ def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
         **({"threshold": program.reader.threshold} if by_lm else {}),
         "versions": versions(),
         **json.loads(json.dumps(facts)),
-        "files": {file.name: _checksum(file) for file in sorted(folder.iterdir())},
+        "files": {file.name: file_hash(file) for file in sorted(folder.iterdir())},
     }
-    _write_json(folder / MANIFEST, manifest | {"checksum": _checksum_of(manifest)})
+    _write_json(folder / MANIFEST, manifest | {"checksum": checksum_of(manifest)})
 
 
 def tidy(target: Path) -> None:
@@ -194,8 +181,7 @@ def tidy(target: Path) -> None:
         target: the folder that it saved to; if it was just moving the new artifact there, the old one is put back.
     """
     for old in target.parent.glob(f".{target.name}.old.*"):
-        if not target.exists():
-            old.rename(target)
+        restore_folder(target, old)
     for left in target.parent.glob(f".{target.name}.*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -203,12 +189,8 @@ def tidy(target: Path) -> None:
 def _replace(temporary: Path, target: Path) -> None:
     """Put the new folder in the place of the old; whoever looks finds one of the two."""
     temporary.chmod(0o755)
-    if not target.exists():
-        temporary.rename(target)
-        return
     old = target.with_name(f".{target.name}.old.{os.getpid()}")
-    target.rename(old)
-    temporary.rename(target)
+    swap_folder(temporary, target, old)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -279,12 +261,3 @@ def _compare_retriever(manifest: dict[str, Any], program: Program) -> None:
 
 def _write_json(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _checksum(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _checksum_of(manifest: dict[str, Any]) -> str:
-    content = {key: value for key, value in manifest.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

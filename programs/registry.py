@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from ..common.errors import QuestreeError
+from ..common.names import unknown_name
 from .baselines.cot import AutoCoT, ChainOfThought
 from .baselines.direct import Direct
 from .baselines.dsp import DSP
@@ -84,9 +84,7 @@ def kind_named(name: str) -> type[Program]:
         QuestreeError: if there is none; names those there are, and the nearest.
     """
     if name not in PROGRAMS:
-        close = difflib.get_close_matches(name, PROGRAMS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise QuestreeError(f"There is no program {name!r}.{hint} There are: {', '.join(PROGRAMS)}.")
+        raise QuestreeError(unknown_name("program", name, PROGRAMS))
     return PROGRAMS[name]
 
 

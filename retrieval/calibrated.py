@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import CheckpointError, QuestreeError
+from ..common.files import replacing
+from ..common.manifests import ManifestKind
 
 FORMAT = 1
+_KIND = ManifestKind("calibrated model", FORMAT, "train or calibrate anew", error=CheckpointError)
 
 
 class Calibrated(BaseModel):
@@ -74,15 +76,7 @@ def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
         CheckpointError: it is damaged, or of a newer format.
     """
     file = Path(name).expanduser() / kind.FILE
-    if not file.is_file():
-        return None
-    try:
-        manifest = kind.model_validate_json(file.read_bytes())
-    except (ValidationError, OSError) as problem:
-        raise CheckpointError(f"{file} is damaged ({problem}). Make it again: train or calibrate anew.") from problem
-    if manifest.format > FORMAT:
-        raise CheckpointError(f"{file} has format {manifest.format}, this version of questree reads {FORMAT}; upgrade.")
-    return manifest
+    return _KIND.read(file, kind.model_validate) if file.is_file() else None
 
 
 def store(folder: Path, manifest: Calibrated) -> None:
@@ -91,10 +85,9 @@ def store(folder: Path, manifest: Calibrated) -> None:
     Raises:
         QuestreeError: it cannot be written.
     """
-    temporary = folder / f".{manifest.FILE}.{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        temporary.replace(folder / manifest.FILE)
+        with replacing(folder / manifest.FILE) as unfinished:
+            unfinished.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as problem:
         raise QuestreeError(f"{folder} cannot be written: {problem.strerror}; choose another folder.") from problem

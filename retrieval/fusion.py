@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 
 from ..common.errors import IndexRefused, QueryError
+from ..common.manifests import json_hash
 from .base import check_search
 from .contracts import Retriever
 from .passage import Passage
@@ -47,7 +46,7 @@ class FusionRetriever:
         self.settings = settings
         self.name = f"fusion({'+'.join(member.name for member in members)})"
         made_from = ["fusion", asdict(settings), [member.fingerprint for member in members]]
-        self.fingerprint = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
+        self.fingerprint = json_hash(made_from, ascii=True)[:16]
         offered = (getattr(member, "similarity", None) for member in members)
         if (similarity := next(filter(None, offered), None)) is not None:
             self.similarity = similarity

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from questree.common.manifests import checksum_of
 from questree.retrieval.indexes.manifest import NAME, Manifest
 
 
@@ -15,6 +16,6 @@ def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -
     content = json.loads((folder / NAME).read_text())
     change(content)
     manifest = Manifest.model_validate(content)
-    sealed = manifest.model_copy(update={"checksum": manifest.reckoned()})
+    sealed = manifest.model_copy(update={"checksum": checksum_of(manifest.model_dump(mode="json"))})
     (folder / NAME).write_text(sealed.model_dump_json(indent=2) + "\n")
     return folder

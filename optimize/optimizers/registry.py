@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from ...common.errors import QuestreeError
+from ...common.names import did_you_mean, unknown_name
 from .auto_cot import AutoCoT
 from .base import Optimizer
 from .copro import Copro
@@ -46,23 +45,16 @@ def optimizer(name: str, **settings: Any) -> Optimizer:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
     if name not in OPTIMIZERS:
-        raise QuestreeError(
-            f"There is no optimizer {name!r}.{_nearest(name, OPTIMIZERS)} There are: {', '.join(OPTIMIZERS)}."
-        )
+        raise QuestreeError(unknown_name("optimizer", name, OPTIMIZERS))
     kind = OPTIMIZERS[name]
     for setting in settings:
         if setting not in kind.model_fields:
             known = ", ".join(f"{key} ({field.default})" for key, field in kind.model_fields.items())
             raise QuestreeError(
-                f"{name} has no setting {setting!r}.{_nearest(setting, kind.model_fields)} It has: {known}."
+                f"{name} has no setting {setting!r}.{did_you_mean(setting, kind.model_fields)} It has: {known}."
             )
     try:
         return kind(**settings)
     except ValidationError as error:
         first = error.errors()[0]
         raise QuestreeError(f"{name}: {first['loc'][0]}={first['input']!r} does not fit: {first['msg']}.") from error
-
-
-def _nearest(name: str, known: Sequence[str] | dict[str, Any]) -> str:
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {found[0]!r}?" if found else ""

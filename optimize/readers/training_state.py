@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import QuestreeError
+from ...common.files import replacing
 
 NAME = "state.pt"
 
@@ -58,12 +59,10 @@ class TrainingState:
             "losses": self.losses,
             "history": self.history,
         }
-        temporary = folder / f".{NAME}.unfinished"  # what a kill leaves, the next saving takes away
         try:
-            torch.save(content, temporary)
-            temporary.replace(folder / NAME)
+            with replacing(folder / NAME) as unfinished:
+                torch.save(content, unfinished)
         except (OSError, RuntimeError) as problem:  # torch raises the latter where the disk is full
-            temporary.unlink(missing_ok=True)
             raise QuestreeError(
                 f"The training cannot be kept in {folder}: {problem}. Make room and run again."
             ) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...common.errors import CorpusError
+from ...common.names import unknown_name
 from .corpus_format import CorpusFormat
 from .hotpotqa import HOTPOTQA
 from .json_lines import JSON_LINES
@@ -21,7 +22,7 @@ def named_format(name: str) -> CorpusFormat:
         CorpusError: there is none.
     """
     if name not in FORMATS:
-        raise CorpusError(f"There is no corpus format {name!r}. There are: {', '.join(FORMATS)}.")
+        raise CorpusError(unknown_name("corpus format", name, FORMATS))
     return FORMATS[name]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...common.errors import QuestreeError
+from ...common.names import unknown_name
 from ..contracts import Reader, Retriever
 from .agreement import AgreementRetriever
 from .relevance import RelevanceRetriever
@@ -26,7 +27,7 @@ def defended(retriever: Retriever, defence: str, reader: Reader | None = None) -
         QuestreeError: there is no such defence, or it wants a reader that is no LM.
     """
     if defence not in DEFENCES:
-        raise QuestreeError(f"There is no defence {defence!r}. There are: {', '.join(DEFENCES)}.")
+        raise QuestreeError(unknown_name("defence", defence, DEFENCES))
     if defence == "agreement":
         return AgreementRetriever(retriever)
     if defence == "reader":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...common.errors import QuestreeError
+from ...common.files import restore_folder, swap_folder
 from ..sizes import readable_size
 from .manifest import NAME
 from .store import OFFSETS, PASSAGES
@@ -124,9 +125,7 @@ def _left(work: Building) -> str:
 
 def _restore(work: Building) -> None:
     """Put right what a build that was killed while it moved folders left."""
-    former = work.discarded / work.out.name
-    if former.exists() and not work.out.exists():
-        os.replace(former, work.out)
+    restore_folder(work.out, work.discarded / work.out.name)
     shutil.rmtree(work.discarded, ignore_errors=True)
 
 
@@ -135,15 +134,7 @@ def _move(work: Building) -> None:
     (work.folder / LOCK).unlink()
     if work.out.exists():
         work.discarded.mkdir(exist_ok=True)
-        former = work.discarded / work.out.name
-        os.replace(work.out, former)
-        try:
-            os.replace(work.folder, work.out)
-        except OSError:
-            os.replace(former, work.out)
-            raise
-    else:
-        os.replace(work.folder, work.out)
+    swap_folder(work.folder, work.out, work.discarded / work.out.name)
     shutil.rmtree(work.discarded, ignore_errors=True)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...common.errors import IndexRefused
+from ...common.files import replacing
+from ...common.manifests import json_hash
 from .store import PassageStore
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def source_of(texts: Sequence[str], encoder: str) -> str:
         texts: of the chunk.
         encoder: all that its rows depend on: checkpoint, precision …
     """
-    return hashlib.sha256(json.dumps([encoder, *texts]).encode()).hexdigest()
+    return json_hash([encoder, *texts], ascii=True)
 
 
 def write_chunk(
@@ -176,9 +177,5 @@ def _digest(made_from: str, lengths: Sequence[int], filled: int, rows: np.ndarra
 
 def _write(path: Path, content: bytes | memoryview) -> None:
     """A new file, never one changed in place: an index to which passages are added shares its files by links."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(content)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ...common.errors import QuestreeError
+from ...common.names import unknown_name
 from ..base import BaseRetriever
 from .manifest import CheckpointRecord, Manifest
 from .store import PassageStore
@@ -110,7 +111,7 @@ class IndexKind:
             raise QuestreeError(f"An index of kind {self.name} has no settings.")
         known = [field.name for field in fields(self.settings)]
         if unknown := [name for name in given if name not in known]:
-            raise QuestreeError(f"There is no setting {unknown[0]!r} of {self.name}; there are: {', '.join(known)}.")
+            raise QuestreeError(unknown_name(f"setting of {self.name}", unknown[0], known))
         try:
             return TypeAdapter(self.settings).validate_python(dict(given))
         except ValidationError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...common.errors import QuestreeError
+from ...common.names import unknown_name
 from ..bm25 import BM25
 from ..dense.index import DENSE
 from ..late_interaction.exact import EXACT
@@ -27,5 +28,5 @@ def chosen_kind(name: str, passages: int) -> IndexKind:
     if name == AUTO:
         return EXACT if passages <= EXACT_UP_TO else PLAID
     if name not in KINDS:
-        raise QuestreeError(f"There is no index of kind {name!r}. There are: {', '.join([AUTO, *KINDS])}.")
+        raise QuestreeError(unknown_name("index of kind", name, [AUTO, *KINDS]))
     return KINDS[name]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 from collections.abc import Collection
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from ...common.errors import IndexRefused
-from ...common.files import FileRecord, file_hash
+from ...common.files import write_atomically
+from ...common.manifests import FileRecord, ManifestKind, checksum_of, json_hash
 
 NAME = "questree-index.json"
 FORMAT = 3
+_KIND = ManifestKind("index", FORMAT, "build it again", sealed=True, error=IndexRefused)
 _LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
 
 
@@ -62,16 +62,12 @@ class Manifest(BaseModel):
     versions: dict[str, str] = {}
     checksum: str = ""
 
-    def reckoned(self) -> str:
-        """The checksum as it should be."""
-        return _checksum_of(self.model_dump(mode="json"))
-
     @property
     def fingerprint(self) -> str:
         """Identity of the index (16 hex digits): changes with corpus, checkpoint, kind and settings."""
         encoder = self.checkpoint.fingerprint if self.checkpoint else None
         made_from = [self.format, self.kind, self.settings, encoder, self.corpus.sha256]
-        return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
+        return json_hash(made_from, ascii=True)[:16]
 
 
 def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Manifest:
@@ -81,13 +77,10 @@ def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Man
         without: names in the folder that are no part of the index.
     """
     paths = sorted(p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] not in without)
-    files = {
-        path.relative_to(folder).as_posix(): FileRecord(bytes=path.stat().st_size, sha256=file_hash(path))
-        for path in paths
-    }
-    told = manifest.model_copy(update={"files": files, "versions": _versions()})
-    sealed = told.model_copy(update={"checksum": told.reckoned()})
-    (folder / NAME).write_text(sealed.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    files = {path.relative_to(folder).as_posix(): FileRecord.of(path) for path in paths}
+    unsealed = manifest.model_copy(update={"files": files, "versions": _versions()})
+    sealed = unsealed.model_copy(update={"checksum": checksum_of(unsealed.model_dump(mode="json"))})
+    write_atomically(folder / NAME, sealed.model_dump_json(indent=2) + "\n")
     return sealed
 
 
@@ -102,46 +95,9 @@ def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
     """
     if not folder.is_dir():
         raise IndexRefused(f"There is no index at {folder}. Build one: questree index CORPUS --out {folder}")
-    try:
-        content = json.loads((folder / NAME).read_bytes())
-        manifest = Manifest.model_validate(content)
-    except FileNotFoundError:
-        raise IndexRefused(
-            f"{folder} is incomplete or foreign: it has no {NAME}, which is written when an index is finished. "
-            "Build it again."
-        ) from None
-    except (ValueError, OSError) as problem:  # also of JSON, and of the fields
-        raise IndexRefused(f"{folder} is foreign or damaged: its {NAME} cannot be read ({problem}).") from problem
-    if manifest.format != FORMAT:
-        raise IndexRefused(
-            f"{folder} is foreign: its format is {manifest.format}, this version of questree reads {FORMAT}. "
-            "Build it again."
-        )
-    if manifest.checksum != _checksum_of(content):
-        raise IndexRefused(f"{folder} is damaged: its {NAME} was changed. Build it again.")
-    for name, record in manifest.files.items():
-        _check_file(folder, name, record, full=full)
+    manifest = _KIND.read(folder / NAME, Manifest.model_validate)
+    _KIND.check_files(folder, manifest.files, full=full)
     return manifest
-
-
-def _check_file(folder: Path, name: str, record: FileRecord, *, full: bool) -> None:
-    path = folder / name
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        raise IndexRefused(f"{folder} is foreign: its manifest names a file outside it ({name}).")
-    if not path.is_file():
-        raise IndexRefused(f"{folder} is damaged: {name} is missing. Build it again.")
-    if path.stat().st_size != record.bytes:
-        raise IndexRefused(
-            f"{folder} is damaged: {name} has {path.stat().st_size} bytes, {record.bytes} when it was built. "
-            "Build it again."
-        )
-    if full and file_hash(path) != record.sha256:
-        raise IndexRefused(f"{folder} is damaged: the checksum of {name} differs. Build it again.")
-
-
-def _checksum_of(content: dict[str, Any]) -> str:
-    told = {name: value for name, value in content.items() if name != "checksum"}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _versions() -> dict[str, str]:

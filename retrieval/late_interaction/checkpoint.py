@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import shutil
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.caches import cache_folder
 from ...common.errors import CheckpointError, IndexRefused
 from ...common.files import file_hash
+from ...common.manifests import json_hash
 from ..indexes.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _weights(folder: Path) -> list[Path]:
 def _fingerprint(folder: Path) -> str:
     files = sorted(p for p in folder.iterdir() if p.suffix in _HASHED and p.is_file())
     record = [(path.name, file_hash(path)) for path in files]
-    return hashlib.sha256(json.dumps(record).encode()).hexdigest()[:16]
+    return json_hash(record, ascii=True)[:16]
 
 
 def _downloaded(name: str) -> Path:

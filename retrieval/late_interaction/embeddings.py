@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError
+from ...common.names import unknown_name
 from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
@@ -69,7 +70,7 @@ def _devices(named: Sequence[str]) -> Sequence[str]:
     there = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     for name in named:
         if name not in ("cpu", *there):
-            raise QuestreeError(f"There is no device {name!r}. There are: {', '.join(['cpu', *there])}.")
+            raise QuestreeError(unknown_name("device", name, ["cpu", *there]))
     return named or (there if len(there) > 1 else ())
 
 

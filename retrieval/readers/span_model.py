@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.errors import CheckpointError
+from ...common.files import replacing
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +102,5 @@ class SpanModel:
         self.config.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.module.state_dict().items()}
-        temporary = folder / f".{_WEIGHTS}.{os.getpid()}"
-        save_file(weights, temporary, metadata={"format": "pt"})
-        temporary.replace(folder / _WEIGHTS)
+        with replacing(folder / _WEIGHTS) as unfinished:
+            save_file(weights, unfinished, metadata={"format": "pt"})

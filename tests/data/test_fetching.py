@@ -244,7 +244,7 @@ def test_a_fetch_that_is_killed_before_its_manifest_is_no_task(
         moves.append(str(target))
         real(source, target)
 
-    monkeypatch.setattr(placing.os, "replace", killed)
+    monkeypatch.setattr(os, "replace", killed)
     monkeypatch.setattr(placing.shutil, "rmtree", lambda *_, **__: None)  # a killed process cleans nothing up
     hub(train=[], validation=[hotpot(2), hotpot(3)])
     with pytest.raises(SystemExit):
@@ -274,7 +274,7 @@ def test_a_fetched_file_of_another_size_is_refused(hub, data: Path) -> None:
     hub(train=[], validation=[hotpot(1)])
     there = fetch_task("hotpotqa")
     there.questions.write_text(there.questions.read_text() + "\n", encoding="utf-8")
-    with pytest.raises(QuestreeError, match=r"hotpotqa\.jsonl is not as it was fetched.*--update"):
+    with pytest.raises(QuestreeError, match=r"hotpotqa\.jsonl is damaged: it has .* bytes.*--update"):
         load_task("hotpotqa")
 
 

@@ -87,7 +87,10 @@ def test_a_corpus_that_is_given_wins_and_must_exist(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name_or_path": "bot"}, r"no task 'bot'\. Nearest: 'both'\. Known here: mini, both\. .* put bot\.jsonl into"),
+        (
+            {"name_or_path": "bot"},
+            r"no task 'bot'\. Did you mean 'both'\? Known here: mini, both\. .* put bot\.jsonl into",
+        ),
         (
             {"name_or_path": "hotpotqa"},
             r"'hotpotqa' do not come with.*: questree fetch hotpotqa\. Or put a hotpotqa\.jsonl",

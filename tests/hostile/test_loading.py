@@ -18,8 +18,8 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 from benchmarks.reliability.corruption import corrupt_artifact, corrupt_index
 from questree.common.errors import CheckpointError, QuestreeError
 from questree.common.files import file_hash
+from questree.common.manifests import checksum_of
 from questree.optimize import load, save
-from questree.optimize.artifact import _checksum, _checksum_of
 from questree.programs import build
 from questree.retrieval import BM25Retriever, build_index, load_index
 from questree.simulate import Mind, SimulatedEngine, World, simulated_lm
@@ -80,8 +80,8 @@ def test_a_pickle_beside_an_artifact_or_in_its_place_is_not_loaded(artifact, ind
     load(artifact, retriever=load_index(index))
     (artifact / "program.json").write_bytes(bomb)
     manifest = json.loads((artifact / "questree.json").read_text())
-    manifest["files"]["program.json"] = _checksum(artifact / "program.json")  # as by someone who knows the checksums
-    manifest["checksum"] = _checksum_of(manifest)
+    manifest["files"]["program.json"] = file_hash(artifact / "program.json")  # as by someone who knows the checksums
+    manifest["checksum"] = checksum_of(manifest)
     (artifact / "questree.json").write_text(json.dumps(manifest))
     with pytest.raises((QuestreeError, ValueError)):
         load(artifact, retriever=load_index(index))
@@ -97,7 +97,7 @@ def test_a_pickle_in_an_index_is_not_loaded(index, tmp_path, bomb):
         file.write_bytes(genuine)
 
 
-def test_an_array_that_holds_a_pickle_is_refused_whatever_its_checksum(index, tmp_path, bomb):
+def test_an_array_that_holds_a_pickle_is_refused_whatever_itsfile_hash(index, tmp_path, bomb):
     import numpy as np
 
     copy = Path(shutil.copytree(index, tmp_path / "copy"))
@@ -185,8 +185,8 @@ def test_an_address_in_a_loaded_program_is_never_used(artifact, index):
     (artifact / "program.json").write_text(json.dumps(state))
     manifest = json.loads((artifact / "questree.json").read_text())
     manifest["lm"] = {"name": "openai/evil", "api_base": "http://127.0.0.1:9/v1"}
-    manifest["files"]["program.json"] = _checksum(artifact / "program.json")
-    manifest["checksum"] = _checksum_of(manifest)
+    manifest["files"]["program.json"] = file_hash(artifact / "program.json")
+    manifest["checksum"] = checksum_of(manifest)
     (artifact / "questree.json").write_text(json.dumps(manifest))
     loaded = load(artifact, retriever=load_index(index))
     assert all(predictor.lm is None for predictor in loaded.predictors())

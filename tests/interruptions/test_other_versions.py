@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from questree.common.errors import QuestreeError
+from questree.common.manifests import checksum_of
 from questree.evaluation.analyses.stored_runs import stored_runs
 from questree.evaluation.run import evaluate
 from questree.evaluation.run_folder import read_records
@@ -15,7 +16,6 @@ from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer
-from questree.optimize.artifact import _checksum_of
 from questree.retrieval import build_index, load_index
 
 right = metric("em")
@@ -78,10 +78,10 @@ def test_a_compilation_of_another_version_is_refused_part_by_part(small, compile
             again()
         copy = shutil.copytree(compiled, tmp_path / f"program-{age}")
         manifest = json.loads((copy / "program" / "questree.json").read_text()) | {"format": format}
-        (copy / "program" / "questree.json").write_text(json.dumps(manifest | {"checksum": _checksum_of(manifest)}))
-        with pytest.raises(QuestreeError, match=f"was saved by a.? {age} questree"):
+        (copy / "program" / "questree.json").write_text(json.dumps(manifest | {"checksum": checksum_of(manifest)}))
+        with pytest.raises(QuestreeError, match=f"was written by a.? {age} questree"):
             again()
-        with pytest.raises(QuestreeError, match=f"was saved by a.? {age} questree"):
+        with pytest.raises(QuestreeError, match=f"was written by a.? {age} questree"):
             load(copy / "program", retriever=small.index)
     for content in ("", "[]", '{"score": 1}', '{"score": 1, "questions": 4, "state": {}, "mood": "good"}'):
         copy = tmp_path / f"candidate-{len(content)}"

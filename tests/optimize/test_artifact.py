@@ -7,6 +7,8 @@ import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
+from questree.common.files import file_hash
+from questree.common.manifests import checksum_of
 from questree.evaluation.identity import signature_fingerprints
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
@@ -55,14 +57,12 @@ def test_no_lm_key_or_address_travels_with_it(mini, tmp_path):
 
 def edited(folder, file, change):
     """Change a file as someone would who knows the checksums."""
-    from questree.optimize import artifact
-
     content = json.loads((folder / file).read_text())
     change(content)
     (folder / file).write_text(json.dumps(content))
     manifest = json.loads((folder / "questree.json").read_text())
-    manifest["files"] = {name: artifact._checksum(folder / name) for name in manifest["files"]}
-    manifest["checksum"] = artifact._checksum_of(manifest)
+    manifest["files"] = {name: file_hash(folder / name) for name in manifest["files"]}
+    manifest["checksum"] = checksum_of(manifest)
     (folder / "questree.json").write_text(json.dumps(manifest))
 
 

@@ -61,7 +61,7 @@ def test_absent_is_refused(tmp_path):
         load_index(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("change", [{"format": 99}, {"kind": "psychic"}, {"settings": {"sharpness": 2}}])
+@pytest.mark.parametrize("change", [{"kind": "psychic"}, {"settings": {"sharpness": 2}}])
 def test_foreign_is_refused(folder, change):
     rewrite_manifest(folder, lambda manifest: manifest.update(change))
     with pytest.raises(IndexRefused, match="foreign"):
@@ -87,7 +87,7 @@ def test_a_manifest_cannot_point_outside(folder):
 
 def test_unreadable_manifest_is_refused(folder):
     (folder / NAME).write_text("{")
-    with pytest.raises(IndexRefused, match="foreign or damaged"):
+    with pytest.raises(IndexRefused, match="damaged or foreign"):
         load_index(folder)
 
 
@@ -105,7 +105,7 @@ def test_another_checkpoint_is_refused(exact_folder, tiny_config, tmp_path):
 def test_missing_and_shortened_files_are_refused(folder):
     file = folder / "bm25" / "data.csc.index.npy"
     file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(IndexRefused, match=r"damaged: .*data\.csc.* bytes"):
+    with pytest.raises(IndexRefused, match=r"data\.csc.* is damaged: .* bytes"):
         load_index(folder)
     file.unlink()
     with pytest.raises(IndexRefused, match="missing"):
