@@ -17,11 +17,11 @@ from questree.programs.registry import build
 from questree.retrieval import Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import RemoteSettings
-from questree.simulate.faults import Fault, Schedule, refusing
-from questree.simulate.faulty_replies import CAUSES, LM_FAULTS, faulty_lm
-from questree.simulate.faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
 
 from .fault_counts import FaultCounts
+from .faulty_lm import CAUSES, LM_FAULTS, faulty_lm
+from .faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
+from .faulty_server import Fault, Schedule, refusing
 from .small_world import small_world
 
 TIMEOUT = 0.4  # seconds, so that a stall costs little; the servers answer in a few thousandths

@@ -13,9 +13,9 @@ from pathlib import Path
 import dspy
 import pytest
 from manifests import rewrite_manifest
+from reliability.corruption import corrupt_artifact, corrupt_index
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
-from benchmarks.reliability.corruption import corrupt_artifact, corrupt_index
 from questree.common.errors import CheckpointError, QuestreeError
 from questree.common.files import file_hash
 from questree.common.manifests import checksum_of

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from reliability.fuzz import hostile_tree, mermaid_is_inert, page_is_inert, screen_is_still, shape_of
 
-from benchmarks.reliability.fuzz import hostile_tree, mermaid_is_inert, page_is_inert, screen_is_still, shape_of
 from questree.common.text import printable, printable_json
 from questree.evaluation.analyses.case_studies import case_studies
 from questree.evaluation.comparison.comparison import Comparison

@@ -1,11 +1,10 @@
-"""The benchmarks' reports, importable; a run's parts; and disks and folders that cannot be written."""
+"""A run's parts, and disks and folders that cannot be written."""
 
 from __future__ import annotations
 
 import os
 import resource
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,14 +13,11 @@ from pathlib import Path
 
 import dspy
 import pytest
+from reliability.small_world import small_world
 
 from questree.optimize import Examples
 from questree.programs import Program, SearChain
 from questree.retrieval import Retriever
-
-ROOT = str(Path(__file__).resolve().parents[2])
-if ROOT not in sys.path:
-    sys.path.append(ROOT)
 
 
 @dataclass(frozen=True)
@@ -40,8 +36,6 @@ class Small:
 
 @pytest.fixture(scope="session")
 def _world():
-    from benchmarks.reliability.small_world import small_world
-
     return small_world()
 
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from reliability.interruptions import KINDS, interruption_report, words
+from reliability.killing import Counting
+from reliability.left_behind import result
 
-from benchmarks.reliability.interruptions import KINDS, interruption_report, words
-from benchmarks.reliability.killing import Counting
-from benchmarks.reliability.left_behind import result
 from questree.data import MINI_CORPUS, load_task
 from questree.retrieval import build_index
 from questree.simulate import Mind, Traits, World

@@ -1,28 +1,23 @@
-"""The benchmarks' reports, importable from the tests: few cases here, many in the command; and an LM behind faults."""
+"""A world to ask about, and an LM behind a server at fault; the benchmarks' reports run here with few cases."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import dspy
 import pytest
 from fakes import ScriptedEngine
-
-ROOT = str(Path(__file__).resolve().parents[2])
-if ROOT not in sys.path:
-    sys.path.append(ROOT)
+from reliability.faulty_lm import faulty_lm
+from reliability.faulty_server import Fault, Schedule
+from reliability.small_world import small_world
 
 
 @pytest.fixture(scope="session")
 def world() -> SimpleNamespace:
     """Questions, a retriever and an engine of a simulated LM."""
-    from benchmarks.reliability.small_world import small_world
-
     examples, retriever, engine = small_world()
     return SimpleNamespace(examples=examples, retriever=retriever, engine=engine)
 
@@ -38,9 +33,6 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.fixture
 def behind(world: SimpleNamespace, waits: list[float]) -> Iterator[Callable[..., Any]]:
     """Put the LM of this test behind faults (``rate=1``: nothing else); gives the schedule, which counts."""
-    from questree.simulate.faults import Fault, Schedule
-    from questree.simulate.faulty_replies import faulty_lm
-
     with ExitStack() as contexts:
 
         def put(*faults: Fault, rate: float = 1, seed: int = 0, **lm: Any) -> Schedule:

@@ -11,6 +11,9 @@ import pytest
 from dspy import lm15
 from dspy.utils.exceptions import LMRateLimitError
 from dspy.utils.parallelizer import ParallelExecutor
+from reliability.faulty_lm import LM_FAULTS
+from reliability.faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
+from reliability.faulty_server import Schedule
 
 from questree import program
 from questree.evaluation.run import evaluate
@@ -21,9 +24,6 @@ from questree.optimize.budget import bounded_waits
 from questree.retrieval.defences.agreement import AgreementRetriever
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever
-from questree.simulate.faults import Schedule
-from questree.simulate.faulty_replies import LM_FAULTS
-from questree.simulate.faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
 
 FAULTS = {fault.kind: fault for fault in (*LM_FAULTS, *RETRIEVER_FAULTS)}
 

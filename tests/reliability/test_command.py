@@ -6,10 +6,9 @@ import logging
 import sys
 
 import pytest
-
-from benchmarks.reliability import __main__ as command
-from benchmarks.reliability import parts
-from benchmarks.reliability.cached_replies import corrupt_replies
+from reliability import __main__ as command
+from reliability import parts
+from reliability.cached_replies import corrupt_replies
 
 
 @pytest.fixture(autouse=True)

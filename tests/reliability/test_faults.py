@@ -5,16 +5,16 @@ from __future__ import annotations
 import dspy
 import pytest
 from fakes import ScriptedEngine
+from reliability.faults import fault_report, refusal_report, retriever_report
+from reliability.faulty_lm import CAUSES, LM_FAULTS, OVERFLOWS
+from reliability.faulty_retriever import RETRIEVER_FAULTS
+from reliability.faulty_server import Schedule
 
-from benchmarks.reliability.faults import fault_report, refusal_report, retriever_report
 from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.call import call
 from questree.lm.policy import RunPolicy
 from questree.programs import PROGRAMS
-from questree.simulate.faults import Schedule
-from questree.simulate.faulty_replies import CAUSES, LM_FAULTS, OVERFLOWS
-from questree.simulate.faulty_retriever import RETRIEVER_FAULTS
 
 MADE_DO_WITH = {"field repeated", "no usage"}
 AT_ONCE = {"401", *(fault.kind for fault in OVERFLOWS)}

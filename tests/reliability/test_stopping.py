@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reliability.faulty_server import Schedule, at_fault
 
 from questree.evaluation.run_folder import read_records
 from questree.experiments import evaluate_named
 from questree.settings import run_settings
-from questree.simulate.faults import Schedule, at_fault
 
 COMMAND = "import sys; from questree.cli import main; sys.argv = ['questree', *sys.argv[1:]]; main()"
 REPLY = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"

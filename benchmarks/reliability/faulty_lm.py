@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .engine import SimulatedEngine
-from .faults import TRANSPORT, Fault, Schedule, at_fault
-from .server import chat_completion, understood
+from questree.simulate import SimulatedEngine
+from questree.simulate.server import chat_completion, understood
+
+from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
 
 _SECTION = re.compile(r"\[\[ ## (?!completed)(\w+) ## \]\]\n(.*?)(?=\n*\[\[ ## |\Z)", re.DOTALL)
 _TYPED = re.compile(r"\s*([\[{]|-?\d+(\.\d+)?\s*$|(true|false|null|none)\s*$)", re.IGNORECASE)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..retrieval import Retriever
-from .faults import TRANSPORT, Fault, Schedule, at_fault
+from questree.retrieval import Retriever
+
+from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
 
 Results = dict[str, Any]
 

@@ -1,0 +1,1 @@
+"""Faults, kills, changed bytes, hostile texts and attacks: what is tried against Questree, and what came of it."""
