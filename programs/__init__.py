@@ -1,30 +1,18 @@
 """The methods as DSPy programs."""
 
-from .blendfilter import BlendFilter, BlendFilterSettings
-from .chain_of_reviews import ChainOfReviews, ChainOfReviewsSettings
-from .demonstrations import select_demonstrations
-from .program import Program, answered
-from .registry import PROGRAMS, build
-from .searchain import SearChain, SearChainSettings
-from .tree import Node, ReasoningTree
-from .tree_of_reviews import TreeOfReviews, TreeOfReviewsSettings
-from .variants import variants
-
-__all__ = [
-    "PROGRAMS",
-    "BlendFilter",
-    "BlendFilterSettings",
-    "ChainOfReviews",
-    "ChainOfReviewsSettings",
-    "Node",
-    "Program",
-    "ReasoningTree",
-    "SearChain",
-    "SearChainSettings",
-    "TreeOfReviews",
-    "TreeOfReviewsSettings",
-    "answered",
-    "build",
-    "select_demonstrations",
-    "variants",
-]
+from .blendfilter import BlendFilter as BlendFilter
+from .blendfilter import BlendFilterSettings as BlendFilterSettings
+from .chain_of_reviews import ChainOfReviews as ChainOfReviews
+from .chain_of_reviews import ChainOfReviewsSettings as ChainOfReviewsSettings
+from .demonstrations import select_demonstrations as select_demonstrations
+from .program import Program as Program
+from .program import answered as answered
+from .registry import PROGRAMS as PROGRAMS
+from .registry import build as build
+from .searchain import SearChain as SearChain
+from .searchain import SearChainSettings as SearChainSettings
+from .tree import Node as Node
+from .tree import ReasoningTree as ReasoningTree
+from .tree_of_reviews import TreeOfReviews as TreeOfReviews
+from .tree_of_reviews import TreeOfReviewsSettings as TreeOfReviewsSettings
+from .variants import variants as variants

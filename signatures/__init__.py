@@ -1,61 +1,39 @@
 """What each LM call takes and gives. To change a prompt, change it here."""
 
-from .answer_style import AnswerStyle
-from .answering import Answer, AnswerFromPassages, AnswerStepByStep
-from .chain_of_query import CompleteChain, CorrectChain, PlanChain, Step
-from .evidence_fusion import Assertion, FuseAnalyses, FuseEvidence, FuseParagraphs
-from .knowledge import AnswerWithKnowledge, FilterKnowledge, FilterKnowledgeOnTopic, NameTopic, RecallPassage
-from .paragraph_review import CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT
-from .reading import ReadPassage
-from .searching import AnswerByActing, WriteNextThought, WriteOrSearch, WriteSearchQuery
-from .subquestions import (
-    AnswerSubquestion,
-    AnswerSubquestionFromPassages,
-    AskFollowUp,
-    JudgeSteps,
-    PlanSteps,
-    ProposeFollowUps,
-    SplitQuestion,
-)
-from .tracing import CitedStep, TraceAnswer
-from .verification import AnswerFromThoughts, AskToVerify, EditSentence
-
-__all__ = [
-    "Answer",
-    "AnswerByActing",
-    "AnswerFromPassages",
-    "AnswerFromThoughts",
-    "AnswerStepByStep",
-    "AnswerStyle",
-    "AnswerSubquestion",
-    "AnswerSubquestionFromPassages",
-    "AnswerWithKnowledge",
-    "AskFollowUp",
-    "AskToVerify",
-    "Assertion",
-    "CitedStep",
-    "CompleteChain",
-    "CompleteParagraphs",
-    "CorrectChain",
-    "EditSentence",
-    "FilterKnowledge",
-    "FilterKnowledgeOnTopic",
-    "FuseAnalyses",
-    "FuseEvidence",
-    "FuseParagraphs",
-    "JudgeSteps",
-    "NameTopic",
-    "PlanChain",
-    "PlanSteps",
-    "ProposeFollowUps",
-    "ReadPassage",
-    "RecallPassage",
-    "ReviewParagraphs",
-    "ReviewParagraphsCoT",
-    "SplitQuestion",
-    "Step",
-    "TraceAnswer",
-    "WriteNextThought",
-    "WriteOrSearch",
-    "WriteSearchQuery",
-]
+from .answer_style import AnswerStyle as AnswerStyle
+from .answering import Answer as Answer
+from .answering import AnswerFromPassages as AnswerFromPassages
+from .answering import AnswerStepByStep as AnswerStepByStep
+from .chain_of_query import CompleteChain as CompleteChain
+from .chain_of_query import CorrectChain as CorrectChain
+from .chain_of_query import PlanChain as PlanChain
+from .chain_of_query import Step as Step
+from .evidence_fusion import Assertion as Assertion
+from .evidence_fusion import FuseAnalyses as FuseAnalyses
+from .evidence_fusion import FuseEvidence as FuseEvidence
+from .evidence_fusion import FuseParagraphs as FuseParagraphs
+from .knowledge import AnswerWithKnowledge as AnswerWithKnowledge
+from .knowledge import FilterKnowledge as FilterKnowledge
+from .knowledge import FilterKnowledgeOnTopic as FilterKnowledgeOnTopic
+from .knowledge import NameTopic as NameTopic
+from .knowledge import RecallPassage as RecallPassage
+from .paragraph_review import CompleteParagraphs as CompleteParagraphs
+from .paragraph_review import ReviewParagraphs as ReviewParagraphs
+from .paragraph_review import ReviewParagraphsCoT as ReviewParagraphsCoT
+from .reading import ReadPassage as ReadPassage
+from .searching import AnswerByActing as AnswerByActing
+from .searching import WriteNextThought as WriteNextThought
+from .searching import WriteOrSearch as WriteOrSearch
+from .searching import WriteSearchQuery as WriteSearchQuery
+from .subquestions import AnswerSubquestion as AnswerSubquestion
+from .subquestions import AnswerSubquestionFromPassages as AnswerSubquestionFromPassages
+from .subquestions import AskFollowUp as AskFollowUp
+from .subquestions import JudgeSteps as JudgeSteps
+from .subquestions import PlanSteps as PlanSteps
+from .subquestions import ProposeFollowUps as ProposeFollowUps
+from .subquestions import SplitQuestion as SplitQuestion
+from .tracing import CitedStep as CitedStep
+from .tracing import TraceAnswer as TraceAnswer
+from .verification import AnswerFromThoughts as AnswerFromThoughts
+from .verification import AskToVerify as AskToVerify
+from .verification import EditSentence as EditSentence

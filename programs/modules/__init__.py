@@ -1,44 +1,30 @@
 """Modules: one LM call each, composed by the programs."""
 
-from .acting import Acting
-from .answering import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer, ThoughtsAnswer
-from .chain_of_query import ChainOfQuery, CompletedChain, CorrectedChain
-from .evidence_fusion import EvidenceFusion
-from .knowledge import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming
-from .paragraph_review import MissingParagraph, ParagraphReview
-from .reading import LMReader
-from .searching import NextThought, SearchQuery, Writing
-from .subquestions import FollowUp, FollowUps, QuestionSplit, StepPlan, StepsJudge, SubquestionAnswer
-from .tracing import Tracing
-from .verification import Verification
-
-__all__ = [
-    "Acting",
-    "ChainOfQuery",
-    "CompletedChain",
-    "CorrectedChain",
-    "DirectAnswer",
-    "EvidenceFusion",
-    "FollowUp",
-    "FollowUps",
-    "KnowledgeAnswer",
-    "KnowledgeFilter",
-    "LMReader",
-    "MissingParagraph",
-    "NextThought",
-    "ParagraphReview",
-    "PassageAnswer",
-    "QueryBlending",
-    "QuestionSplit",
-    "Recitation",
-    "SearchQuery",
-    "StepByStepAnswer",
-    "StepPlan",
-    "StepsJudge",
-    "SubquestionAnswer",
-    "ThoughtsAnswer",
-    "TopicNaming",
-    "Tracing",
-    "Verification",
-    "Writing",
-]
+from .acting import Acting as Acting
+from .answering import DirectAnswer as DirectAnswer
+from .answering import PassageAnswer as PassageAnswer
+from .answering import Recitation as Recitation
+from .answering import StepByStepAnswer as StepByStepAnswer
+from .answering import ThoughtsAnswer as ThoughtsAnswer
+from .chain_of_query import ChainOfQuery as ChainOfQuery
+from .chain_of_query import CompletedChain as CompletedChain
+from .chain_of_query import CorrectedChain as CorrectedChain
+from .evidence_fusion import EvidenceFusion as EvidenceFusion
+from .knowledge import KnowledgeAnswer as KnowledgeAnswer
+from .knowledge import KnowledgeFilter as KnowledgeFilter
+from .knowledge import QueryBlending as QueryBlending
+from .knowledge import TopicNaming as TopicNaming
+from .paragraph_review import MissingParagraph as MissingParagraph
+from .paragraph_review import ParagraphReview as ParagraphReview
+from .reading import LMReader as LMReader
+from .searching import NextThought as NextThought
+from .searching import SearchQuery as SearchQuery
+from .searching import Writing as Writing
+from .subquestions import FollowUp as FollowUp
+from .subquestions import FollowUps as FollowUps
+from .subquestions import QuestionSplit as QuestionSplit
+from .subquestions import StepPlan as StepPlan
+from .subquestions import StepsJudge as StepsJudge
+from .subquestions import SubquestionAnswer as SubquestionAnswer
+from .tracing import Tracing as Tracing
+from .verification import Verification as Verification
