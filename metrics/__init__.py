@@ -1,12 +1,22 @@
-"""What an answer, its passages and its citations are worth: pure functions, and DSPy metrics by name."""
+"""Scores of an answer, its passages and its citations: pure functions, and DSPy metrics by name."""
 
+from .answer_scores import contains as contains
+from .answer_scores import cover_exact_match as cover_exact_match
+from .answer_scores import exact_match as exact_match
+from .answer_scores import f1 as f1
+from .answer_scores import label_accuracy as label_accuracy
+from .answer_scores import normalise as normalise
+from .answer_scores import pattern_in as pattern_in
+from .answer_scores import pattern_match as pattern_match
+from .answer_scores import read_label as read_label
+from .answer_scores import read_yes_no as read_yes_no
+from .answer_scores import rouge_l as rouge_l
+from .answer_scores import without_marks as without_marks
+from .answer_scores import yes_no_accuracy as yes_no_accuracy
+from .citations import citation_scores as citation_scores
 from .citations import marked_fragments as marked_fragments
 from .citations import marking_accuracy as marking_accuracy
 from .citations import supported_knowledge_count as supported_knowledge_count
-from .closed_answers import label_accuracy as label_accuracy
-from .closed_answers import read_label as read_label
-from .closed_answers import read_yes_no as read_yes_no
-from .closed_answers import yes_no_accuracy as yes_no_accuracy
 from .found_passages import normalise_title as normalise_title
 from .found_passages import precision as precision
 from .found_passages import recall_at_k as recall_at_k
@@ -14,18 +24,8 @@ from .found_passages import s_precision as s_precision
 from .intervals import Interval as Interval
 from .intervals import mean_interval as mean_interval
 from .intervals import paired_interval as paired_interval
-from .long_answers import rouge_l as rouge_l
-from .of_predictions import citation_scores as citation_scores
 from .registry import METRICS as METRICS
 from .registry import Gold as Gold
 from .registry import Metric as Metric
 from .registry import metric as metric
 from .registry import metric_for as metric_for
-from .short_answers import cover_exact_match as cover_exact_match
-from .short_answers import exact_match as exact_match
-from .short_answers import f1 as f1
-from .short_answers import pattern_in as pattern_in
-from .short_answers import pattern_match as pattern_match
-from .text import contains as contains
-from .text import normalise as normalise
-from .text import without_marks as without_marks

@@ -1,11 +1,12 @@
-"""How well a traced answer is cited: SearChain's two measures of tracing (section 4.3.4)."""
+"""How well an answer is cited: SearChain's two measures of tracing (section 4.3.4)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from .text import contains
+from .answer_scores import contains
 
 _MARK = re.compile(r"\[(\d+)\]")
 _MARKS = re.compile(r"\[\d+\](?:[\s,;]*\[\d+\])*")
@@ -14,10 +15,10 @@ _SENTENCE_END = re.compile(r"(?<![A-Z]\.)(?<!Mr\.)(?<!Mrs\.)(?<!Dr\.)(?<!St\.)(?
 
 
 def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
-    """The fragments that end at a reference mark, in order, each with the numbers of the marks that end it.
+    """Return the fragments that end at a reference mark, in order, each with the numbers of its marks.
 
-    A fragment reaches back to the mark or the end of the sentence before, whichever is nearer; marks in a row
-    (``[1][2]``) end the same fragment. A mark behind the full stop belongs to the sentence that it closes.
+    A fragment begins after the mark or the sentence before it, whichever is nearer; marks in a row (``[1][2]``) end
+    the same fragment. A mark after the full stop belongs to the sentence that it closes.
     """
     fragments, start = [], 0
     for marks in _MARKS.finditer(content):
@@ -29,7 +30,7 @@ def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
 
 
 def supported_knowledge_count(content: str, references: int) -> int:
-    """SKC: how many knowledge items (fragments with words in them) carry a mark that points to a reference.
+    """Return SKC: how many knowledge items (fragments with words) carry a mark that points to a reference.
 
     Args:
         content: the final content with its marks ``[1]`` … .
@@ -42,12 +43,12 @@ def supported_knowledge_count(content: str, references: int) -> int:
 
 
 def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[Sequence[str]]) -> float | None:
-    """AMP, judged automatically: the share of marks that stand in the right place.
+    """Return AMP, judged automatically: the share of marks that stand in the right place.
 
     The paper has people judge whether a mark stands at the fragment that its reference supports. Here a mark
-    ``[n]`` is right when the answer of a step that reference n was found for stands, in whole normalised
+    ``[n]`` is right if some step found reference n, and the answer of that step stands, in whole normalised
     words, both in the fragment that ends at the mark and in the reference. Answers that a passage cannot
-    hold word for word (a yes, a paraphrase) count against it: the number is a lower bound.
+    hold word for word (a yes, a paraphrase) count as wrong: the number is a lower bound.
 
     Args:
         content: the final content with its marks.
@@ -72,3 +73,21 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
 
 def _supports(reference: str, fragment: str, answers: Sequence[str]) -> bool:
     return any(contains(fragment, answer) and contains(reference, answer) for answer in answers)
+
+
+def citation_scores(prediction: Any) -> dict[str, float | None]:
+    """Return SKC and AMP of a prediction; AMP is None without marks, and both are None if it failed.
+
+    The answers that a reference is cited for are those of the tree's nodes whose passage it is.
+    """
+    if getattr(prediction, "failure", None) is not None:
+        return {"skc": None, "amp": None}
+    references, content = prediction.references, prediction.final_content
+    answers = [
+        [node.answer for node in prediction.tree.nodes if node.answer and node.passage and node.passage.id == cited.id]
+        for cited in references
+    ]
+    return {
+        "skc": supported_knowledge_count(content, len(references)),
+        "amp": marking_accuracy(content, [f"{cited.title} {cited.text}" for cited in references], answers),
+    }

@@ -1,6 +1,6 @@
 """Scores of the passages that a program found or kept, against the gold passages' titles.
 
-Each takes titles, one for each passage, best first, and gives None where the gold passages are unknown.
+Each function takes titles, one for each passage, best first, and returns None if the gold passages are unknown.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 
 
 def normalise_title(title: str) -> str:
-    """The title in lower case, spaces for underscores, HTML entities resolved, Unicode composed (NFKC)."""
+    """Return the title in lower case, with spaces for underscores, HTML entities resolved, Unicode composed (NFKC)."""
     return " ".join(unicodedata.normalize("NFKC", html.unescape(title)).replace("_", " ").casefold().split())
 
 
 def recall_at_k(titles: Sequence[str], gold_titles: Iterable[str], k: int) -> float | None:
-    """The share of gold titles among the first k passages' titles.
+    """Return the share of gold titles that are among the first k passages' titles.
 
     Raises:
         ValueError: if k is below 1.
@@ -28,7 +28,7 @@ def recall_at_k(titles: Sequence[str], gold_titles: Iterable[str], k: int) -> fl
 
 
 def precision(titles: Sequence[str], gold_titles: Iterable[str]) -> float | None:
-    """The share of passages whose title is a gold title; 0 where there are no passages."""
+    """Return the share of passages whose title is a gold title; 0 if there are no passages."""
     gold = _titles(gold_titles)
     if not gold:
         return None
@@ -36,7 +36,7 @@ def precision(titles: Sequence[str], gold_titles: Iterable[str]) -> float | None
 
 
 def s_precision(titles: Sequence[str], gold_titles: Iterable[str]) -> bool | None:
-    """Whether the kept titles are exactly the gold ones; its mean over questions is S-precision (BlendFilter)."""
+    """Return whether the kept titles are exactly the gold ones; their mean is S-precision (BlendFilter)."""
     gold = _titles(gold_titles)
     return _titles(titles) == gold if gold else None
 

@@ -1,4 +1,4 @@
-"""How sure a mean is: bootstrap intervals. Percentile bootstrap over questions, seeded."""
+"""Intervals around a mean, by a seeded percentile bootstrap over the questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Interval:
         mean: of the scores (or of the differences).
         low: lower end.
         high: upper end.
-        n: how many questions it rests on.
+        n: the number of questions.
         level: share of resampled means that lie between the ends.
     """
 
@@ -31,9 +31,9 @@ class Interval:
 
 
 def mean_interval(scores: Sequence[float], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
-    """The mean of the scores, one a question, with its percentile bootstrap interval (Efron, 1979).
+    """Return the mean of the scores, one for each question, with its percentile bootstrap interval (Efron, 1979).
 
-    With few questions it is somewhat too narrow, and where all scores are equal it has no width: ten right
+    The interval is somewhat too narrow for few questions, and has no width if all scores are equal: ten right
     answers of ten give [1, 1], which says nothing about an eleventh.
 
     Raises:
@@ -66,10 +66,10 @@ def paired_interval(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Interval:
-    """The mean of ``second - first``, question by question, with its interval; above 0 the second is better.
+    """Return the mean of ``second - first`` over the questions, with its interval; above 0 the second is better.
 
-    Both hold the same questions in the same order: resampling the differences keeps what the questions have
-    in common out of the interval, which two separate intervals do not.
+    Both hold the same questions in the same order. The differences are resampled, so that an easy or hard question,
+    which both share, does not widen the interval as it widens two separate ones.
 
     Raises:
         ValueError: if the two differ in length, or are empty.

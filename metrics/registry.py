@@ -1,4 +1,4 @@
-"""The metrics by name, each as the callable ``(example, prediction, trace=None)`` that DSPy takes."""
+"""Metrics by name, each a callable ``(example, prediction, trace=None)`` as DSPy takes it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from typing import Any
 
 from ..common.errors import QuestreeError
 from ..common.names import unknown_name
-from .closed_answers import label_accuracy, yes_no_accuracy
-from .long_answers import rouge_l
-from .short_answers import cover_exact_match, exact_match, f1, pattern_in, pattern_match
+from .answer_scores import (
+    cover_exact_match,
+    exact_match,
+    f1,
+    label_accuracy,
+    pattern_in,
+    pattern_match,
+    rouge_l,
+    yes_no_accuracy,
+)
 
 
 @dataclass(frozen=True)
 class Gold:
-    """What an answer is scored against: gold answers, whether they are regular expressions, answer style."""
+    """What an answer is scored against: gold answers (or regular expressions) and the answer style."""
 
     answers: tuple[str, ...]
     are_regex: bool = False
@@ -23,7 +30,7 @@ class Gold:
 
     @classmethod
     def of(cls, example: Any) -> Gold:
-        """The gold side of a DSPy example (or of anything with these attributes)."""
+        """Return the gold side of a DSPy example, or of anything with these attributes."""
         return cls(
             answers=tuple(example.answers),
             are_regex=bool(getattr(example, "answers_are_regex", False)),
@@ -35,14 +42,14 @@ class Gold:
 class Metric:
     """A score of an answer, and the verdict that compilation needs.
 
-    Called without a trace it gives the score; with a trace (a teleprompter is choosing demonstrations) it
-    says whether the answer is good enough to learn from. A prediction that failed scores 0 and is never
-    good enough; whoever evaluates counts failures apart.
+    Called without a trace it returns the score. With a trace, a teleprompter is choosing demonstrations: it returns
+    whether the answer is good enough to learn from. A failed prediction scores 0 and is never good enough;
+    an evaluation counts failures apart.
 
     Attributes:
         name: as registered.
         grade: the score of an answer, between 0 and 1.
-        threshold: the score from which an answer is good enough, by answer style where styles differ.
+        threshold: the score from which an answer is good enough; it may depend on the answer style.
     """
 
     name: str
@@ -50,18 +57,18 @@ class Metric:
     threshold: Callable[[Gold], float] = lambda gold: 1.0
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
-        """The score, or with a trace the verdict."""
+        """Return the score, or with a trace the verdict."""
         return self.score(example, prediction) if trace is None else self.verdict(example, prediction)
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Between 0 and 1; 0 for a failed prediction, or one without an answer."""
+        """Return a score between 0 and 1; 0 for a failed prediction, or one without an answer."""
         answer = getattr(prediction, "answer", None)
         if getattr(prediction, "failure", None) is not None or not answer:
             return 0.0
         return float(self.grade(str(answer), Gold.of(example)))
 
     def verdict(self, example: Any, prediction: Any) -> bool:
-        """Whether the score reaches the threshold."""
+        """Return whether the score is above 0 and reaches the threshold."""
         score = self.score(example, prediction)
         return score > 0 and score >= self.threshold(Gold.of(example))
 
@@ -81,7 +88,7 @@ def _em(answer: str, gold: Gold) -> float:
 
 
 def _f1(answer: str, gold: Gold) -> float:
-    # words cannot be shared with a pattern: right or wrong is all there is
+    # an answer shares no words with a pattern: it is right or wrong
     return pattern_match(answer, gold.answers) if gold.are_regex else f1(answer, gold.answers)
 
 
@@ -104,7 +111,7 @@ METRICS: dict[str, Metric] = {
         Metric("by-style", _by_style, lambda gold: metric_for(gold.style).threshold(gold)),
     )
 }
-"""Every metric by its name; ``by-style`` scores each question by the metric of its own answer style."""
+"""Every metric by its name; ``by-style`` scores each question with the metric of its own answer style."""
 
 _OF_STYLE = {
     "short": "cover-em",
@@ -116,16 +123,16 @@ _OF_STYLE = {
 
 
 def metric(name: str) -> Metric:
-    """The metric of this name.
+    """Return the metric of this name.
 
     Raises:
-        QuestreeError: if there is none; the message lists those there are, and the nearest.
+        QuestreeError: if there is none; the message lists all names, and the nearest one.
     """
     return METRICS[_known(name, METRICS, "metric")]
 
 
 def metric_for(style: str) -> Metric:
-    """The metric of an answer style: short, yes-no, label, long, or mixed for questions of several styles.
+    """Return the metric of an answer style: short, yes-no, label, long, or mixed for questions of several styles.
 
     Raises:
         QuestreeError: if there is no such style.

@@ -1,11 +1,11 @@
-"""Chain of query: what SearChain asks of the LM in each round (SearChain, section 3.1 and 3.2)."""
+"""SearChain: the chain of query (sections 3.1 and 3.2), and the final content that cites its passages (3.2)."""
 
 from __future__ import annotations
 
 import dspy
 from pydantic import BaseModel, Field, field_validator
 
-from .answer_style import AnswerStyle, answer_style_field
+from .answers import AnswerStyle, answer_style_field
 
 
 class Step(BaseModel):
@@ -62,3 +62,23 @@ class CompleteChain(dspy.Signature):
     reference_answer: str = dspy.InputField(desc="what was read in the passage as the answer; may be empty")
     new_answer: str | None = dspy.OutputField(desc="null when neither the passage nor you can answer")
     chain: list[Step] = dspy.OutputField(desc="the queries after this one; empty when none is left")
+
+
+class CitedStep(BaseModel):
+    """One node of the reasoning path as it is told: query, answer, and the number of the passage behind it."""
+
+    query: str
+    answer: str | None = None
+    reference: int | None = Field(default=None, description="number of the supporting passage")
+
+
+class TraceAnswer(dspy.Signature):
+    """Tell how the steps lead to the answer of the question, in order, and give the answer.
+    After each fragment that rests on a step with a reference, write that reference's number as a mark: [1].
+    """
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    steps: list[CitedStep] = dspy.InputField()
+    final_content: str = dspy.OutputField(desc="the reasoning, with its marks")
+    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answer_style import AnswerStyle, answer_style_field
+from .answers import AnswerStyle, answer_style_field
 
 
 class AnswerWithKnowledge(dspy.Signature):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answer_style import AnswerStyle, answer_style_field
+from .answers import AnswerStyle, answer_style_field
 from .chain_of_query import Step
 
 _LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dspy
 
-from .answer_style import AnswerStyle, answer_style_field
-
 
 class AskToVerify(dspy.Signature):
     """Ask what has to be looked up to know whether the sentence, taken from the reasoning, is true."""
@@ -25,12 +23,3 @@ class EditSentence(dspy.Signature):
     passages: list[str] = dspy.InputField()
     edited: str = dspy.OutputField(desc="one sentence, complete in itself")
     references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")
-
-
-class AnswerFromThoughts(dspy.Signature):
-    """Answer the question as the thoughts lead to it."""
-
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    thoughts: list[str] = dspy.InputField()
-    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")

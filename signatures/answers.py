@@ -1,10 +1,20 @@
-"""Answering outright, after some reasoning, or from passages alone: what most baselines end in."""
+"""The final answer: its style, and how it is asked for outright, after some reasoning, or from texts."""
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import dspy
 
-from .answer_style import AnswerStyle, answer_style_field
+AnswerStyle = Literal["short", "yes-no", "label", "long"]
+
+
+def answer_style_field() -> Any:
+    """The input field that tells the LM the form of the final answer."""
+    return dspy.InputField(
+        desc="short: a name, date, number or phrase; yes-no: yes or no; "
+        "label: SUPPORTS, REFUTES or NOT ENOUGH INFO; long: a paragraph"
+    )
 
 
 class Answer(dspy.Signature):
@@ -30,4 +40,13 @@ class AnswerFromPassages(dspy.Signature):
     question: str = dspy.InputField()
     answer_style: AnswerStyle = answer_style_field()
     passages: list[str] = dspy.InputField()
+    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
+
+
+class AnswerFromThoughts(dspy.Signature):
+    """Answer the question as the thoughts lead to it."""
+
+    question: str = dspy.InputField()
+    answer_style: AnswerStyle = answer_style_field()
+    thoughts: list[str] = dspy.InputField()
     answer: str = dspy.OutputField(desc="the answer alone, in the answer style")

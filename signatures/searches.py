@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answer_style import AnswerStyle, answer_style_field
+from .answers import AnswerStyle, answer_style_field
 
 
 class WriteOrSearch(dspy.Signature):

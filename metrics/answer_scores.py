@@ -1,0 +1,174 @@
+"""Scores of an answer against the gold answers, and the normal form in which both are compared."""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+YesNo = Literal["yes", "no"]
+Label = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_MARKS = re.compile(r"\s*\[\d+\]")
+_CLOSED = {"yes", "no", "noanswer"}
+
+_WORD = r"(yes|no|true|false)\b(?!-\w)"
+# "no" is most often a determiner, so it counts only where it stands by itself: as the first word, before a pause, or
+# after "answer is"
+_YES_OR_NO = re.compile(rf"(?:^\W*|\banswer(?:\s+is|\s+would\s+be)?\W+){_WORD}|\b{_WORD}(?=\s*(?:[.,;:!?)\]\"'*\n]|$))")
+
+_NOT_ENOUGH = re.compile(
+    r"(?:not enough|insufficient|lack of) (?:info(?:rmation)?|evidence)\b(?: to \w+(?: (?:or|nor|and) \w+)?)?"
+    r"|neither (?:supports?|supported) nor (?:refutes?|refuted)|\bnei\b|\bunverifiable\b"
+)
+_NEGATED = re.compile(r"(?:\bnot|\bnever|\bcannot|n't)(?: be)? (?:support|refute|contradict|true|false)\w*")
+_SUPPORTS = re.compile(r"\bsupport(?:s|ed)?\b|\btrue\b")
+_REFUTES = re.compile(r"\brefute[sd]?\b|\bcontradict(?:s|ed)?\b|\bfalse\b")
+
+
+def normalise(text: str) -> str:
+    """Return the text in lower case, without ASCII punctuation, English articles and extra white space.
+
+    The answer normalisation of SQuAD's evaluation script (Rajpurkar et al., EMNLP 2016), which HotpotQA,
+    2WikiMultiHopQA and MuSiQue share. Letters with accents are decomposed first (Unicode NFD, as in DPR), so
+    that the two spellings of ``é`` are one.
+    """
+    lowered = unicodedata.normalize("NFD", text).lower().translate(_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", lowered).split())
+
+
+def contains(text: str, phrase: str) -> bool:
+    """Return whether the phrase stands in the text as whole words, both normalised; an empty phrase never does."""
+    needle = normalise(phrase)
+    return bool(needle) and f" {needle} " in f" {normalise(text)} "
+
+
+def without_marks(text: str) -> str:
+    """Return the text without its reference marks ``[1]``, ``[2]`` …"""
+    return _MARKS.sub("", text)
+
+
+def exact_match(answer: str, golds: Sequence[str]) -> bool:
+    """Return whether the answer equals a gold answer, both normalised (SQuAD's exact match)."""
+    return normalise(answer) in {normalise(gold) for gold in golds}
+
+
+def f1(answer: str, golds: Sequence[str]) -> float:
+    """Return the overlap of the answer's words with those of the nearest gold answer, between 0 and 1.
+
+    SQuAD's F1 with the rule of HotpotQA's and 2WikiMultiHopQA's scripts: where one side is exactly ``yes``,
+    ``no`` or ``noanswer`` and the other is not the same, the score is 0 ("no" shares a word with "no one").
+    """
+    return max((_f1(normalise(answer), normalise(gold)) for gold in golds), default=0.0)
+
+
+def _f1(answer: str, gold: str) -> float:
+    if answer != gold and (answer in _CLOSED or gold in _CLOSED):
+        return 0.0
+    words, gold_words = answer.split(), gold.split()
+    shared = sum((Counter(words) & Counter(gold_words)).values())
+    return 2 * shared / (len(words) + len(gold_words)) if shared else 0.0
+
+
+def cover_exact_match(answer: str, golds: Sequence[str], *, whole_words: bool = True) -> bool:
+    """Return whether the answer contains a gold answer, both normalised: cover-EM (Rosset et al., 2020).
+
+    Args:
+        answer: the generated answer.
+        golds: the gold answers; one that normalises to nothing is never contained.
+        whole_words: count only whole words, as DPR's ``has_answer`` does, so that "45" does not stand in
+            "3,845 miles" nor "no" in "unknown". The papers say only "contained"; False is that plain reading
+            of characters, for comparison with their figures.
+    """
+    if whole_words:
+        return any(contains(answer, gold) for gold in golds)
+    text = normalise(answer)
+    return any(needle in text for gold in golds if (needle := normalise(gold)))
+
+
+def pattern_in(answer: str, patterns: Sequence[str]) -> bool:
+    """Return whether a regular expression is found anywhere in the answer, in any case: DPR's match for TREC.
+
+    Raises:
+        re.error: if a pattern is no regular expression.
+    """
+    return any(_compiled(pattern).search(_decomposed(answer)) for pattern in patterns)
+
+
+def pattern_match(answer: str, patterns: Sequence[str]) -> bool:
+    """Return whether a regular expression matches the answer from its first character: DrQA's exact match for TREC.
+
+    Raises:
+        re.error: if a pattern is no regular expression.
+    """
+    return any(_compiled(pattern).match(_decomposed(answer)) for pattern in patterns)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(_decomposed(pattern), re.IGNORECASE | re.MULTILINE)
+
+
+def _decomposed(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+def rouge_l(answer: str, golds: Sequence[str]) -> float:
+    """Return ROUGE-L (Lin, 2004) as an F-measure between 0 and 1, best over the gold answers.
+
+    Computed by rouge-score with its Porter stemmer, over the longest common subsequence of the whole texts
+    (``rougeL``, not the sentence-wise ``rougeLsum``). Reference marks are left out of the answer first.
+    """
+    text = without_marks(answer)
+    return max((float(_scorer().score(gold, text)["rougeL"].fmeasure) for gold in golds), default=0.0)
+
+
+@lru_cache(maxsize=1)
+def _scorer() -> Any:
+    # imports nltk: two seconds that a task of short answers should not pay
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(["rougeL"], use_stemmer=True)
+
+
+def read_yes_no(text: str) -> YesNo | None:
+    """Return the yes or no (true or false) that stands in the text; None for neither, or for both."""
+    words = {match.group(1) or match.group(2) for match in _YES_OR_NO.finditer(text.lower())}
+    verdicts = {"yes" if word in {"yes", "true"} else "no" for word in words}
+    if len(verdicts) != 1:
+        return None
+    return "yes" if "yes" in verdicts else "no"
+
+
+def yes_no_accuracy(answer: str, golds: Sequence[str]) -> bool:
+    """Return whether the answer gives the same yes or no as a gold answer; an ambiguous answer is wrong."""
+    verdict = read_yes_no(answer)
+    return verdict is not None and verdict in {read_yes_no(gold) for gold in golds}
+
+
+def read_label(text: str) -> Label | None:
+    """Return FEVER's label in the text, in its common spellings; None for no label, several, or a negated one.
+
+    Common are: supports, supported, true; refutes, refuted, contradicts, false; not enough info(rmation) or
+    evidence, insufficient information, neither supported nor refuted, NEI, unverifiable.
+    """
+    plain = " ".join(text.lower().replace("_", " ").replace("’", "'").split())
+    rest = _NOT_ENOUGH.sub(" ", plain)
+    found: list[Label] = ["NOT ENOUGH INFO"] if rest != plain else []
+    rest = _NEGATED.sub(" ", rest)  # "not supported" may be either of the other two
+    if _SUPPORTS.search(rest):
+        found.append("SUPPORTS")
+    if _REFUTES.search(rest):
+        found.append("REFUTES")
+    return found[0] if len(found) == 1 else None
+
+
+def label_accuracy(answer: str, golds: Sequence[str]) -> bool:
+    """Return whether the answer names the same label as a gold answer (FEVER: Thorne et al., NAACL 2018)."""
+    label = read_label(answer)
+    return label is not None and label in {read_label(gold) for gold in golds}
