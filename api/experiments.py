@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +54,7 @@ def evaluate_named(
     out = settings.out or Path("runs") / f"{program.name}-{_plain(task.name)}-{digest(identity)[:8]}"
     tracking, policy = build_tracking(settings), build_policy(settings)
     named, facts = f"evaluate {program.name}", identity | {"policy": policy.model_dump(exclude_none=True)}
-    run = tracking.run(named, facts, simulated=identity["lm"]["simulated"]) if tracking else None
-    with run or nullcontext() as tracked, tracked.traces() if tracked else nullcontext():
+    with tracking.run(named, facts, simulated=identity["lm"]["simulated"]) as tracked, tracked.traces():
         evaluation = evaluate(
             program,
             examples_of(task, settings.split, settings.limit),
@@ -67,8 +65,7 @@ def evaluate_named(
             policy=policy,
             on_progress=on_progress,
         )
-        if tracked:
-            tracked.evaluation(evaluation)
+        tracked.evaluation(evaluation)
     return evaluation, out
 
 
@@ -244,11 +241,11 @@ def use_lm(settings: RunSettings) -> None:
     limit_process(build_policy(settings).limits)
 
 
-def build_tracking(settings: RunSettings) -> Tracking | None:
-    """Where the settings track to; None for ``none``."""
+def build_tracking(settings: RunSettings) -> Tracking:
+    """Return where the settings track to."""
     from .evaluation.tracking import Tracking
 
-    return None if settings.tracking_uri == "none" else Tracking(uri=settings.tracking_uri)
+    return Tracking.off() if settings.tracking_uri == "none" else Tracking(uri=settings.tracking_uri)
 
 
 def examples_of(task: Task, splits: str, limit: int | None) -> list[dspy.Example]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,7 +117,7 @@ def train_named(
         facts["negatives_of"] = str(settings.retriever)
     out, tracking = settings.out or Path("readers") / "reader", build_tracking(settings)
     params = {"encoder": encoder, **training.model_dump(), **facts}
-    with tracking.run(f"train reader {out}", params) if tracking else nullcontext() as tracked:
+    with tracking.run(f"train reader {out}", params) as tracked:
         return train_reader(
             examples,
             pairs_of(held_out, seed=settings.seed),

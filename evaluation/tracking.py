@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from ..common.errors import QuestreeError
@@ -38,6 +38,11 @@ class Tracking:
     experiment: str = "questree"
     traces: bool = True
     traces_of_compilation: bool = False
+
+    @staticmethod
+    def off() -> Tracking:
+        """Return a tracking whose runs do nothing, and which needs no MLflow."""
+        return _TrackingOff()
 
     @contextmanager
     def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
@@ -93,8 +98,13 @@ class Tracking:
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """An open run. Get one from `Tracking.run`."""
+    """An open run. Get one from `Tracking.run`.
 
+    Attributes:
+        on: whether what is logged goes anywhere.
+    """
+
+    on: ClassVar[bool] = True
     id: str
     experiment: str
     tracking: Tracking
@@ -108,11 +118,11 @@ class TrackedRun:
         for start in range(0, len(flat), _AT_ONCE):
             mlflow.log_params(dict(flat[start : start + _AT_ONCE]))
 
-    def figures(self, figures: Mapping[str, float]) -> None:
-        """Log numbers."""
+    def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
+        """Log numbers, of a step where a run has several."""
         import mlflow
 
-        mlflow.log_metrics(dict(figures))
+        mlflow.log_metrics(dict(figures), step=step)
 
     def evaluation(self, evaluation: Evaluation, prefix: str = "") -> None:
         """Log its figures, each name after the prefix, and its questions as a table."""
@@ -156,6 +166,48 @@ class TrackedRun:
         """Within it, each question that is asked becomes a trace of this run, where tracking wants that."""
         wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces
         return traced(self.id, self.experiment) if wanted else nullcontext()
+
+
+class _TrackingOff(Tracking):
+    """A tracking that does nothing."""
+
+    @contextmanager
+    def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
+        """Yield a run that does nothing."""
+        yield UNTRACKED
+
+
+class _UntrackedRun(TrackedRun):
+    """A run that does nothing."""
+
+    on = False
+
+    def params(self, params: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
+        """Do nothing."""
+
+    def evaluation(self, evaluation: Evaluation, prefix: str = "") -> None:
+        """Do nothing."""
+
+    def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def folder(self, folder: Path, name: str) -> str:
+        """Return no address."""
+        return ""
+
+    def texts(self, files: Mapping[str, str]) -> None:
+        """Do nothing."""
+
+    def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
+        """Return a context in which nothing is traced."""
+        return nullcontext()
+
+
+OFF = Tracking.off()
+UNTRACKED = _UntrackedRun("", "", OFF, {})
 
 
 def without_password(uri: str) -> str:

@@ -18,7 +18,7 @@ from ..evaluation.identity import digest, lm_facts, versions
 from ..evaluation.records import ScoreFunction, question_id
 from ..evaluation.run import Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
-from ..evaluation.tracking import TrackedRun, Tracking
+from ..evaluation.tracking import OFF, TrackedRun, Tracking
 from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
@@ -45,7 +45,7 @@ def compile(
     seed: int = 0,
     policy: RunPolicy | None = None,
     out: str | Path | None = None,
-    tracking: Tracking | None = None,
+    tracking: Tracking = OFF,
     on_progress: Callable[[CompileProgress], None] | None = None,
 ) -> Compiled:
     """Compile a program, and score it before and after on questions that the optimizer never sees.
@@ -67,7 +67,7 @@ def compile(
         policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
             optimizer, whose calls on their way when it is spent are finished.
         out: folder for ``before``, ``candidates``, ``after`` and ``program``; None keeps nothing.
-        tracking: where to track; None for not at all.
+        tracking: where to track; not at all by default.
         on_progress: called in the caller's thread.
 
     Raises:
@@ -96,7 +96,7 @@ def compile(
         simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
         facts = plan.facts() | {"policy": bounds, "versions": versions()}
         named = f"{program.name} {plan.optimizer.name}"
-        with tracking.run(named, facts, simulated=simulated) if tracking else nullcontext() as run:
+        with tracking.run(named, facts, simulated=simulated) as run:
             return plan.carry_out(run)
 
 
@@ -133,7 +133,7 @@ class _Plan:
             },
         }
 
-    def carry_out(self, run: TrackedRun | None) -> Compiled:
+    def carry_out(self, run: TrackedRun) -> Compiled:
         """Score, compile, score again; save and track what comes of it."""
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
         before = self.score(self.program, "before", run, Spent())
@@ -152,10 +152,10 @@ class _Plan:
         return self.keep(Compiled(compilation, before, after), run)
 
     def score(
-        self, program: Program, stage: Literal["before", "after"], run: TrackedRun | None, spent_before: Spent
+        self, program: Program, stage: Literal["before", "after"], run: TrackedRun, spent_before: Spent
     ) -> Evaluation:
         """The program's score on the dev questions."""
-        with run.traces() if run else nullcontext():
+        with run.traces():
             evaluation = evaluate(
                 program,
                 self.examples.dev,
@@ -167,20 +167,18 @@ class _Plan:
                 spent_before=spent_before,
                 on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
             )
-        if run is not None:
-            run.evaluation(evaluation, prefix=f"{stage}_")
+        run.evaluation(evaluation, prefix=f"{stage}_")
         return evaluation
 
     def make(
-        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun | None, spent_before: Spent
+        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, spent_before: Spent
     ) -> Compilation:
         """Let the optimizer work."""
 
         def on_candidate(candidate: Candidate) -> None:
-            if run is not None:
-                run.candidate(
-                    candidate.number, {"score": candidate.score, "questions": candidate.questions}, candidate.state
-                )
+            run.candidate(
+                candidate.number, {"score": candidate.score, "questions": candidate.questions}, candidate.state
+            )
             self.tell(CompileProgress("compile", candidate=candidate))
 
         self.tell(CompileProgress("compile"))
@@ -190,9 +188,15 @@ class _Plan:
         student = self.program.deepcopy()
         student._compiled = False
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, self.teacher)
-        traces = run.traces(compilation=True) if run else nullcontext()
         threads = dspy.context(max_errors=PATIENCE, num_threads=self.policy.concurrency)
-        with traces, listening(keeper, bill), bill.kept(), threads, limited(self.policy.limits), bounded_waits():
+        with (
+            run.traces(compilation=True),
+            listening(keeper, bill),
+            bill.kept(),
+            threads,
+            limited(self.policy),
+            bounded_waits(),
+        ):
             program = self.optimizer.compile(student, job)
         self.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
@@ -231,16 +235,16 @@ class _Plan:
             },
         }
 
-    def keep(self, compiled: Compiled, run: TrackedRun | None) -> Compiled:
+    def keep(self, compiled: Compiled, run: TrackedRun) -> Compiled:
         """Save the program with its scores, and track it."""
         place: AbstractContextManager[str | Path] = nullcontext(self.out) if self.out else TemporaryDirectory()
         with place as out:
             folder = Path(out) / "program"
             scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
             scores["gain"] = asdict(compiled.gain)
-            if self.out is not None or run is not None:
+            if self.out is not None or run.on:
                 save(compiled.program, folder, scores=scores, **self.told(compiled.compilation))
-            address = _track(run, compiled, folder) if run else None
+            address = _track(run, compiled, folder) if run.on else None
         return Compiled(compiled.compilation, compiled.before, compiled.after, folder if self.out else None, address)
 
 

@@ -21,7 +21,7 @@ from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
 from ..records import ScoreFunction
 from ..run import Progress, evaluate, run_identity
-from ..tracking import Tracking
+from ..tracking import OFF, Tracking
 from .page import as_page
 from .table import Row, as_csv, as_json, as_markdown, rows
 
@@ -104,7 +104,7 @@ def compare(
     out: Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    tracking: Tracking | None = None,
+    tracking: Tracking = OFF,
     title: str = "compare",
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
@@ -131,16 +131,15 @@ def compare(
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (
         alone_in(out, "the comparison") if out else nullcontext(),
-        tracking.run(title, parent, simulated=simulated) if tracking else nullcontext() as tracked,
+        tracking.run(title, parent, simulated=simulated) as tracked,
     ):
         evaluations: dict[str, Evaluation] = {}
         stopped: str | None = None
         for name, program in programs.items():
             spent = total([evaluation.spent for evaluation in evaluations.values()])
             identity = run_identity(program, metrics, task=task)
-            run = tracking.run(name, identity, simulated=simulated) if tracking else nullcontext()
             try:
-                with run as nested, nested.traces() if nested else nullcontext():
+                with tracking.run(name, identity, simulated=simulated) as nested, nested.traces():
                     evaluations[name] = evaluate(
                         program,
                         examples,
@@ -152,8 +151,7 @@ def compare(
                         spent_before=spent,
                         on_progress=_named(on_progress, name),
                     )
-                    if nested:
-                        nested.evaluation(evaluations[name])
+                    nested.evaluation(evaluations[name])
             except OutOfBudgetError as error:
                 if not evaluations:
                     raise
@@ -164,8 +162,7 @@ def compare(
         for file, text in files.items():
             if out is not None:
                 write_atomically(out / file, text)
-        if tracked:
-            tracked.texts(files)
+        tracked.texts(files)
     return comparison
 
 

@@ -11,7 +11,7 @@ from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
 from ...evaluation.identity import digest
 from ...evaluation.run_folder import claim
-from ...evaluation.tracking import TrackedRun
+from ...evaluation.tracking import UNTRACKED, TrackedRun
 from ...retrieval.late_interaction.checkpoint import EMBEDDED
 from .batches import character_spans
 from .calibration import Pair
@@ -31,7 +31,7 @@ def train_reader(
     settings: TrainingSettings | None = None,
     facts: dict[str, Any] | None = None,
     minutes: float | None = None,
-    tracked: TrackedRun | None = None,
+    tracked: TrackedRun = UNTRACKED,
     on_progress: Callable[[TrainingProgress], None] = lambda progress: None,
 ) -> TrainedReader:
     """Train a reader, or go on with the training that was interrupted in this folder.
@@ -48,7 +48,7 @@ def train_reader(
         settings: see `TrainingSettings`.
         facts: for the manifest: where the questions and negatives are from.
         minutes: stop after so many, keep everything, and go on when called again.
-        tracked: the MLflow run, if any.
+        tracked: the run that the figures are logged to.
         on_progress: called after every step.
 
     Raises:

@@ -40,7 +40,7 @@ class TrainingRun:
         encoder: str,
         settings: TrainingSettings,
         facts: dict[str, Any],
-        tracked: TrackedRun | None,
+        tracked: TrackedRun,
     ):
         self.examples, self.dev, self.out, self.settings, self.tracked = examples, dev, out, settings, tracked
         self.facts = {"encoder": encoder, "questions": len(examples), **settings.model_dump(), **facts}
@@ -58,7 +58,7 @@ class TrainingRun:
         with torch.random.fork_rng():
             torch.manual_seed(self.settings.seed)
             resumed = self.state.restore(self.out / "training")
-            if resumed and self.tracked:
+            if resumed:
                 self.tracked.params({"resumed_from_step": self.state.step})
             if not self.state.finished:
                 self._steps(until, on_progress)
@@ -102,7 +102,8 @@ class TrainingRun:
             left = (self.steps - state.step) * taken / done
             on_progress(TrainingProgress(state.step, self.steps, loss, questions / taken, left, scores))
             if state.step % _TRACKED_EVERY == 0:
-                self._track({"loss": loss, "learning_rate": state.schedule.get_last_lr()[0]})
+                figures = {"loss": loss, "learning_rate": state.schedule.get_last_lr()[0]}
+                self.tracked.figures(figures, step=state.step)
             if time.monotonic() > until and state.step < self.steps:
                 if state.best is None:
                     self._look()
@@ -163,7 +164,7 @@ class TrainingRun:
         state.history.append(told)
         state.losses.clear()
         state.finished = state.step == self.steps
-        self._track({name: value for name, value in told.items() if name != "step"})
+        self.tracked.figures({name: value for name, value in told.items() if name != "step"}, step=state.step)
         if state.best is None or scores.worth > state.best:
             state.best = scores.worth
             state.model.save(self.out, self.tokenizer)
@@ -179,12 +180,6 @@ class TrainingRun:
             calibration={"on": "the dev questions of its training", **scores.figures()},
             training={**self.facts, "step": self.state.step, "of_steps": self.steps},
         )
-
-    def _track(self, figures: dict[str, float]) -> None:
-        if self.tracked:
-            import mlflow
-
-            mlflow.log_metrics(figures, step=self.state.step)
 
 
 def _precision() -> str:

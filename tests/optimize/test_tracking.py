@@ -11,7 +11,7 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
 from questree.evaluation.traces import plain
-from questree.evaluation.tracking import Tracking, without_password
+from questree.evaluation.tracking import TrackedRun, Tracking, without_password
 from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
 from questree.optimize import compile as compile_program
@@ -192,3 +192,19 @@ def test_a_store_that_cannot_be_had_is_named_without_its_password(tmp_path):
 def test_what_json_does_not_know_is_told_by_its_kind_alone():
     lm = dspy.LM("openai/gpt", api_key=KEY)
     assert plain({"lm": lm, "n": [1, "a", None]}) == {"lm": "<LM>", "n": [1, "a", None]}
+
+
+def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    monkeypatch.setattr("questree.evaluation.evaluation.Evaluation.figures", None)  # not even added up
+    with Tracking.off().run("nothing", {"a": 1}) as run, run.traces(), run.traces(compilation=True):
+        run.params({"b": 1})
+        run.figures({"c": 1.0}, step=2)
+        run.evaluation(evaluate(mini.program(), mini.dev[:1], mini.metric), prefix="after_")
+        run.candidate(0, {}, {})
+        run.texts({"table.md": ""})
+        assert (run.on, run.folder(tmp_path, "program")) == (False, "")
+    logs = {name for name, value in vars(TrackedRun).items() if callable(value) and not name.startswith("_")}
+    assert logs <= vars(type(run)).keys()
+    assert list(tmp_path.iterdir()) == []
