@@ -1,4 +1,4 @@
-"""What an optimizer's LM calls cost, their end where the budget is spent, and bounds on DSPy's own waiting."""
+"""What an optimizer's LM calls cost, and its end when the budget is spent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import dspy
 from dspy.utils.callback import BaseCallback
@@ -17,7 +16,6 @@ from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..lm.ledger import Spent, add_up, total
 from ..lm.policy import RunPolicy
-from ..lm.retries import LONGEST_WAIT
 
 
 class BudgetSpentError(KeyboardInterrupt):
@@ -89,28 +87,3 @@ def _read(file: Path) -> Spent:
         return Spent.model_validate_json(file.read_bytes())
     except ValidationError as error:
         raise QuestreeError(f"{file}, which says what was paid so far, is damaged; delete it to count anew.") from error
-
-
-@contextmanager
-def bounded_waits() -> Iterator[None]:
-    """Inside, DSPy asks no question twice because it is slow, and obeys no server that asks for a day.
-
-    ``dspy.Evaluate`` and ``dspy.Parallel``, of which every optimizer makes use, begin a question anew that has run
-    for 120 seconds when three or fewer are left (``ParallelExecutor``): it is paid for again, and again after 120
-    more. A question ends by its deadline here. And where an optimizer asks an LM itself, the client waits as long
-    as ``Retry-After`` says.
-    """
-    from dspy.clients import execution
-    from dspy.utils.parallelizer import ParallelExecutor
-
-    made, delay = ParallelExecutor.__init__, execution._delay
-
-    def patient(executor: Any, *args: Any, **how: Any) -> None:
-        made(executor, *args, **how)
-        executor.timeout = 0
-
-    def bounded(error: Exception, attempt: int) -> float:
-        return min(float(delay(error, attempt)), LONGEST_WAIT)
-
-    with patch.object(ParallelExecutor, "__init__", patient), patch.object(execution, "_delay", bounded):
-        yield

@@ -1,25 +1,20 @@
-"""Watching DSPy compile: its candidates as they are scored, and its chatter held back."""
+"""The programs that an optimizer tried, kept on disk as soon as each is scored."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
-import dspy
 from dspy.utils.callback import BaseCallback
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..programs import Program
 from .artifact import state_of
-
-QUIET_LOGGERS = ("dspy", "optuna", "gepa")
 
 logger = logging.getLogger(__name__)
 
@@ -141,36 +136,3 @@ def read_candidates(folder: Path) -> tuple[Candidate, ...]:
         except (ValueError, TypeError) as error:
             raise QuestreeError(f"{file} is damaged ({error}); delete it, and run again.") from error
     return tuple(found)
-
-
-@contextmanager
-def listening(*observers: BaseCallback) -> Iterator[None]:
-    """DSPy tells the observers of what happens inside, and keeps its prints and progress bars to itself."""
-    from dspy.propose import dataset_summary_generator, grounded_proposer
-    from dspy.propose import utils as proposing
-    from dspy.teleprompt import bootstrap, random_search, utils
-    from tqdm import tqdm  # type: ignore[import-untyped]
-
-    drawn = tqdm.__init__
-
-    def silent(bar: Any, *args: Any, **how: Any) -> None:
-        drawn(bar, *args, **{**how, "disable": True})
-
-    with ExitStack() as stack:
-        for module in (bootstrap, random_search, utils, proposing, grounded_proposer, dataset_summary_generator):
-            stack.enter_context(patch.object(module, "print", lambda *words, **how: None, create=True))
-        stack.enter_context(patch.object(tqdm, "__init__", silent))
-        for name in QUIET_LOGGERS:
-            stack.enter_context(_level(logging.getLogger(name), logging.ERROR))
-        stack.enter_context(dspy.context(callbacks=[*dspy.settings.callbacks, *observers]))
-        yield
-
-
-@contextmanager
-def _level(logger: logging.Logger, level: int) -> Iterator[None]:
-    before = logger.level
-    logger.setLevel(level)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

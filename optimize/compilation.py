@@ -24,11 +24,11 @@ from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program
 from .artifact import MANIFEST, load, read_manifest, save, tidy
-from .budget import BudgetSpentError, LMBill, bounded_waits
-from .candidates import Candidate, CandidateKeeper, listening, read_candidates
+from .budget import BudgetSpentError, LMBill
+from .candidates import Candidate, CandidateKeeper, read_candidates
 from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .composed import Composed
-from .optimizers import PATIENCE, Job, Optimizer
+from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
 from .serving import log_model
 from .verdicts import Teaching, Verdicts
@@ -188,15 +188,8 @@ class _Plan:
         student = self.program.deepcopy()
         student._compiled = False
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, self.teacher)
-        threads = dspy.context(max_errors=PATIENCE, num_threads=self.policy.concurrency)
-        with (
-            run.traces(compilation=True),
-            listening(keeper, bill),
-            bill.kept(),
-            threads,
-            limited(self.policy),
-            bounded_waits(),
-        ):
+        watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])
+        with run.traces(compilation=True), watched, bill.kept(), limited(self.policy):
             program = self.optimizer.compile(student, job)
         self.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):

@@ -1,10 +1,70 @@
-"""DSPy's teleprompters by name, each with its settings and its own way of being called.
+"""Optimizers by name: DSPy's teleprompters and our own, each with its settings.
 
-To add one: a file with its class, and its line in the registry. A class says what may be set, builds DSPy's
-teleprompter, and compiles; what comes out answers as the program that went in, and can be saved as JSON.
+To add one: write its class (what may be set, and `Optimizer.make`), and add it to `OPTIMIZERS`. What it makes answers
+as the program that went in does, and can be saved as JSON.
 """
 
-from .base import PATIENCE, Job, Optimizer
-from .registry import OPTIMIZERS, optimizer
+from __future__ import annotations
 
-__all__ = ["OPTIMIZERS", "PATIENCE", "Job", "Optimizer", "optimizer"]
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...common.errors import QuestreeError
+from ...common.names import did_you_mean, unknown_name
+from .auto_cot import AutoCoT
+from .base import Job as Job
+from .base import Optimizer as Optimizer
+from .teleprompters import (
+    BootstrapFewShot,
+    BootstrapRandomSearch,
+    Copro,
+    Ensemble,
+    Gepa,
+    KnnFewShot,
+    LabeledFewShot,
+    Mipro,
+    Simba,
+)
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {
+    kind.name: kind
+    for kind in (
+        LabeledFewShot,
+        BootstrapFewShot,
+        BootstrapRandomSearch,
+        Mipro,
+        Simba,
+        Gepa,
+        Copro,
+        AutoCoT,
+        KnnFewShot,
+        Ensemble,
+    )
+}
+
+
+def optimizer(name: str, **settings: Any) -> Optimizer:
+    """Return the optimizer of this name.
+
+    Args:
+        name: one of `OPTIMIZERS`.
+        settings: those of its class; what is not given has its default.
+
+    Raises:
+        QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
+    """
+    if name not in OPTIMIZERS:
+        raise QuestreeError(unknown_name("optimizer", name, OPTIMIZERS))
+    kind = OPTIMIZERS[name]
+    for setting in settings:
+        if setting not in kind.model_fields:
+            known = ", ".join(f"{key} ({field.default})" for key, field in kind.model_fields.items())
+            raise QuestreeError(
+                f"{name} has no setting {setting!r}.{did_you_mean(setting, kind.model_fields)} It has: {known}."
+            )
+    try:
+        return kind(**settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise QuestreeError(f"{name}: {first['loc'][0]}={first['input']!r} does not fit: {first['msg']}.") from error

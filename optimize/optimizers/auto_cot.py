@@ -1,4 +1,4 @@
-"""A demonstration of each kind of question, right or wrong."""
+"""Auto-CoT: a demonstration of each kind of question."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .base import Job, Optimizer
 
 
 class AutoCoT(Optimizer):
-    """Auto-CoT (Zhang et al., ICLR 2023, section 4): of each cluster of training questions, the program's own steps.
+    """Auto-CoT (Zhang et al., ICLR 2023, section 4): the program's own steps on a question of each cluster.
 
-    The questions are clustered; of each cluster, the one nearest to its centre that is simple enough is asked, and
-    what the program replied becomes a demonstration. Right answers are neither needed nor looked at. The paper
-    clusters sentence embeddings, we TF-IDF, which needs no model.
+    The training questions are clustered. In each cluster, the question nearest to the centre that is simple enough is
+    asked, and the program's replies become demonstrations. Whether the answers are right does not matter. The paper
+    clusters sentence embeddings; we cluster TF-IDF vectors, which need no model.
 
     Attributes:
         demonstrations: how many, and so how many clusters (SearChain, table 8: 4 for most tasks).
-        max_question_words: a longer question is passed over.
-        max_sentences: of reasoning; a question that took more is passed over.
+        max_question_words: a question with more words is not simple enough.
+        max_sentences: a question whose reasoning took more sentences is not simple enough.
     """
 
     name = "auto-cot"
@@ -33,7 +33,7 @@ class AutoCoT(Optimizer):
     max_sentences: int = Field(default=5, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """See `Optimizer`."""
+        """Demonstrate one question of each cluster."""
         compiled = student.reset_copy()
         asked = compiled.deepcopy()  # has no demonstrations while they are made
         predictors = dict(compiled.named_predictors())
@@ -46,7 +46,7 @@ class AutoCoT(Optimizer):
         return compiled
 
     def steps(self, program: Program, cluster: list[dspy.Example]) -> dict[str, dspy.Example]:
-        """Each predictor's first step on the first of the questions that is simple enough; empty if none is."""
+        """Return each predictor's first step on the first question that is simple enough, or nothing if none is."""
         names = {id(predictor): name for name, predictor in program.named_predictors()}
         for example in cluster:
             if len(example.question.split()) > self.max_question_words:
@@ -69,12 +69,12 @@ def _sentences(text: str) -> int:
 
 
 def clusters(texts: list[str], count: int, seed: int) -> list[list[int]]:
-    """The texts in clusters (k-means over TF-IDF): indices of each cluster's texts, the nearest to its centre first.
+    """Cluster texts by k-means over TF-IDF; return each cluster as indices of texts, the nearest to its centre first.
 
     Args:
         texts: at least one.
-        count: of clusters at most; there are no more than different texts.
-        seed: of where the centres begin.
+        count: of clusters, at most; there are never more clusters than different texts.
+        seed: of the first centres.
     """
     from sklearn.cluster import KMeans  # type: ignore[import-untyped]
     from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from ...programs import Program
 from ..verdicts import Verdicts
+from .patches import bounded_waits, quiet
 
-PATIENCE = 1_000_000  # DSPy gives up, and loses everything, at ten errors; failures are counted by us
+PATIENCE = 1_000_000  # DSPy gives up, and loses everything, at ten errors; we count failures ourselves
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,13 @@ class Job:
     """What an optimizer is given beside the program.
 
     Attributes:
-        verdicts: the metric, boolean.
+        verdicts: the metric, which here answers yes or no.
         trainset: what demonstrations are taken from.
         valset: what candidates are compared on; empty for an optimizer that compares none.
         seed: of everything random.
         concurrency: questions asked at the same time.
-        prompt_lm: writes instructions, where an optimizer wants some; the program's own LM by default.
-        teacher: makes the demonstrations, where another program than the student should.
+        prompt_lm: the LM that writes instructions, for an optimizer that wants some; the configured LM where None.
+        teacher: the program that makes the demonstrations; the student where None.
     """
 
     verdicts: Verdicts
@@ -39,7 +40,7 @@ class Job:
 
 
 class Optimizer(BaseModel):
-    """An optimizer and its settings: frozen, and saved with what it made."""
+    """An optimizer and its settings, which are saved with what it made."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,30 +49,11 @@ class Optimizer(BaseModel):
     """Whether it compares candidates on validation questions; otherwise all questions are for training."""
 
     def compile(self, student: Program, job: Job) -> Program:
-        """A compiled copy of the student."""
-        program: Program = self.make(student, job)
+        """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits."""
+        with quiet(), bounded_waits(), dspy.context(max_errors=PATIENCE, num_threads=job.concurrency):
+            program: Program = self.make(student, job)
         return program
 
     @abstractmethod
     def make(self, student: Program, job: Job) -> Any:
-        """What DSPy's teleprompter makes of the student."""
-
-
-class Demonstrating(Optimizer):
-    """Settings that all optimizers of demonstrations share.
-
-    Attributes:
-        max_bootstrapped_demos: demonstrations a predictor, from training questions that were answered well.
-        max_labeled_demos: how many of a predictor's demonstrations may be filled up with training questions as
-            they are.
-    """
-
-    max_bootstrapped_demos: int = Field(default=4, ge=0)
-    max_labeled_demos: int = Field(default=4, ge=0)
-
-    def counts(self) -> dict[str, int]:
-        """As DSPy names them."""
-        return {
-            "max_bootstrapped_demos": self.max_bootstrapped_demos,
-            "max_labeled_demos": self.max_labeled_demos,
-        }
+        """Return a compiled copy of the student, as DSPy's teleprompter gives it."""

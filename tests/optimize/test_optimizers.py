@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import operator
+
 import dspy
 import pytest
 
@@ -168,3 +170,21 @@ def test_compiling_prints_nothing(mini, capsys):
     compile_program(mini.program(), mini.examples(), mini.metric, optimizer=optimizer("mipro", **SMALL["mipro"]))
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+def test_what_is_changed_in_dspy_is_restored():
+    from dspy.clients import execution
+    from dspy.teleprompt import bootstrap
+    from dspy.utils.parallelizer import ParallelExecutor
+    from tqdm import tqdm
+
+    from questree.optimize.optimizers.patches import bounded_waits, quiet
+
+    def state():
+        places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))
+        return [vars(owner).get(name) for owner, name in places]
+
+    before = state()
+    with quiet(), bounded_waits():
+        assert not any(map(operator.is_, before, state()))
+    assert all(map(operator.is_, before, state()))

@@ -1,0 +1,236 @@
+"""DSPy's teleprompters: of each, the settings that we give, and how it is called."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import dspy
+from pydantic import Field
+
+from ...common.errors import QuestreeError
+from ...programs import Program
+from ..composed import Lesson, Majority, NearestDemonstrations
+from .base import PATIENCE, Job, Optimizer
+
+Effort = Literal["light", "medium", "heavy"]
+"""How long DSPy searches, where it chooses the number of trials itself."""
+
+
+class LabeledFewShot(Optimizer):
+    """Training questions as they are; a predictor shows those fields of them that are its own.
+
+    Attributes:
+        k: questions to show.
+    """
+
+    name = "labeled-few-shot"
+    k: int = Field(default=8, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.LabeledFewShot``."""
+        return dspy.LabeledFewShot(k=self.k).compile(student, trainset=job.trainset)
+
+
+class Demonstrating(Optimizer):
+    """Settings that all optimizers of demonstrations share.
+
+    Attributes:
+        max_bootstrapped_demos: demonstrations of each predictor, from training questions that were answered well.
+        max_labeled_demos: how many of a predictor's demonstrations may be filled up with training questions as
+            they are.
+    """
+
+    max_bootstrapped_demos: int = Field(default=4, ge=0)
+    max_labeled_demos: int = Field(default=4, ge=0)
+
+    def counts(self) -> dict[str, int]:
+        """Return both numbers under the names that DSPy gives them."""
+        return self.model_dump(include={"max_bootstrapped_demos", "max_labeled_demos"})
+
+
+class BootstrapFewShot(Demonstrating):
+    """The steps of training questions that were answered well."""
+
+    name = "bootstrap-few-shot"
+    max_rounds: int = Field(default=1, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.BootstrapFewShot``."""
+        teleprompter = dspy.BootstrapFewShot(
+            metric=job.verdicts, max_rounds=self.max_rounds, max_errors=PATIENCE, **self.counts()
+        )
+        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset)
+
+
+class BootstrapRandomSearch(Demonstrating):
+    """Bootstraps from many shufflings of the training questions, and keeps the best on the validation questions."""
+
+    name = "bootstrap-random-search"
+    compares = True
+    max_rounds: int = Field(default=1, ge=1)
+    candidates: int = Field(default=8, ge=1)
+    stop_at_score: float | None = Field(default=None, ge=0, le=100)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.BootstrapFewShotWithRandomSearch``."""
+        teleprompter = dspy.BootstrapFewShotWithRandomSearch(
+            metric=job.verdicts,
+            max_rounds=self.max_rounds,
+            num_candidate_programs=self.candidates,
+            num_threads=job.concurrency,
+            stop_at_score=self.stop_at_score,
+            max_errors=PATIENCE,
+            **self.counts(),
+        )
+        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
+
+
+class Ensemble(BootstrapRandomSearch):
+    """The best candidates of a random search, and the answer that most of them give.
+
+    Attributes:
+        size: candidates that vote.
+    """
+
+    name = "ensemble"
+    size: int = Field(default=3, ge=2)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Search, and join the best candidates."""
+        best = super().make(student, job)
+        ranked = [candidate["program"] for candidate in best.candidate_programs]
+        return Majority(ranked[: self.size])
+
+
+class KnnFewShot(Optimizer):
+    """The demonstrations of the k nearest training questions, chosen anew for each question."""
+
+    name = "knn-few-shot"
+    k: int = Field(default=3, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Bootstrap each training question once, with ``dspy.BootstrapFewShot``."""
+        lessons = [lesson for example in job.trainset if (lesson := _lesson(student, example, job)) is not None]
+        if not lessons:
+            raise QuestreeError(
+                f"No training question of {len(job.trainset)} was answered well, so there is nothing to learn from: "
+                "give more of them, a better teacher, or a milder metric."
+            )
+        return NearestDemonstrations(student.reset_copy(), lessons, self.k)
+
+
+def _lesson(student: Program, example: dspy.Example, job: Job) -> Lesson | None:
+    """Return what one training question teaches, or None if it was not answered well."""
+    teleprompter = dspy.BootstrapFewShot(
+        metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0, max_errors=PATIENCE
+    )
+    taught = teleprompter.compile(student, teacher=job.teacher, trainset=[example])
+    demonstrations = {name: part["demos"] for name, part in taught.dump_state().items() if part["demos"]}
+    inputs = {key: str(value) for key, value in example.inputs().items()}
+    return Lesson(inputs=inputs, demonstrations=demonstrations) if demonstrations else None
+
+
+class Mipro(Demonstrating):
+    """MIPROv2: instructions that the LM proposes, and demonstrations, searched together."""
+
+    name = "mipro"
+    compares = True
+    auto: Effort | None = "light"
+    candidates: int | None = Field(default=None, ge=2)
+    trials: int | None = Field(default=None, ge=1)
+    minibatch_size: int = Field(default=35, ge=1)
+    init_temperature: float = Field(default=1.0, ge=0)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.MIPROv2``."""
+        if (self.auto is None) != (self.candidates is not None and self.trials is not None):
+            raise QuestreeError("mipro takes either auto, or auto=None with both candidates and trials.")
+        teleprompter = dspy.MIPROv2(
+            metric=job.verdicts,
+            prompt_model=job.prompt_lm,
+            auto=self.auto,
+            num_candidates=self.candidates,
+            num_threads=job.concurrency,
+            max_errors=PATIENCE,
+            seed=job.seed,
+            init_temperature=self.init_temperature,
+            **self.counts(),
+        )
+        return teleprompter.compile(
+            student,
+            teacher=job.teacher,
+            trainset=job.trainset,
+            valset=job.valset,
+            num_trials=self.trials,
+            minibatch=self.minibatch_size < len(job.valset),
+            minibatch_size=min(self.minibatch_size, len(job.valset)),
+        )
+
+
+class Simba(Optimizer):
+    """SIMBA: rules and demonstrations, from the training questions that the program answers now right, now wrong."""
+
+    name = "simba"
+    batch_size: int = Field(default=32, ge=1)
+    candidates: int = Field(default=6, ge=1)
+    steps: int = Field(default=8, ge=1)
+    max_demos: int = Field(default=4, ge=0)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.SIMBA``."""
+        teleprompter = dspy.SIMBA(
+            metric=job.verdicts,
+            bsize=min(self.batch_size, len(job.trainset)),
+            num_candidates=self.candidates,
+            max_steps=self.steps,
+            max_demos=self.max_demos,
+            prompt_model=job.prompt_lm,
+            num_threads=job.concurrency,
+        )
+        return teleprompter.compile(student, trainset=job.trainset, seed=job.seed)
+
+
+class Gepa(Optimizer):
+    """GEPA: instructions that evolve as the LM reflects on what went wrong."""
+
+    name = "gepa"
+    compares = True
+    auto: Effort | None = "light"
+    max_metric_calls: int | None = Field(default=None, ge=1)
+    reflection_minibatch_size: int = Field(default=3, ge=1)
+    use_merge: bool = True
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.GEPA``."""
+        teleprompter = dspy.GEPA(
+            metric=job.verdicts.with_feedback,
+            auto=None if self.max_metric_calls else self.auto,
+            max_metric_calls=self.max_metric_calls,
+            reflection_minibatch_size=self.reflection_minibatch_size,
+            reflection_lm=job.prompt_lm or dspy.settings.lm,
+            use_merge=self.use_merge,
+            num_threads=job.concurrency,
+            seed=job.seed,
+        )
+        return teleprompter.compile(student, trainset=job.trainset, valset=job.valset)
+
+
+class Copro(Optimizer):
+    """COPRO: instructions, one predictor after the other; those that the LM proposes are tried."""
+
+    name = "copro"
+    breadth: int = Field(default=4, ge=2)
+    depth: int = Field(default=2, ge=1)
+    init_temperature: float = Field(default=1.4, ge=0)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.COPRO``, which compares its candidates on the training questions."""
+        teleprompter = dspy.COPRO(
+            prompt_model=job.prompt_lm,
+            metric=job.verdicts,
+            breadth=self.breadth,
+            depth=self.depth,
+            init_temperature=self.init_temperature,
+        )
+        silent = {"num_threads": job.concurrency, "display_progress": False, "display_table": False}
+        return teleprompter.compile(student, trainset=job.trainset, eval_kwargs=silent)
