@@ -30,8 +30,8 @@ $(READY): requirements.lock setup.cfg
 demo: $(READY)  ## index, compile, track, load and ask, on the bundled questions with a simulated LM
 	$(BIN)/questree demo
 
-test: $(READY)  ## all tests but the slow ones
-	$(BIN)/python -m pytest
+test: $(READY)  ## all tests but the slow ones, on all cores
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 test-slow: $(READY)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -39,12 +39,13 @@ test-slow: $(READY)  ## the tests that take minutes
 reliability: $(READY)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
 	$(BIN)/python -m benchmarks.reliability --out runs/reliability
 
-check: $(READY)  ## lint, formatting, strict types of the whole package
+check: $(READY)  ## lint, formatting, strict types of the whole package, and its floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf build $(VENV)/types  # mypy cannot follow an editable install: it is given an installed copy
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(VENV)/types .
 	MYPYPATH=$(VENV)/types $(BIN)/mypy --config-file setup.cfg -p questree
+	PYTHONPATH=$(VENV)/types $(BIN)/lint-imports --config setup.cfg --no-cache --no-logo
 
 lock: $(READY)  ## resolve setup.cfg anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv

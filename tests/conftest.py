@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# One thread for each process of tests: the models are tiny, and several threads on shared cores mostly wait for each
+# other (six times the processor time). Set before torch and faiss are imported; processes that tests start inherit it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The same cases every time, and no verdict by the clock: CI shares its cores.
 settings.register_profile("questree", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
