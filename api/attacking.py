@@ -50,7 +50,6 @@ def attack_named(
     from .evaluation.attacks import Attack, attack
     from .evaluation.attacks.plants import written_by_lm
     from .evaluation.identity import digest, lm_facts
-    from .lm.policy import RunPolicy
     from .metrics import metric
 
     tried = _kinds(kinds)
@@ -73,7 +72,7 @@ def attack_named(
         task=task.name,
         out=out,
         seed=settings.seed,
-        policy=RunPolicy(concurrency=settings.concurrency),
+        policy=settings.policy,
         on_progress=on_progress,
     )
     return run, out

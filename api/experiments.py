@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .parts import build_lm, build_policy, build_program
+from .parts import build_lm, build_program
 from .settings import RunSettings
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def evaluate_named(
     program = build_program(name, settings, **program_settings)
     identity = run_identity(program, scores, task=task.name)
     out = settings.out or Path("runs") / f"{program.name}-{_plain(task.name)}-{digest(identity)[:8]}"
-    tracking, policy = build_tracking(settings), build_policy(settings)
+    tracking, policy = build_tracking(settings), settings.policy
     named, facts = f"evaluate {program.name}", identity | {"policy": policy.model_dump(exclude_none=True)}
     with tracking.run(named, facts, simulated=identity["lm"]["simulated"]) as tracked, tracked.traces():
         evaluation = evaluate(
@@ -117,7 +117,7 @@ def compile_named(
         score,
         optimizer=chosen,
         seed=settings.seed,
-        policy=build_policy(settings),
+        policy=settings.policy,
         out=out,
         tracking=build_tracking(settings),
         on_progress=on_progress,
@@ -209,7 +209,7 @@ def _compared(
         task=task.name,
         out=out,
         seed=settings.seed,
-        policy=build_policy(settings),
+        policy=settings.policy,
         tracking=build_tracking(settings),
         title=title,
         on_progress=on_progress,
@@ -238,7 +238,7 @@ def use_lm(settings: RunSettings) -> None:
 
     use_lm_cache(settings.api_base)
     dspy.configure(lm=build_lm(settings))
-    limit_process(build_policy(settings).limits)
+    limit_process(settings.limits)
 
 
 def build_tracking(settings: RunSettings) -> Tracking:

@@ -16,7 +16,6 @@ from .settings import RunSettings
 if TYPE_CHECKING:
     import dspy
 
-    from .lm.policy import RunPolicy
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval.base import BaseRetriever
@@ -61,14 +60,6 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
         num_retries=RETRIES if settings.retries is None else settings.retries,
         **server,
     )
-
-
-def build_policy(settings: RunSettings) -> RunPolicy:
-    """The policy that the settings add up to; what they leave open has its own defaults."""
-    from .lm.policy import RunPolicy
-
-    named = {name: getattr(settings, name) for name in RunPolicy.model_fields if hasattr(settings, name)}
-    return RunPolicy(**{name: value for name, value in named.items() if value is not None})
 
 
 def build_retriever(settings: RunSettings) -> Retriever:

@@ -1,73 +1,75 @@
-"""The settings that every command shares: from the command line, the environment, and a TOML file, in that order."""
+"""The settings of a command: from its options, the environment, and a TOML file, in that order."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from .common.errors import QuestreeError
+from .lm.policy import RunPolicy
 
 CONFIG_FILE = Path("questree.toml")
 
 
-def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+class RunSettings(RunPolicy, BaseSettings):
+    """What a run is made of, and its policy.
 
-
-class RunSettings(BaseSettings):
-    """What a run is made of. Each is an option (``--api-base``), a variable (``QUESTREE_API_BASE``) and a TOML key.
-
-    Attributes:
-        task: a task's name, or a JSONL file of questions.
-        split: train, dev or test.
-        limit: at most so many questions, a seeded sample; None takes all.
-        seed: of every random choice.
-        lm: a DSPy model name, ``simulated``, or ``recorded:FILE``.
-        api_base: address of an OpenAI-compatible server for the LM.
-        reply_tokens: room for a reply; None leaves it to the model.
-        window: tokens that a prompt and its reply may have together; None takes what DSPy knows of the model.
-        timeout: seconds that one LM request may take.
-        retries: of an LM request that the server turned away (429, 5xx) or did not answer.
-        deadline: seconds that a question may take.
-        retriever: folder of an index, ``http://host:port`` of a retriever server, or several of these joined by ``+``.
-        reader: ``lm``, the folder of a reader, or the name of a DPR reader.
-        duplicates: tells repeated queries: ``exact``, ``retriever``, a cross-encoder, or a calibrated one's folder.
-        defence: leaves out passages that look planted; one of `questree.retrieval.defences.DEFENCES`.
-        concurrency: questions that are answered at the same time.
-        max_failures: the run stops when more questions than this have failed; None for never.
-        max_calls, max_tokens, max_cost: budget of the run, of all programs together; what stands from `window` on is
-            one policy, kept with the run (`questree.optimize.RunPolicy`, which also has the defaults).
-        tracking_uri: where MLflow keeps its runs; ``none`` for no tracking.
-        out: folder that the command writes.
+    A setting is one field, here or in `RunPolicy`. Its option (``--api-base``) with the help text, its variable
+    (``QUESTREE_API_BASE``) and its key in a TOML file (``api_base``) follow from the field.
     """
 
     model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
 
-    task: str = "mini"
-    split: str = "dev"
-    limit: int | None = Field(default=None, ge=1)
-    seed: int = 0
-    lm: str = "simulated"
-    api_base: str | None = None
-    reply_tokens: int | None = Field(default=None, ge=1)
-    window: int | None = Field(default=None, ge=1)
-    timeout: float | None = Field(default=None, gt=0)
-    retries: int | None = Field(default=None, ge=0)
-    deadline: float | None = Field(default=None, gt=0)
-    retriever: Annotated[str, BeforeValidator(_as_text)] | None = None
-    reader: str = "lm"
-    duplicates: str = "exact"
-    defence: Literal["none", "agreement", "reader"] = "none"
-    concurrency: int = Field(default=4, ge=1)
-    max_failures: int | None = Field(default=None, ge=0)
-    max_calls: int | None = Field(default=None, ge=1)
-    max_tokens: int | None = Field(default=None, ge=1)
-    max_cost: float | None = Field(default=None, gt=0)
-    tracking_uri: str = "sqlite:///mlflow.db"
-    out: Path | None = None
+    task: str = Field(default="mini", description="Task by name, or a JSONL file of questions.")
+    split: str = Field(default="dev", description="train, dev or test, or several: dev,test.")
+    limit: int | None = Field(
+        default=None, ge=1, description="At most so many questions, a seeded sample. Default: all."
+    )
+    seed: int = Field(default=0, description="Seed of every random choice.")
+    lm: str = Field(default="simulated", description="A DSPy model name, 'simulated', or 'recorded:FILE'.")
+    api_base: str | None = Field(
+        default=None,
+        description="Address of an OpenAI-compatible server, ending in /v1. Default: what DSPy knows of the model.",
+    )
+    reply_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens that a reply of the LM may have. Default: the model's own."
+    )
+    retriever: str | None = Field(
+        default=None,
+        description="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "
+        "or several joined by +, fused by rank. Default, for the task mini only: its own index.",
+    )
+    reader: str = Field(
+        default="lm",
+        description="'lm', a folder of `questree train-reader` or `calibrate-reader`, or a DPR reader's name.",
+    )
+    duplicates: str = Field(
+        default="exact",
+        description="How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder "
+        "by name, or a folder of `questree calibrate-duplicates`.",
+    )
+    defence: Literal["none", "agreement", "reader"] = Field(
+        default="none",
+        description="Leave out passages that look planted: none, agreement (they repeat the question, or one another) "
+        "or reader (a trained --reader finds no answer in them).",
+    )
+    tracking_uri: str = Field(default="sqlite:///mlflow.db", description="MLflow's tracking URI, or 'none'.")
+    out: Path | None = Field(
+        default=None, description="Folder to write. Default: one under runs/, readers/ or duplicates/."
+    )
+
+    @field_validator("retriever", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        return str(value) if isinstance(value, Path) else value
+
+    @property
+    def policy(self) -> RunPolicy:
+        """Return the part that is kept with a run and says how it asks its questions."""
+        return RunPolicy(**{name: getattr(self, name) for name in RunPolicy.model_fields})
 
     @classmethod
     def settings_customise_sources(
@@ -78,13 +80,9 @@ class RunSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Command line before environment before file."""
-        return init_settings, env_settings, _file_settings(settings_cls, init_settings)
-
-
-def _file_settings(cls: type[BaseSettings], given: PydanticBaseSettingsSource) -> TomlConfigSettingsSource:
-    config = given().get("config") or CONFIG_FILE
-    return _KnownKeys(cls, toml_file=config)
+        """Return the sources of settings, the strongest first: options, environment, file."""
+        config = init_settings().get("config") or CONFIG_FILE
+        return init_settings, env_settings, _KnownKeys(settings_cls, toml_file=config)
 
 
 class _KnownKeys(TomlConfigSettingsSource):
@@ -100,14 +98,14 @@ class _KnownKeys(TomlConfigSettingsSource):
 
 
 def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
-    """The settings of a command.
+    """Return the settings of a command.
 
     Args:
         config: a TOML file; ``questree.toml`` in the working folder where None, if there is one.
         given: what the user typed; None counts as not given.
 
     Raises:
-        QuestreeError: if the file is missing or no TOML, or a value does not fit; says which and why.
+        QuestreeError: the file is missing or no TOML, or a value does not fit; says which and why.
     """
     if config is not None and not config.is_file():
         raise QuestreeError(f"No settings file at {config}.")

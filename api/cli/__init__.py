@@ -29,7 +29,7 @@ from . import (
     tasks,
     train_reader,
 )
-from .options import BUDGET, SHARED, with_settings
+from .options import add_command
 
 app = typer.Typer(
     name="questree",
@@ -43,17 +43,17 @@ app.command()(tasks.tasks)
 app.command()(fetch.fetch)
 app.command()(index.index)
 app.command()(retrievers.retrievers)
-app.command("serve-retriever")(serve_retriever.serve_retriever)
-app.command()(with_settings(compile.compile, only=[name for name in SHARED if name not in BUDGET]))
-app.command()(with_settings(evaluate.evaluate))
-app.command()(with_settings(compare.compare))
-app.command()(with_settings(ablate.ablate))
-app.command()(with_settings(ask.ask, only=ask.SHARED))
-app.command()(with_settings(attack.attack, only=attack.SHARED))
+app.command()(serve_retriever.serve_retriever)
+add_command(app, compile.compile)
+add_command(app, evaluate.evaluate)
+add_command(app, compare.compare)
+add_command(app, ablate.ablate)
+add_command(app, ask.ask, only=ask.SETTINGS)
+add_command(app, attack.attack, without=attack.NO_SETTINGS)
 app.command()(show.show)
-app.command()(with_settings(train_reader.train_reader, only=train_reader.SHARED))
-app.command()(with_settings(calibrate_reader.calibrate_reader, only=calibrate_reader.SHARED))
-app.command()(with_settings(calibrate_duplicates.calibrate_duplicates, only=calibrate_duplicates.SHARED))
+add_command(app, train_reader.train_reader, only=train_reader.SETTINGS)
+add_command(app, calibrate_reader.calibrate_reader, only=calibrate_reader.SETTINGS)
+add_command(app, calibrate_duplicates.calibrate_duplicates, only=calibrate_duplicates.SETTINGS)
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(simulate.app, name="simulate")
 

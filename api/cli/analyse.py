@@ -129,10 +129,8 @@ def theta(
     print_sweep(calibrated, value)
 
 
-app.command()(
-    options.with_settings(
-        theta, only=("task", "split", "limit", "seed", "lm", "api_base", "retriever", "reader", "concurrency", "config")
-    )
+options.add_command(
+    app, theta, only=("task", "split", "limit", "seed", "lm", "api_base", "retriever", "reader", "concurrency")
 )
 
 

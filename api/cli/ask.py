@@ -12,18 +12,9 @@ if TYPE_CHECKING:
     from ..settings import RunSettings
 
 
-SHARED = (
-    "task",
-    "lm",
-    "api_base",
-    "retriever",
-    "reader",
-    "duplicates",
-    "defence",
-    "seed",
-    "tracking_uri",
-    "config",
-    *options.QUESTION,
+SETTINGS = (
+    *("task", "seed", "lm", "api_base", "reply_tokens", "retriever", "reader", "duplicates", "defence"),
+    *("tracking_uri", "limits"),
 )
 
 

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options
-
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-SHARED = tuple(name for name in options.SHARED if name not in ("defence", "tracking_uri"))
+NO_SETTINGS = ("defence", "tracking_uri")
 
 
 class Writer(str, Enum):

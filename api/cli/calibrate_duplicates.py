@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-SHARED = ("retriever", "out", "config")
+SETTINGS = ("retriever", "out")
 
 
 def calibrate_duplicates(

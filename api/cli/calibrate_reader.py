@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ..readers import CalibratedReader
     from ..settings import RunSettings
 
-SHARED = ("task", "split", "limit", "seed", "lm", "api_base", "retriever", "concurrency", "out", "config")
+SETTINGS = ("task", "split", "limit", "seed", "lm", "api_base", "retriever", "concurrency", "out")
 
 
 def calibrate_reader(

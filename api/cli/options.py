@@ -1,79 +1,17 @@
-"""The options that commands share, spelled once. Each is also a setting: see `questree.settings.RunSettings`."""
+"""Options that commands share: those of the settings, made from their fields, and three more."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.core import TyperCommand
 
-SHARED: dict[str, Any] = {
-    "task": Annotated[str | None, typer.Option(help="Task by name, or a JSONL file of questions. Default: mini.")],
-    "split": Annotated[str | None, typer.Option(help="train, dev or test, or several: dev,test. Default: dev.")],
-    "limit": Annotated[int | None, typer.Option(min=1, help="At most so many questions, a seeded sample.")],
-    "seed": Annotated[int | None, typer.Option(help="Of every random choice. Default: 0.")],
-    "lm": Annotated[
-        str | None, typer.Option("--lm", help="A DSPy model name, 'simulated', or 'recorded:FILE'. Default: simulated.")
-    ],
-    "api_base": Annotated[str | None, typer.Option(help="Address of an OpenAI-compatible server, ending in /v1.")],
-    "retriever": Annotated[
-        str | None,
-        typer.Option(
-            help="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "
-            "or several joined by +, fused by rank."
-        ),
-    ],
-    "reader": Annotated[
-        str | None,
-        typer.Option(
-            help="'lm', a folder of `questree train-reader` or `calibrate-reader`, or a DPR reader's name. Default: lm."
-        ),
-    ],
-    "duplicates": Annotated[
-        str | None,
-        typer.Option(
-            help="What tells repeated queries: 'exact', 'retriever', a cross-encoder by name, or a folder of "
-            "`questree calibrate-duplicates`. Default: exact."
-        ),
-    ],
-    "defence": Annotated[
-        str | None,
-        typer.Option(
-            help="Leave out passages that look planted: agreement (they repeat the question, or one another) or "
-            "reader (a trained --reader finds no answer in them). Default: none."
-        ),
-    ],
-    "concurrency": Annotated[int | None, typer.Option(min=1, help="Questions answered at the same time. Default: 4.")],
-    "timeout": Annotated[float | None, typer.Option(help="Seconds that one LM request may take. Default: 120.")],
-    "retries": Annotated[
-        int | None, typer.Option(min=0, help="Of an LM request that was turned away or not answered. Default: 3.")
-    ],
-    "deadline": Annotated[float | None, typer.Option(help="Seconds that a question may take. Default: 1800.")],
-    "window": Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Tokens of a prompt and its reply: passages that do not fit are left out. Default: the model's."
-        ),
-    ],
-    "reply_tokens": Annotated[int | None, typer.Option(min=1, help="Room for a reply. Default: the model's.")],
-    "max_failures": Annotated[int | None, typer.Option(min=0, help="Stop when more questions than this failed.")],
-    "max_calls": Annotated[int | None, typer.Option(min=1, help="Budget: LM calls, of all programs together.")],
-    "max_tokens": Annotated[int | None, typer.Option(min=1, help="Budget: tokens, in and out.")],
-    "max_cost": Annotated[float | None, typer.Option(help="Budget: US dollars, where the price is known.")],
-    "tracking_uri": Annotated[
-        str | None, typer.Option(help="MLflow's tracking URI, or 'none'. Default: sqlite:///mlflow.db.")
-    ],
-    "out": Annotated[Path | None, typer.Option(help="Folder to write.")],
-    "config": Annotated[
-        Path | None, typer.Option(help="TOML file of settings. Default: questree.toml, if there is one.")
-    ],
-}
-
-QUESTION = ("timeout", "retries", "deadline", "window", "reply_tokens")
-"""Those that also mean something to a single question."""
-BUDGET = ("max_calls", "max_tokens", "max_cost")
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 ProgramSettings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the program; may be repeated.")
@@ -82,36 +20,88 @@ Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="By name; the first is the score. Default: the task's.")
 ]
 
+_PANEL = "Settings, also keys of questree.toml and variables (QUESTREE_LM)"
+_Config = Annotated[
+    Path | None,
+    typer.Option(help="TOML file of settings. Default: questree.toml, if there is one.", rich_help_panel=_PANEL),
+]
 
-def with_settings(command: Callable[..., None], only: Sequence[str] = tuple(SHARED)) -> Callable[..., None]:
-    """The command with the shared options added to its own; they reach it as one argument, ``settings``.
+
+def add_command(
+    app: typer.Typer,
+    command: Callable[..., None],
+    *,
+    only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+) -> None:
+    """Add a command that takes the settings as its first argument, ``settings``, and give it their options.
+
+    The options are made when the command is called: they come from pydantic models, and `questree --help` is twice
+    as fast without pydantic.
 
     Args:
-        command: takes ``settings`` first. Its module keeps annotations as they are, not as texts.
-        only: those of the shared options that mean something to it.
+        app: where the command belongs.
+        command: its module keeps annotations as they are, not as texts.
+        only: the settings that mean something to it, ``limits`` for all of `questree.lm.policy.Limits`; None for all.
+        without: settings that mean nothing to it.
     """
+
+    class CalledLater(TyperCommand):
+        """The name and the help of the command."""
+
+        def make_context(self, *args: Any, **extra: Any) -> Any:
+            """Make the whole command, and let it read the arguments."""
+            return _whole_command(command, only, without).make_context(*args, **extra)
+
+    def listed() -> None: ...
+
+    listed.__name__, listed.__doc__ = command.__name__, command.__doc__
+    app.command(cls=CalledLater)(listed)
+
+
+def _whole_command(command: Callable[..., None], only: Sequence[str] | None, without: Sequence[str]) -> Any:
+    """Return the command with its own options and those of the settings."""
+    from ..lm.policy import Limits, RunPolicy
+    from ..settings import RunSettings, run_settings
+
+    every = sorted(RunSettings.model_fields, key=RunPolicy.model_fields.__contains__)  # what is run before how
+    wanted = {*(every if only is None else only)} - {*without}
+    wanted |= {*Limits.model_fields} if "limits" in wanted else set()
+    fields = {name: RunSettings.model_fields[name] for name in every if name in wanted}
     own = [parameter for name, parameter in inspect.signature(command).parameters.items() if name != "settings"]
 
     def run(**given: Any) -> None:
-        from ..settings import run_settings
-
-        settings = run_settings(**{name: given.pop(name) for name in only})
+        settings = run_settings(**{name: given.pop(name) for name in (*fields, "config")})
         command(settings, **given)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    added = [inspect.Parameter(name, keyword, default=None, annotation=SHARED[name]) for name in only]
-    parameters = [*(parameter.replace(kind=keyword) for parameter in own), *added]
+    shared = {name: _option(field) for name, field in fields.items()} | {"config": _Config}
+    parameters = [parameter.replace(kind=keyword) for parameter in own]
+    parameters += [
+        inspect.Parameter(name, keyword, default=None, annotation=annotation) for name, annotation in shared.items()
+    ]
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return run
+    alone = typer.Typer(add_completion=False)
+    alone.command()(run)
+    return typer.main.get_command(alone)
+
+
+def _option(field: FieldInfo) -> Any:
+    """Return the annotation that makes a field an option: its type, help, default and lower bound."""
+    kinds = (field.annotation, *get_args(field.annotation))
+    kind: Any = next((one for one in kinds if one in (int, float, str, Path)), str)
+    text = field.description if field.default is None else f"{field.description} Default: {field.default}."
+    least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
+    return Annotated[kind | None, typer.Option(help=text, min=least, rich_help_panel=_PANEL)]
 
 
 def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
-    """``["max_rounds=3", "completion=false"]`` as settings.
+    """Return ``["max_rounds=3", "completion=false"]`` as settings.
 
     Raises:
-        QuestreeError: if one has no ``=``.
+        QuestreeError: one has no ``=``.
     """
     from ..common.errors import QuestreeError
 
@@ -125,7 +115,7 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """A value as typed: JSON where it is JSON, else the text."""
+    """Return a typed value: what the text means as JSON, else the text."""
     import json
 
     try:

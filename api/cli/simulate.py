@@ -38,4 +38,4 @@ def serve(
     serve_engine(model.engine, host=host, port=port, limits=Limits(token=read_token(token_file)), ready=ready)
 
 
-app.command()(options.with_settings(serve, only=("task", "lm", "config")))
+options.add_command(app, serve, only=("task", "lm"))

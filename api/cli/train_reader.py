@@ -7,7 +7,7 @@ import typer
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-SHARED = ("task", "limit", "seed", "retriever", "tracking_uri", "out", "config")
+SETTINGS = ("task", "limit", "seed", "retriever", "tracking_uri", "out")
 
 
 def train_reader(

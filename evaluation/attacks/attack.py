@@ -10,6 +10,7 @@ import dspy
 
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
+from ...lm.ledger import total
 from ...lm.policy import RunPolicy
 from ...metrics import Interval
 from ...programs import Program
@@ -78,7 +79,8 @@ def attack(
         defences: by name, of `questree.retrieval.defences.DEFENCES`.
         reader: of the defence by a reader.
         write: writes the texts that argue for the target; templates where None.
-        task, seed, policy: as `evaluate` takes them.
+        task, seed: as `evaluate` takes them.
+        policy: as `evaluate` takes it; a budget in it is for the whole attack.
         on_progress: called with the name of what is being asked.
 
     Raises:
@@ -91,9 +93,11 @@ def attack(
     plants = {one: _planted(one, plants_for(one, examples, pool or examples, retriever, write)) for one in attacks}
     corpora = {one: seeded(retriever, _passages(plants[one])) for one in attacks}
 
+    evaluations: list[Evaluation] = []
+
     def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
         told = f"{name}, {folder}, defence {defence}"
-        return evaluate(
+        evaluation = evaluate(
             over_corpus(programs[name], defended(corpus, defence, reader)),
             examples,
             metric,
@@ -101,8 +105,11 @@ def attack(
             out=out / defence / folder / name,
             seed=seed,
             policy=policy,
+            spent_before=total([one.spent for one in evaluations]),
             on_progress=None if on_progress is None else lambda progress: on_progress(told, progress),
         )
+        evaluations.append(evaluation)
+        return evaluation
 
     with alone_in(out, "the attack"):
         rows: list[Row] = []

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import pytest
+
+from questree.evaluation import read_records
 
 
 @pytest.fixture
@@ -28,6 +31,27 @@ def test_each_program_attack_and_defence_is_a_row(attack, workplace):
         ("oner-cot", "agreement", "targeted"),
     ]
     assert float(rows[0]["success"]) > float(rows[2]["success"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--max-calls", "4", "--concurrency", "1"), "the budget max_calls=4 is spent (4 LM calls)"),
+        (("--deadline", "0.000001", "--max-failures", "0", "--concurrency", "1"), "1 of 1 questions failed"),
+    ],
+)
+def test_an_attack_stops_where_its_policy_says(attack, words, says):
+    ran = attack("oner-cot", *words)
+    assert ran.code == 2
+    assert says in ran.err
+
+
+def test_the_limits_hold_for_each_question_of_an_attack(attack, workplace):
+    ran = attack("oner-cot", "--deadline", "0.000001", "--timeout", "7")
+    assert ran.code == 0, ran.err
+    folder = workplace / "a" / "none" / "poison-1" / "oner-cot"
+    assert json.loads((folder / "policy.json").read_text())["timeout"] == 7
+    assert {record.failure.cause for record in read_records(folder)} == {"deadline"}
 
 
 @pytest.mark.parametrize(

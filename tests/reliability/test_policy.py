@@ -2,34 +2,72 @@
 
 from __future__ import annotations
 
-import pytest
-import typer
+import re
 
-from questree.cli.options import BUDGET, SHARED
-from questree.lm.policy import RunPolicy
-from questree.parts import build_lm, build_policy
+import pytest
+from typer.testing import CliRunner
+
+from questree.cli import app
+from questree.lm.policy import Limits, RunPolicy
+from questree.parts import build_lm
 from questree.settings import RunSettings, run_settings
 
-OF_THE_USER = set(RunPolicy.model_fields) - {"hopeless_after"}
+
+@pytest.fixture
+def shown(monkeypatch):
+    """The help text of a command, option by option."""
+    monkeypatch.setenv("COLUMNS", "300")
+
+    def read(*words):
+        lines = re.findall(r"^│ \*? *--([\w-]+) +<[^>]+>+(?: \[.*?\])? +(\S.*?) *│$", run(*words), re.MULTILINE)
+        return {name.replace("-", "_"): text for name, text in lines}
+
+    def run(*words):
+        return CliRunner().invoke(app, [*words, "--help"]).output
+
+    return read
 
 
-def test_every_bound_of_a_run_is_a_setting_and_an_option():
-    assert set(RunSettings.model_fields) >= OF_THE_USER
-    assert set(SHARED) >= OF_THE_USER
-    assert set(BUDGET) <= OF_THE_USER
+@pytest.mark.parametrize("command", ["evaluate", "compile", "compare", "ablate"])
+def test_every_setting_is_an_option_that_says_what_it_does(command, shown):
+    options = shown(command)
+    for name, field in RunSettings.model_fields.items():
+        assert options[name].startswith(field.description)
+        if field.default is not None:
+            assert options[name].endswith(f"Default: {field.default}.")
+    assert "questree.toml" in options["config"]
+
+
+def test_each_command_has_the_settings_that_mean_something_to_it(shown):
+    assert set(RunPolicy.model_fields) <= set(shown("attack"))
+    asking = shown("ask")
+    assert set(Limits.model_fields) <= set(asking)
+    assert "max_calls" not in asking
+    assert set(shown("simulate", "serve")) == {"host", "port", "token_file", "task", "lm", "config", "help"}
 
 
 def test_what_the_user_leaves_open_has_the_policy_s_own_defaults(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert build_policy(run_settings()) == RunPolicy()
+    assert run_settings().policy == RunPolicy()
 
 
 def test_what_the_user_names_is_the_policy(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "questree.toml").write_text("retries = 7\nmax_failures = 0\n")
     monkeypatch.setenv("QUESTREE_DEADLINE", "120")
-    policy = build_policy(run_settings(window=8192, max_cost=2.5))
-    assert policy == RunPolicy(retries=7, max_failures=0, deadline=120, window=8192, max_cost=2.5)
+    monkeypatch.setenv("QUESTREE_HOPELESS_AFTER", "9")
+    settings = run_settings(window=8192, max_cost=2.5)
+    named = {"retries": 7, "deadline": 120, "window": 8192}
+    assert settings.policy == RunPolicy(max_failures=0, hopeless_after=9, max_cost=2.5, **named)
+    assert settings.limits == Limits(**named)
+
+
+def test_a_policy_is_read_as_it_was_written_before():
+    stored = (
+        '{"concurrency": 4, "timeout": null, "retries": 2, "deadline": 1800.0, "window": null, "max_failures": null,'
+    )
+    stored += '"hopeless_after": 5, "max_calls": 7, "max_tokens": null, "max_cost": null}'
+    assert RunPolicy.model_validate_json(stored) == RunPolicy(retries=2, max_calls=7)
 
 
 def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
@@ -38,9 +76,3 @@ def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
     assert (lm.kwargs["timeout"], lm.num_retries) == (120, 3)
     lm = build_lm(run_settings(lm="openai/m", timeout=5.0, retries=0, reply_tokens=64))
     assert (lm.kwargs["timeout"], lm.num_retries, lm.kwargs["max_tokens"]) == (5.0, 0, 64)
-
-
-@pytest.mark.parametrize("name", sorted(OF_THE_USER))
-def test_options_say_what_they_do(name):
-    (option,) = [one for one in SHARED[name].__metadata__ if isinstance(one, typer.models.OptionInfo)]
-    assert option.help
