@@ -1,0 +1,21 @@
+"""The package's files, as they stand in the checkout: for tests that hold the house together."""
+
+from __future__ import annotations
+
+from configparser import ConfigParser
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+_SETUP = ConfigParser()
+_SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+
+FOLDERS = dict(line.split(" = ") for line in _SETUP["options"]["package_dir"].strip().splitlines())
+PACKAGES = _SETUP["options"]["packages"].split()
+ROOMS = sorted({folder.split("/")[0] for folder in FOLDERS.values()})
+
+
+def package_files(room: str | None = None) -> list[Path]:
+    """Return the package's modules, of all rooms or of one, by their paths in the checkout."""
+    folders = [folder for folder in FOLDERS.values() if room in (None, folder.split("/")[0])]
+    return [path.relative_to(ROOT) for folder in folders for path in sorted((ROOT / folder).glob("*.py"))]
