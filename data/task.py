@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..common.errors import QuestreeError
+from ..common.placeholders import fill_in
 from .answer_styles import Style
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-_EARLIER = re.compile(r"#(\d+)|<(\d+)>")
 
 
 class _Frozen(BaseModel):
@@ -96,17 +96,9 @@ class Question(_Frozen):
     def resolved_steps(self) -> tuple[AnnotatedStep, ...]:
         """The steps with the answers of earlier steps filled in; a reference to no earlier answer stays."""
         return tuple(
-            step.model_copy(update={"question": self._resolved(step.question, before=number)})
-            for number, step in enumerate(self.steps, start=1)
+            step.model_copy(update={"question": fill_in(step.question, [earlier.answer for earlier in self.steps[:n]])})
+            for n, step in enumerate(self.steps)
         )
-
-    def _resolved(self, text: str, before: int) -> str:
-        def earlier_answer(reference: re.Match[str]) -> str:
-            number = int(reference.group(1) or reference.group(2))
-            answer = self.steps[number - 1].answer if 1 <= number < before else None
-            return answer or reference.group()
-
-        return _EARLIER.sub(earlier_answer, text)
 
     def to_example(self) -> dspy.Example:
         """The question as DSPy trains and evaluates on it; a program is called with its two inputs.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..common.placeholders import numbers_in
 from ..data import AnnotatedStep, Question
 from ..metrics import contains
-from .describing import refers_to
 from .recordings import Recording
 from .traits import Traits
 
@@ -49,8 +49,8 @@ def measured_traits(questions: Sequence[Question], recordings: dict[str, Recordi
 
 def aligned(question: Question, outline: list[str]) -> bool:
     """Whether plan and annotation go the same way: as many queries, each leaning on the same earlier ones."""
-    annotated = [sorted(refers_to(step.question)) for step in question.steps]
-    return annotated == [sorted(refers_to(query)) for query in outline]
+    annotated = [sorted(numbers_in(step.question)) for step in question.steps]
+    return annotated == [sorted(numbers_in(query)) for query in outline]
 
 
 def with_all_titles(question: Question) -> Question:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from ..common.placeholders import fill_in, numbers_in
 from ..data import Question
 from ..metrics import normalise
-from .describing import described, filled, refers_to, written_out
+from .describing import described, written_out
 from .mind import Mind
 from .prompt import Prompt, Values
 
@@ -66,7 +67,7 @@ def _shows_decomposing(demo: Values) -> bool:
         queries.append(str(demo["query"]))
     alone = {normalise(query) for query in queries if stands_alone(query)}
     for listed in (demo.get("subquestions"), demo.get("plan")):  # whose #1 is how a list of queries is written
-        alone |= {normalise(str(query)) for query in listed or [] if stands_alone(filled(str(query), ["X"] * 9))}
+        alone |= {normalise(str(query)) for query in listed or [] if stands_alone(fill_in(str(query), ["X"] * 9))}
     return len(alone - {normalise(str(demo.get("question", "")))}) >= 2
 
 
@@ -89,7 +90,7 @@ def _listed(mind: Mind, prompt: Prompt, salt: str, words: str) -> list[str]:
     left_out = left_out_of(mind, question, templates, flaw)
     queries, fillings = list[str](), list[str | None]()
     for index, template in enumerate(templates):
-        query = filled(template, fillings)
+        query = fill_in(template, fillings)
         if index == left_out:
             fillings.append(described(query))
         else:
@@ -147,7 +148,7 @@ def left_out_of(mind: Mind, question: Question, templates: Sequence[str], flaw: 
         return None
     if flaw == "stops short":
         return len(templates) - 1
-    needed = [number - 1 for template in templates for number in refers_to(template) if number <= len(templates)]
+    needed = [number - 1 for template in templates for number in numbers_in(template) if number <= len(templates)]
     return mind.traits.choice(needed or range(len(templates)), "left out", normalise(question.question))
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import dspy
 
+from ..common.placeholders import numbers_in
 from ..data import Question
 from ..metrics import contains, normalise
 from .annotating import FLAGS_BELOW, as_planned, measured_traits, with_all_titles
-from .describing import refers_to
 from .engine import lm_of
 from .holding import titled
 from .mind import Mind, Reading
@@ -129,7 +129,7 @@ class RecordedMind(Mind):
         memory = recording.nodes[-1].closed_book.answer
         if not answers or answers[-1] is None:
             return memory
-        if len(question.steps) < 2 or refers_to(question.steps[-1].question):
+        if len(question.steps) < 2 or numbers_in(question.steps[-1].question):
             return None
         read = [node.open_book.answer for node in recording.nodes[:-1] if node.open_book.known]
         as_read = all(any(contains(answer or "", one) for answer in answers) for one in read)

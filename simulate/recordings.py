@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..common.errors import QuestreeError
+from ..common.placeholders import fill_in
 from ..data import Question, read_questions
-
-_EARLIER = re.compile(r"#\d+|<\d+>")
 
 
 class Said(BaseModel):
@@ -67,13 +65,8 @@ class Recording(BaseModel):
 
         def renumbered(node: RecordedNode) -> str:
             siblings = parents[node.parent].children if node.parent is not None else ()
-
-            def reference(found: re.Match[str]) -> str:
-                sibling = int(found[0].strip("#<>")) - 1
-                known = 0 <= sibling < len(siblings) and place[siblings[sibling]] < place[node.index]
-                return f"#{place[siblings[sibling]]}" if known else "it"
-
-            return _EARLIER.sub(reference, node.query_template)
+            earlier = [f"#{place[one]}" if place[one] < place[node.index] else None for one in siblings]
+            return fill_in(node.query_template, earlier, missing="it")
 
         return [renumbered(node) for node in below]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..common.placeholders import fill_in
 from ..metrics import normalise
-from .describing import described, filled
+from .describing import described
 from .gathering import Shown, gather, question_of, read_step, shown_passages
 from .judging import Judge
 from .mind import Mind, Reading
@@ -52,7 +53,7 @@ def answer_subquestion(mind: Mind, prompt: Prompt, salt: str) -> Values:
     """What is read for the step in the passages, if there are any; else what the model remembers, or null."""
     words, steps, solved = _so_far(mind, prompt)
     mind = mind.sampled(salt)
-    query = filled(str(prompt.values.get("query", "")), [answer or described(q) for q, answer in solved.items()])
+    query = fill_in(str(prompt.values.get("query", "")), [answer or described(q) for q, answer in solved.items()])
     passages = shown_passages(prompt.values.get("passages"))
     answer, reference = _read(mind, words, steps, query, passages) if passages else (None, None)
     return {"query_answer": answer or mind.believes(query), "references": [reference] if reference else []}
@@ -86,7 +87,7 @@ def _so_far(mind: Mind, prompt: Prompt) -> tuple[str, list[dict[str, Any]], dict
     solved: dict[str, str | None] = {}
     for step in steps_of(prompt.values.get("solved")):
         answer = step.get("answer")
-        query = filled(str(step.get("query", "")), [known or described(q) for q, known in solved.items()])
+        query = fill_in(str(step.get("query", "")), [known or described(q) for q, known in solved.items()])
         solved[query] = str(answer) if answer else None
     answers = {normalise(query): answer for query, answer in solved.items()}
     return words, gather(mind, words, [], memory=lambda query: answers.get(normalise(query))), solved

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ..common.placeholders import fill_in, numbers_in
 from ..data import Question
 from ..metrics import normalise
-from .describing import described, filled, refers_to
+from .describing import described
 
 _YEAR = re.compile(r"^(?:1\d|20)\d\d$")
 _ASKS = re.compile(r"\b(who|whom|whose|where|when|year|city|town|country|state|river|how many|how long)\b")
@@ -109,8 +110,8 @@ def _ways(
     template: str, asked: list[list[tuple[str, tuple[str, ...]]]], answers: list[str | None]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The ways to ask a step: each earlier answer in its words is named, or described in one of its own ways."""
-    numbers = sorted({number for number in refers_to(template) if number <= len(asked)})
-    true = normalise(filled(template, answers[: len(asked)]))
+    numbers = sorted({number for number in numbers_in(template) if number <= len(asked)})
+    true = normalise(fill_in(template, answers[: len(asked)]))
     options: list[list[tuple[str, tuple[str, ...]]]] = []
     for number in numbers:
         answer = answers[number - 1]
@@ -121,7 +122,7 @@ def _ways(
         for number, (text, _) in zip(numbers, combination, strict=True):
             fillings[number - 1] = text
         needs = [need for _, earlier in combination for need in earlier]
-        yield filled(template, fillings), tuple(dict.fromkeys([*needs, true]))
+        yield fill_in(template, fillings), tuple(dict.fromkeys([*needs, true]))
 
 
 def _whole(question: Question, step_keys: list[str]) -> Fact:

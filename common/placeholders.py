@@ -1,0 +1,34 @@
+"""Placeholders in a subquestion: ``#n``, or ``<n>``, stands for the answer of the n-th subquestion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_PLACEHOLDER = re.compile(r"#(\d+)|<(\d+)>")
+
+
+def numbers_in(text: str) -> list[int]:
+    """Return the numbers of the placeholders, in order."""
+    return [_number(found) for found in _PLACEHOLDER.finditer(text)]
+
+
+def fill_in(text: str, answers: Sequence[str | None], missing: str | None = None) -> str:
+    """Return the text with each placeholder replaced by its answer.
+
+    Args:
+        text: a subquestion.
+        answers: of the earlier subquestions; ``#1`` is the first.
+        missing: what replaces a placeholder that has no answer; None leaves it as it is.
+    """
+
+    def answer(found: re.Match[str]) -> str:
+        number = _number(found)
+        known = answers[number - 1] if 1 <= number <= len(answers) else None
+        return known or (found[0] if missing is None else missing)
+
+    return _PLACEHOLDER.sub(answer, text)
+
+
+def _number(found: re.Match[str]) -> int:
+    return int(found[1] or found[2])
