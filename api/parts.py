@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
-    from .retrieval.base import BaseRetriever
+    from .retrieval.base import IndexRetriever
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _retriever(members: tuple[str, ...]) -> Retriever:
 
 
 @lru_cache(maxsize=1)
-def load_or_build(corpus: Path, folder: Path) -> BaseRetriever:
+def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
     """The index of exactly these passages: the one that is there, or a new one in its place."""
     try:
         return load_index(folder, corpus=corpus)

@@ -17,8 +17,7 @@ from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import ledger
 from ..lm.limits import check_deadline, deadline, time_left
 from ..lm.parallel import AbandonedError, within
-from ..retrieval import Passage, Retriever
-from ..retrieval.defences.agreement import asking
+from ..retrieval import Passage, Retriever, asking
 from ..signatures import AnswerStyle
 from .demonstrations import Judgement, TraceStep
 from .tree import ReasoningTree
@@ -95,7 +94,7 @@ class Program(dspy.Module):
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
         check_deadline("a search")
         # one in this process is not left alone with its thread: it ends, and its threads have pools of their own
-        seconds = time_left() if _is_remote(retriever) else inf
+        seconds = time_left() if retriever.remote else inf
         try:
             return within(seconds, lambda: retriever(query, k))
         except AbandonedError as error:
@@ -156,12 +155,6 @@ def _failed(tree: ReasoningTree, failure: Failure) -> dspy.Prediction:
     return dspy.Prediction(
         answer="", final_content="", references=[], passages=tree.passages(), tree=tree, failure=failure
     )
-
-
-def _is_remote(retriever: Retriever) -> bool:
-    """Whether it, one that it fuses, or the one that it stands before is behind an address."""
-    inner = [*getattr(retriever, "members", ()), *filter(None, [getattr(retriever, "retriever", None)])]
-    return hasattr(retriever, "address") or any(map(_is_remote, inner))
 
 
 def _check_question(question: str) -> None:

@@ -95,7 +95,7 @@ class Reviewing(Program):
     @property
     def similarity(self) -> Similarity:
         """By the retriever's own embeddings where it offers them (``retriever.similarity``), else by words."""
-        by_embeddings: Similarity | None = getattr(self.retriever, "similarity", None)
+        by_embeddings = None if self.retriever is None else self.retriever.similarity
         if by_embeddings is None:
             return shared_words
 

@@ -126,10 +126,10 @@ class TreeOfReviews(Reviewing):
 
     def __init__(self, retriever: Retriever | None = None, settings: TreeOfReviewsSettings | None = None):
         super().__init__(retriever, settings or TreeOfReviewsSettings())
-        if self.settings.semantic_pruning is not None and not hasattr(retriever, "similarity"):
+        if self.settings.semantic_pruning is not None and (retriever is None or retriever.similarity is None):
             raise SettingsError(
                 "semantic_pruning compares paragraphs by the retriever's embeddings, and "
-                f"{getattr(retriever, 'name', 'no retriever')} offers none (a method `similarity(texts, others)`); "
+                f"{retriever.name if retriever else 'no retriever'} offers none (`similarity` is None); "
                 "use a neural index, or leave semantic_pruning out."
             )
 

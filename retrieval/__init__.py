@@ -3,51 +3,36 @@
 Importing the room is light: models and their libraries are imported where one is loaded.
 """
 
-from .bm25 import BM25Retriever, BM25Settings
-from .contracts import DuplicateCheck, Reader, Retriever, Span
-from .corpora.reading import BadLine, read_corpus
-from .dense.index import DenseRetriever, DenseSettings
-from .duplicates import CrossEncoderDuplicates, ExactDuplicates, RetrieverDuplicates
-from .fusion import FusionRetriever, FusionSettings
-from .indexes.index import add_to_index, build_index, load_index
-from .indexes.index_kind import Progress
-from .indexes.kinds import KINDS
-from .indexes.manifest import Manifest, read_manifest
-from .late_interaction.plaid import PlaidSettings
-from .opening import open_retriever
-from .passage import Passage
-from .readers.dpr_reader import DPRReader
-from .serving.client import RemoteRetriever
-from .serving.exchange import RemoteError, RemoteSettings
-
-__all__ = [
-    "KINDS",
-    "BM25Retriever",
-    "BM25Settings",
-    "BadLine",
-    "CrossEncoderDuplicates",
-    "DPRReader",
-    "DenseRetriever",
-    "DenseSettings",
-    "DuplicateCheck",
-    "ExactDuplicates",
-    "FusionRetriever",
-    "FusionSettings",
-    "Manifest",
-    "Passage",
-    "PlaidSettings",
-    "Progress",
-    "Reader",
-    "RemoteError",
-    "RemoteRetriever",
-    "RemoteSettings",
-    "Retriever",
-    "RetrieverDuplicates",
-    "Span",
-    "add_to_index",
-    "build_index",
-    "load_index",
-    "open_retriever",
-    "read_corpus",
-    "read_manifest",
-]
+from .base import BaseRetriever as BaseRetriever
+from .base import NeuralRetriever as NeuralRetriever
+from .base import WrappingRetriever as WrappingRetriever
+from .bm25 import BM25Retriever as BM25Retriever
+from .bm25 import BM25Settings as BM25Settings
+from .contracts import DuplicateCheck as DuplicateCheck
+from .contracts import Reader as Reader
+from .contracts import Retriever as Retriever
+from .contracts import Span as Span
+from .contracts import asking as asking
+from .corpora.reading import BadLine as BadLine
+from .corpora.reading import read_corpus as read_corpus
+from .dense.index import DenseRetriever as DenseRetriever
+from .dense.index import DenseSettings as DenseSettings
+from .duplicates import CrossEncoderDuplicates as CrossEncoderDuplicates
+from .duplicates import ExactDuplicates as ExactDuplicates
+from .duplicates import RetrieverDuplicates as RetrieverDuplicates
+from .fusion import FusionRetriever as FusionRetriever
+from .fusion import FusionSettings as FusionSettings
+from .indexes.index import add_to_index as add_to_index
+from .indexes.index import build_index as build_index
+from .indexes.index import load_index as load_index
+from .indexes.index_kind import Progress as Progress
+from .indexes.kinds import KINDS as KINDS
+from .indexes.manifest import Manifest as Manifest
+from .indexes.manifest import read_manifest as read_manifest
+from .late_interaction.plaid import PlaidSettings as PlaidSettings
+from .opening import open_retriever as open_retriever
+from .passage import Passage as Passage
+from .readers.dpr_reader import DPRReader as DPRReader
+from .serving.client import RemoteRetriever as RemoteRetriever
+from .serving.exchange import RemoteError as RemoteError
+from .serving.exchange import RemoteSettings as RemoteSettings

@@ -1,12 +1,13 @@
-"""What all retrievers share: a query is checked, batched and turned into passages in one place."""
+"""What retrievers share: one that searches an index by position, one that encodes texts, and one made of others."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..common.errors import QueryError
+from .contracts import Passages, Retriever, Similarity
 from .passage import Passage
 
 if TYPE_CHECKING:
@@ -17,36 +18,63 @@ Hits = list[tuple[int, float]]
 _HITS_KEPT = 20_000
 
 
-class Passages(Protocol):
-    """A corpus by position: a list, or a ``PassageStore``."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, position: int, /) -> Passage: ...
-
-
 class BaseRetriever(ABC):
-    """A retriever over passages known by position. A subclass says how to find positions."""
+    """A `Retriever` in this process, without embeddings. A subclass writes `batch`, and overrides what it has."""
 
     name: str
+    fingerprint: str
+    remote: bool = False
+    passages: Passages | None = None
+
+    @property
+    def similarity(self) -> Similarity | None:
+        """Return None: there are no embeddings to compare texts by."""
+        return None
+
+    def __call__(self, query: str, k: int = 1) -> list[Passage]:
+        """Return the k best passages, best first; raise what `batch` raises."""
+        return self.batch([query], k)[0]
+
+    @abstractmethod
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        """Return one list of passages for each query, best first."""
+
+
+class WrappingRetriever(BaseRetriever):
+    """A retriever made of others. It is remote if one of them is, and compares texts as the first that can.
+
+    Args:
+        members: the others, one at least.
+        name: of all together.
+        fingerprint: of all together.
+    """
+
+    def __init__(self, members: Sequence[Retriever], name: str, fingerprint: str) -> None:
+        self.members = tuple(members)
+        self.name, self.fingerprint = name, fingerprint
+        self.remote = any(member.remote for member in members)
+
+    @property
+    def similarity(self) -> Similarity | None:
+        """Return the first member's comparison of texts, or None if no member has one."""
+        return next((member.similarity for member in self.members if member.similarity is not None), None)
+
+
+class IndexRetriever(BaseRetriever):
+    """A retriever over passages known by position. A subclass says how to find positions."""
+
+    passages: Passages
 
     def __init__(self, passages: Passages, fingerprint: str) -> None:
         self.passages = passages
         self.fingerprint = fingerprint
         self._known: dict[tuple[str, int], Hits] = {}
 
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """The k best passages, best first.
-
-        Raises:
-            QueryError: the query is empty, or k is not positive.
-        """
-        return self.batch([query], k)[0]
-
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list of passages for each query, as single calls would give.
+        """Return one list of passages for each query, as single calls would.
 
         Raises:
-            QueryError: a query is empty, or k is not positive.
+            QueryError: if a query is empty, or k is not positive.
         """
         checked = check_search(queries, k)
         if not checked:
@@ -55,7 +83,7 @@ class BaseRetriever(ABC):
         return [[self._passage(position, score) for position, score in hits] for hits in found]
 
     def _remembered(self, queries: Sequence[str], k: int) -> list[Hits]:
-        """The hits of each query; an index does not change, and programs that are compared ask much the same."""
+        """Return the hits of each query; an index does not change, and compared programs ask much the same."""
         if len(self._known) > _HITS_KEPT:
             self._known.clear()
         known = {query: self._known.get((query, k)) for query in queries}
@@ -69,14 +97,34 @@ class BaseRetriever(ABC):
 
     @abstractmethod
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        """The hits of each query; ``1 <= k <= len(self.passages)``. Called from several threads at once."""
+        """Return the hits of each query; ``1 <= k <= len(self.passages)``. Called from several threads at once."""
+
+
+class NeuralRetriever(IndexRetriever):
+    """A retriever over embeddings, with the encoder that made them.
+
+    Args:
+        passages: by position.
+        fingerprint: of the index.
+        encoder: embeds ``queries`` and ``passages``, and compares texts by ``similarity``.
+    """
+
+    def __init__(self, passages: Passages, fingerprint: str, encoder: Any) -> None:
+        super().__init__(passages, fingerprint)
+        self.encoder = encoder
+
+    @property
+    def similarity(self) -> Similarity:
+        """Return the encoder's comparison of texts."""
+        similarity: Similarity = self.encoder.similarity
+        return similarity
 
 
 def check_search(queries: Sequence[str], k: int) -> list[str]:
-    """The queries, each as ``check_query`` leaves it.
+    """Return the queries, each as ``check_query`` leaves it.
 
     Raises:
-        QueryError: a query is empty, or k is not positive.
+        QueryError: if a query is empty, or k is not positive.
     """
     if k < 1:
         raise QueryError(f"{k} passages were asked for; ask for one at least.")
@@ -84,12 +132,12 @@ def check_search(queries: Sequence[str], k: int) -> list[str]:
 
 
 def check_query(query: str) -> str:
-    """The query without surrounding space and without halves of surrogate pairs, which no tokenizer reads.
+    """Return the query without surrounding space and without halves of surrogate pairs, which no tokenizer reads.
 
-    An overlong one is left whole: an encoder reads as much of it as its window holds.
+    An overlong query stays whole: an encoder reads as much of it as its window holds.
 
     Raises:
-        QueryError: nothing is left, or it is not text.
+        QueryError: if nothing is left, or it is not text.
     """
     if not isinstance(query, str):
         raise QueryError(f"A query must be text, not {type(query).__name__}.")
@@ -100,7 +148,7 @@ def check_query(query: str) -> str:
 
 
 def best(scores: np.ndarray[Any, Any], k: int) -> Hits:
-    """The k highest of one query's scores (passages,), best first; of equal ones the earlier passage first."""
+    """Return the k highest of one query's scores (passages,), best first; of equal ones the earlier passage first."""
     import numpy as np
 
     top = np.arange(len(scores)) if k >= len(scores) else np.argpartition(-scores, k - 1)[:k]

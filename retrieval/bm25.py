@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import CorpusError, IndexRefused
-from .base import BaseRetriever, Hits, Passages, best
+from .base import Hits, IndexRetriever, best
+from .contracts import Passages
 from .indexes.index_kind import IndexKind, Order, Written
 from .indexes.manifest import Manifest
 from .indexes.store import PassageStore, corpus_hash
@@ -36,7 +37,7 @@ class BM25Settings:
     without_stopwords: bool = True
 
 
-class BM25Retriever(BaseRetriever):
+class BM25Retriever(IndexRetriever):
     """BM25 over title and text, lower-cased.
 
     bm25s makes an index in memory: 3.9 KB a passage (23,125 Wikipedia paragraphs; 5.8 KB with its own lists of tokens),

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from .passage import Passage
 
+Similarity = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
+"""Compares texts in meaning: gives a row for each text, and in it a number for each other text."""
+
+_QUESTION: ContextVar[str | None] = ContextVar("question", default=None)
+
+
+class Passages(Protocol):
+    """A corpus by position: a list, or a ``PassageStore``."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, position: int, /) -> Passage: ...
+
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Finds passages. Given to a program, never global; safe to call from several threads."""
+    """Finds passages. Given to a program, never global; safe to call from several threads.
+
+    `BaseRetriever` says most of this for its subclasses.
+    """
 
     name: str
     """Which retriever this is, for people: ``colbert-exact``, ``bm25`` …"""
@@ -20,13 +37,41 @@ class Retriever(Protocol):
     fingerprint: str
     """Identity of the index behind it: changes with corpus, checkpoint and settings."""
 
+    remote: bool
+    """Whether a search waits for another process. Such a search is given up when a question's time is over."""
+
+    @property
+    def similarity(self) -> Similarity | None:
+        """Return the function that compares texts by the retriever's embeddings, or None if it has none."""
+        ...
+
+    @property
+    def passages(self) -> Passages | None:
+        """Return the corpus, or None if it is not in this process."""
+        ...
+
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """The k best passages for the query, best first, with their scores. Fewer when the corpus is smaller."""
+        """Return the k best passages for the query, best first, with their scores; fewer if the corpus is smaller."""
         ...
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list for each query, as single calls would give."""
+        """Return one list of passages for each query, as single calls would."""
         ...
+
+
+@contextmanager
+def asking(question: str) -> Iterator[None]:
+    """Tell retrievers which question the searches in this block are made for, also in threads with a copied context."""
+    token = _QUESTION.set(question)
+    try:
+        yield
+    finally:
+        _QUESTION.reset(token)
+
+
+def asked_question() -> str | None:
+    """Return the question that searches are made for, or None outside of `asking`."""
+    return _QUESTION.get()
 
 
 class Span(BaseModel):
@@ -50,8 +95,13 @@ class Reader(Protocol):
     threshold: float
     """The score above which its spans are trusted against the LM (SearChain's theta), on its own scale."""
 
+    @property
+    def read_many(self) -> Callable[[Sequence[tuple[str, Passage]]], list[Span]] | None:
+        """Return the function that reads many pairs of query and passage together, or None if it reads each alone."""
+        ...
+
     def __call__(self, query: str, passage: Passage) -> Span:
-        """The passage's answer to the query, with the reader's confidence."""
+        """Return the passage's answer to the query, with the reader's confidence."""
         ...
 
 
@@ -59,5 +109,5 @@ class DuplicateCheck(Protocol):
     """Tells whether a query asks what another one asked before."""
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
-        """Index in ``seen`` of the query that it repeats, or None."""
+        """Return the index in ``seen`` of the query that it repeats, or None."""
         ...

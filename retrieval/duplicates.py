@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..common.errors import QuestreeError
-from .contracts import Retriever
+from .contracts import Retriever, Similarity
 from .hub import load_model
 
 DEFAULT_MODEL = "cross-encoder/quora-distilroberta-base"
@@ -40,9 +40,7 @@ class RetrieverDuplicates:
         similarity: (texts, others) -> a row for each text, a column for each other.
     """
 
-    def __init__(
-        self, name: str, threshold: float, similarity: Callable[[Sequence[str], Sequence[str]], list[list[float]]]
-    ) -> None:
+    def __init__(self, name: str, threshold: float, similarity: Similarity) -> None:
         self.name = name
         self.threshold = threshold
         self._similarity = similarity
@@ -58,7 +56,7 @@ class RetrieverDuplicates:
         Raises:
             QuestreeError: it offers none.
         """
-        similarity = getattr(retriever, "similarity", None)
+        similarity = retriever.similarity
         if similarity is None:
             raise QuestreeError(
                 f"The retriever {retriever.name} has no embeddings to compare queries by. Use --duplicates exact or a "

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 
 from ..common.errors import IndexRefused, QueryError
 from ..common.manifests import json_hash
-from .base import check_search
+from .base import WrappingRetriever, check_search
 from .contracts import Retriever
 from .passage import Passage
 
@@ -29,36 +28,20 @@ class FusionSettings:
     depth: int = 100
 
 
-class FusionRetriever:
+class FusionRetriever(WrappingRetriever):
     """Ranks passages by the sum over its members of 1 / (60 + rank); scores of different scales need no fitting.
 
     Members may search one corpus or several: a passage is known by its id. Of passages that rank equal, the first
     member's stands first. Safe in several threads where its members are.
     """
 
-    similarity: Callable[[Sequence[str], Sequence[str]], list[list[float]]]
-    """The first member's that offers one; there is none where no member does."""
-
     def __init__(self, members: Sequence[Retriever], settings: FusionSettings = FusionSettings()) -> None:
         if not members:
             raise QueryError("A fusion needs a retriever at least.")
-        self.members = tuple(members)
         self.settings = settings
-        self.name = f"fusion({'+'.join(member.name for member in members)})"
         made_from = ["fusion", asdict(settings), [member.fingerprint for member in members]]
-        self.fingerprint = json_hash(made_from, ascii=True)[:16]
-        offered = (getattr(member, "similarity", None) for member in members)
-        if (similarity := next(filter(None, offered), None)) is not None:
-            self.similarity = similarity
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """The k best passages, best first, with their fused scores.
-
-        Raises:
-            QueryError: the query is empty, or k is not positive.
-            IndexRefused: two members found different passages of one id.
-        """
-        return self.batch([query], k)[0]
+        name = f"fusion({'+'.join(member.name for member in members)})"
+        super().__init__(members, name, json_hash(made_from, ascii=True)[:16])
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """One list for each query, as single calls would give; each member is asked once.
@@ -95,7 +78,8 @@ def check_agreement(members: Sequence[Retriever]) -> None:
     """
     known: dict[str, Passage] = {}
     for member in members:
-        for passage in islice(getattr(member, "passages", ()), _COMPARED):
+        corpus = member.passages or []
+        for passage in (corpus[position] for position in range(min(len(corpus), _COMPARED))):
             _check_same(known.setdefault(passage.id, passage), passage)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dspy.lm15 import Request, Response
 from fakes import ScriptedEngine
 
-from questree.retrieval import Passage
+from questree.retrieval import BaseRetriever, Passage
 
 _VALUE = r"\[\[ ## {} ## \]\]\n(.*?)\n\n(?:\[\[ ## |Respond with)"
 
@@ -76,7 +76,7 @@ class AnsweringEngine(ScriptedEngine):
         return [repr(asked) for asked in self.asked]
 
 
-class TableRetriever:
+class TableRetriever(BaseRetriever):
     """Finds the passages whose titles are listed for the query; each one's id is its title."""
 
     name = "table"

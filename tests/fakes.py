@@ -8,7 +8,7 @@ from typing import Any
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
-from questree.retrieval import Passage, Span
+from questree.retrieval import BaseRetriever, Passage, Span
 
 
 class ScriptedEngine:
@@ -46,7 +46,7 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-class ListRetriever:
+class ListRetriever(BaseRetriever):
     """Gives the passage that is listed for exactly this query, and remembers what it was asked."""
 
     name = "list"
@@ -69,6 +69,7 @@ class ListReader:
 
     name = "list"
     threshold = 1.5
+    read_many = None
 
     def __init__(self, spans: dict[str, tuple[str, float]]):
         self.spans = spans

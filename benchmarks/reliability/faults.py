@@ -14,7 +14,7 @@ from questree.lm import retries as waiting
 from questree.lm.limits import Limits, limited, limits
 from questree.programs import PROGRAMS, Program
 from questree.programs.registry import build
-from questree.retrieval import Passage, Retriever
+from questree.retrieval import BaseRetriever, Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import RemoteSettings
 
@@ -107,15 +107,12 @@ def retriever_report(
     return counts
 
 
-class _Compared:
+class _Compared(BaseRetriever):
     """A retriever behind an address; its passages are compared with those of the index that it searches."""
 
     def __init__(self, remote: RemoteRetriever, index: Retriever, counts: FaultCounts):
-        self.name, self.fingerprint, self.address = remote.name, remote.fingerprint, remote.address
+        self.name, self.fingerprint, self.remote = remote.name, remote.fingerprint, True
         self._remote, self._index, self._counts = remote, index, counts
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        return self.batch([query], k)[0]
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         found = self._remote.batch(queries, k)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import dspy
 
 from questree.data import load_task
-from questree.retrieval import Passage
+from questree.retrieval import BaseRetriever, Passage
 from questree.retrieval.corpora.reading import read_corpus
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 
 _WORD = re.compile(r"\w+")
 
 
-class WordIndex:
+class WordIndex(BaseRetriever):
     """The passages that share most words with the query; a retriever without an index to build."""
 
     name = "words"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...retrieval import BM25Retriever, Passage, Retriever
+from ...retrieval import BM25Retriever, NeuralRetriever, Passage, Retriever, WrappingRetriever
 from ..identity import digest
 
 
 def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     """The retriever over its corpus with the planted passages in it.
 
-    BM25 is indexed anew, so that planted words weigh as they would. A retriever that has an ``encoder`` encodes and
+    BM25 is indexed anew, so that planted words weigh as they would. A retriever that has an encoder encodes and
     scores planted passages as it does the others; where its index is compressed (PLAID, some of faiss's), the others'
     scores are approximations and theirs are not. Any other retriever cannot score a text: there, a planted passage
     stands where BM25 over it and the passages found puts it, which is an approximation.
@@ -38,7 +38,7 @@ def _indexed_anew(retriever: BM25Retriever, planted: Sequence[Passage], fingerpr
     return indexed
 
 
-class SeededRetriever:
+class SeededRetriever(WrappingRetriever):
     """A retriever whose results are mixed with planted passages by score.
 
     Args:
@@ -48,21 +48,15 @@ class SeededRetriever:
     """
 
     def __init__(self, retriever: Retriever, planted: Sequence[Passage], fingerprint: str) -> None:
-        self.retriever, self.planted, self.fingerprint = retriever, list(planted), fingerprint
-        self.name = retriever.name
+        super().__init__([retriever], retriever.name, fingerprint)
+        self.planted = list(planted)
         self._replaced = {passage.id for passage in planted}
-        self._encoder: Any = getattr(retriever, "encoder", None)
+        self._encoder: Any = retriever.encoder if isinstance(retriever, NeuralRetriever) else None
         self._embedded: list[Any] | None = None
-        if hasattr(retriever, "similarity"):
-            self.similarity = retriever.similarity
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """The k best passages, best first."""
-        return self.batch([query], k)[0]
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """One list of passages for each query."""
-        found = self.retriever.batch(queries, k + len(self._replaced) if k > 0 else k)
+        found = self.members[0].batch(queries, k + len(self._replaced) if k > 0 else k)
         return [self._mixed(query, genuine, k) for query, genuine in zip(queries, found, strict=True)]
 
     def _mixed(self, query: str, found: list[Passage], k: int) -> list[Passage]:

@@ -92,7 +92,7 @@ def read_all(
     """What the reader makes of each pair, in their order, and how many calls failed; those give no reading.
 
     Args:
-        reader: any; one with a method ``read_many`` is given many at once; with the LM, each pair is an LM call.
+        reader: any; one that has ``read_many`` is given many at once; with the LM, each pair is an LM call.
         pairs: of `pairs_of`.
         concurrency: pairs that are read at the same time.
         on_progress: called in the caller's thread with the number of pairs that are done.
@@ -101,8 +101,8 @@ def read_all(
         QuestreeError: if every call failed.
     """
     spans: Sequence[Span | CallFailedError]
-    if hasattr(reader, "read_many"):
-        spans = _in_batches(reader, pairs, on_progress)
+    if reader.read_many is not None:
+        spans = _in_batches(reader.read_many, pairs, on_progress)
     else:
         spans = _one_by_one(reader, pairs, concurrency, on_progress)
     readings = [
@@ -141,8 +141,11 @@ def best_theta(readings: Sequence[Reading]) -> ThetaPoint:
     return max(theta_sweep(readings, candidate_thetas(readings)), key=lambda point: point.f1)
 
 
-def _in_batches(reader: Reader, pairs: Sequence[Pair], on_progress: Callable[[int], None]) -> list[Span]:
-    read_many: Callable[[Sequence[tuple[str, Passage]]], list[Span]] = reader.read_many  # type: ignore[attr-defined]
+def _in_batches(
+    read_many: Callable[[Sequence[tuple[str, Passage]]], list[Span]],
+    pairs: Sequence[Pair],
+    on_progress: Callable[[int], None],
+) -> list[Span]:
     spans: list[Span] = []
     for first in range(0, len(pairs), _TOGETHER):
         spans += read_many([(pair.example.question, pair.passage) for pair in pairs[first : first + _TOGETHER]])

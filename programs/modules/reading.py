@@ -21,6 +21,7 @@ class LMReader(dspy.Module):
 
     name = "lm"
     threshold = math.log(0.8 / 0.2)
+    read_many = None
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError
-from ..base import BaseRetriever, Hits, Passages
+from ..base import Hits, NeuralRetriever
+from ..contracts import Passages
 from ..indexes.chunks import chunk_count, read_record, read_rows
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import IndexKind, Order, Progress, Written
@@ -54,7 +55,7 @@ class DenseSettings:
     window: int | None = None
 
 
-class DenseRetriever(BaseRetriever):
+class DenseRetriever(NeuralRetriever):
     """The passages whose vectors have the highest product with the query's (Karpukhin et al., EMNLP 2020).
 
     With normalised vectors it is the cosine. Which encoder made them is in ``checkpoint``.
@@ -63,14 +64,9 @@ class DenseRetriever(BaseRetriever):
     name = "dense"
 
     def __init__(self, passages: Passages, fingerprint: str, encoder: SentenceEncoder, index: Any) -> None:
-        super().__init__(passages, fingerprint)
+        super().__init__(passages, fingerprint, encoder)
         self.checkpoint = encoder.checkpoint.name
-        self.encoder = encoder
         self._index = index
-
-    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
-        """How alike texts are, by the index's own encoder; see `SentenceEncoder.similarity`."""
-        return self.encoder.similarity(texts, others)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         scores, positions = self._index.search(self.encoder.queries(queries).numpy(), k)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import CorpusError, IndexRefused, QuestreeError
-from ..base import BaseRetriever
+from ..base import IndexRetriever
 from ..corpora.reading import BadLine, read_corpus
 from ..corpora.seen import SeenIds
 from ..passage import Passage
@@ -138,7 +138,7 @@ def load_index(
     corpus: str | Path | Iterable[Passage] | None = None,
     checkpoint: str | Path | None = None,
     full_check: bool = True,
-) -> BaseRetriever:
+) -> IndexRetriever:
     """The retriever of an index folder; nothing is unpickled.
 
     Args:

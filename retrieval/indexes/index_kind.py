@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ...common.errors import QuestreeError
 from ...common.names import unknown_name
-from ..base import BaseRetriever
+from ..base import IndexRetriever
 from .manifest import CheckpointRecord, Manifest
 from .store import PassageStore
 
@@ -92,7 +92,7 @@ class IndexKind:
     name: str
     description: str
     write: Callable[[Order], Written]
-    load: Callable[[Path, Manifest, PassageStore, str | Path | None], BaseRetriever]
+    load: Callable[[Path, Manifest, PassageStore, str | Path | None], IndexRetriever]
     settings: type[Any] | None = None
     work: str = ""
     keeps_work: bool = True

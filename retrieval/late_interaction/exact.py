@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base import BaseRetriever, Hits, Passages, best
+from ..base import Hits, NeuralRetriever, best
+from ..contracts import Passages
 from ..indexes.index_kind import IndexKind, Order, Written
 from ..indexes.manifest import Manifest
 from ..indexes.store import PassageStore
@@ -25,7 +26,7 @@ _HELD_BYTES = 2 << 30
 """Up to here the embeddings are held as float32; above, they are converted chunk by chunk in each search."""
 
 
-class ExactRetriever(BaseRetriever):
+class ExactRetriever(NeuralRetriever):
     """ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020, equation 3) with every passage: no candidate is missed.
 
     Linear in the corpus: a query's tokens are multiplied with all of its embeddings, 85% of a single query's time.
@@ -35,15 +36,10 @@ class ExactRetriever(BaseRetriever):
     name = "colbert-exact"
 
     def __init__(self, passages: Passages, fingerprint: str, encoder: Encoder, embeddings: Embeddings) -> None:
-        super().__init__(passages, fingerprint)
-        self.encoder = encoder
+        super().__init__(passages, fingerprint, encoder)
         self._embeddings = embeddings
         self._device, held = _place(len(embeddings) * embeddings.dim)
         self._held = [Block.of(list(embeddings.chunks()), self._device)] if held else None
-
-    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
-        """How alike texts are, by the index's own encoder; see `Encoder.similarity`."""
-        return self.encoder.similarity(texts, others)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         found: list[Hits] = []

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import IndexRefused, QuestreeError
-from ..base import BaseRetriever, Hits, Passages
+from ..base import Hits, NeuralRetriever
+from ..contracts import Passages
 from ..indexes.index_kind import IndexKind, Order, Written
 from ..indexes.manifest import Manifest
 from ..indexes.store import PassageStore
@@ -54,7 +55,7 @@ class PlaidSettings:
             raise QuestreeError(f"PLAID stores 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
 
 
-class PlaidRetriever(BaseRetriever):
+class PlaidRetriever(NeuralRetriever):
     """A PLAID index and its encoder. Searches run one at a time; colbert-ai parallelises each."""
 
     name = "colbert"
@@ -62,8 +63,7 @@ class PlaidRetriever(BaseRetriever):
     def __init__(
         self, passages: Passages, fingerprint: str, encoder: Encoder, scorer: Any, settings: PlaidSettings
     ) -> None:
-        super().__init__(passages, fingerprint)
-        self.encoder = encoder
+        super().__init__(passages, fingerprint, encoder)
         self._scorer = scorer
         self._settings = settings
         self._lock = threading.Lock()
@@ -85,10 +85,6 @@ class PlaidRetriever(BaseRetriever):
             except Exception as problem:  # colbert-ai checks nothing, so damage shows in any way
                 raise IndexRefused(f"{folder} is damaged: colbert-ai cannot read it ({problem}).") from problem
         return cls(passages, fingerprint, encoder, scorer, settings)
-
-    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
-        """How alike texts are, by the index's own encoder; see `Encoder.similarity`."""
-        return self.encoder.similarity(texts, others)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         together = (queries[first : first + _QUERIES_TOGETHER] for first in range(0, len(queries), _QUERIES_TOGETHER))

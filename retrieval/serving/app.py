@@ -66,7 +66,7 @@ def create_app(
     from starlette.concurrency import run_in_threadpool
 
     limits = limits or Limits()
-    similarity = getattr(retriever, "similarity", None)
+    similarity = retriever.similarity
     batcher = Batcher(retriever.batch, most=search_limits.together, window=search_limits.window)
 
     async def found(queries: Sequence[str], k: int) -> Rankings:
@@ -105,12 +105,11 @@ def create_app(
         return _colbert_answer(ranking, retriever.fingerprint)
 
     async def health(http: Request) -> Response:
-        passages = getattr(retriever, "passages", None)
         return _json(
             Health(
                 name=retriever.name,
                 fingerprint=retriever.fingerprint,
-                passages=None if passages is None else len(passages),
+                passages=None if retriever.passages is None else len(retriever.passages),
                 similarity=similarity is not None,
                 most_queries=search_limits.queries,
                 most_bytes=limits.body,

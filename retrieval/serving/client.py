@@ -8,27 +8,25 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from ...common.errors import QueryError
-from ..base import check_search
+from ..base import BaseRetriever, check_search
+from ..contracts import Similarity
 from ..passage import Passage
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
 from .wire import Compare, Health, Likeness, Results, Search
 
 
-class RemoteRetriever:
+class RemoteRetriever(BaseRetriever):
     """The retriever behind an address. Made by ``connect``; safe in several threads.
 
     Its name and fingerprint are the server's, so that results do not depend on where an index is searched; an
     answer from another index than at first contact is refused. Nothing is cached here: the server remembers.
     """
 
-    similarity: Callable[[Sequence[str], Sequence[str]], list[list[float]]]
-    """The server's retriever's; there is none where it offers none."""
+    remote = True
 
     def __init__(self, exchange: Exchange, health: Health) -> None:
         self.name, self.fingerprint, self.address = health.name, health.fingerprint, exchange.address
         self._exchange, self._health = exchange, health
-        if health.similarity:
-            self.similarity = self._similarity
 
     @classmethod
     def connect(
@@ -53,14 +51,10 @@ class RemoteRetriever:
         exchange = Exchange(address, token, settings or RemoteSettings(), wait)
         return cls(exchange, exchange.ask(Health, "/health", None))
 
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """The k best passages, best first.
-
-        Raises:
-            QueryError: the query is empty or longer than the server takes, or k is not positive.
-            RemoteError: no usable answer came.
-        """
-        return self.batch([query], k)[0]
+    @property
+    def similarity(self) -> Similarity | None:
+        """Return the comparison of texts by the server's retriever, or None if it has none."""
+        return self._similarity if self._health.similarity else None
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """One list of passages for each query, as single calls would give; in requests of a bounded size.

@@ -11,7 +11,7 @@ from tiny_world import QUESTIONS, SURE
 from questree.evaluation.records import Record, record
 from questree.programs import PROGRAMS, build
 from questree.programs.rendering import as_html, as_text
-from questree.retrieval import Passage
+from questree.retrieval import BaseRetriever, Passage
 from questree.simulate import simulated_lm
 from questree.simulate.engine import SimulatedEngine
 
@@ -21,7 +21,7 @@ EVIL = (
 )
 
 
-class HostileRetriever:
+class HostileRetriever(BaseRetriever):
     name = "hostile"
     fingerprint = "hostile"
 

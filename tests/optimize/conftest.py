@@ -13,12 +13,12 @@ from questree.data import load_task
 from questree.metrics import Metric, metric
 from questree.optimize import Examples
 from questree.programs import SearChain
-from questree.retrieval import Passage
+from questree.retrieval import BaseRetriever, Passage
 from questree.retrieval.corpora.reading import read_corpus
 from questree.simulate import Traits, simulated_lm
 
 
-class WordIndex:
+class WordIndex(BaseRetriever):
     """The passages that share most words with the query, rare words counting more."""
 
     name = "words"

@@ -6,8 +6,7 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.retrieval import BM25Retriever, Passage, Span
-from questree.retrieval.defences import DEFENCES, defended
-from questree.retrieval.defences.agreement import AgreementRetriever
+from questree.retrieval.defences import DEFENCES, AgreementRetriever, defended
 
 PASSAGES = [Passage(id=str(n), text=f"amber {'amber ' * (6 - n)} basin") for n in range(6)]
 

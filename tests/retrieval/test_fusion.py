@@ -7,21 +7,18 @@ from collections.abc import Sequence
 import pytest
 
 from questree.common.errors import IndexRefused, QueryError, QuestreeError
-from questree.retrieval import BM25Retriever, Passage, Retriever, build_index
+from questree.retrieval import BaseRetriever, BM25Retriever, Passage, Retriever, build_index
 from questree.retrieval.fusion import FusionRetriever, FusionSettings, check_agreement
 from questree.retrieval.opening import named_members, open_retriever
 
 
-class Listed:
+class Listed(BaseRetriever):
     """Gives the same ranking for any query."""
 
     def __init__(self, ids: str, *, text: str = "text of {}", name: str = "listed"):
         self.name, self.fingerprint = name, f"{name}-{ids}"
         self.passages = [Passage(id=id, text=text.format(id), score=-rank) for rank, id in enumerate(ids)]
         self.asked: list[tuple[list[str], int]] = []
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        return self.batch([query], k)[0]
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         self.asked.append((queries, k))
@@ -94,7 +91,7 @@ def test_one_id_for_two_passages_is_refused_when_found_and_before():
 
 
 def test_texts_are_compared_by_the_member_that_can():
-    assert not hasattr(FusionRetriever([Listed("a")]), "similarity")
+    assert FusionRetriever([Listed("a")]).similarity is None
     assert FusionRetriever([Listed("a"), Likening("a")]).similarity(["t"], ["u", "v"]) == [[1.0, 1.0]]
 
 

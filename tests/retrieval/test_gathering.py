@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from questree.retrieval import BM25Retriever, Passage
+from questree.retrieval import BaseRetriever, BM25Retriever, Passage
 from questree.retrieval.serving.app import SearchLimits, create_app
 from questree.retrieval.serving.batching import Batcher
 from questree.retrieval.serving.client import RemoteRetriever
@@ -104,7 +104,7 @@ def test_what_waits_is_answered_before_the_end():
         batcher.submit(["late"], 1)
 
 
-class Counting:
+class Counting(BaseRetriever):
     """Counts the calls of an index."""
 
     def __init__(self, index: BM25Retriever):

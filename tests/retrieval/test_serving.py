@@ -78,7 +78,7 @@ def test_texts_are_compared_by_the_server_s_encoder(exact_folder, address):
         remote = RemoteRetriever.connect(other)
         texts = ["amber lagoon", "harbor pebble"]
         assert remote.similarity(texts, ["fjord"]) == exact.similarity(texts, ["fjord"])
-    assert not hasattr(RemoteRetriever.connect(address), "similarity")
+    assert RemoteRetriever.connect(address).similarity is None
 
 
 def test_it_is_opened_by_its_address_with_the_token_of_the_environment(index, monkeypatch):

@@ -9,8 +9,16 @@ from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
 from questree.evaluation.attacks.targets import wrong_answer
 from questree.metrics import contains
-from questree.retrieval import BM25Retriever, Passage, build_index, load_index
-from questree.retrieval.defences.agreement import AgreementRetriever, asking, trusted
+from questree.retrieval import (
+    BaseRetriever,
+    BM25Retriever,
+    NeuralRetriever,
+    Passage,
+    asking,
+    build_index,
+    load_index,
+)
+from questree.retrieval.defences import AgreementRetriever, trusted
 
 EXAMPLES = [question.to_example() for question in QUESTIONS]
 
@@ -62,7 +70,7 @@ def test_planted_passages_are_found_on_their_merits(bm25):
     assert [one.text for one in seeded(bm25, [edited])("Prague", k=6) if one.id == edited.id] == [edited.text]
 
 
-class Other:
+class Other(BaseRetriever):
     """A retriever that cannot score texts."""
 
     name, fingerprint = "other", "other"
@@ -96,14 +104,14 @@ class Axes:
 
 
 def test_late_interaction_scores_planted_passages_as_it_scores_the_others():
-    class Late(Other):
-        encoder = Axes()
+    class Late(NeuralRetriever):
+        name = "late"
 
-        def batch(self, queries, k=1):
-            return [[PASSAGES["Prague"].model_copy(update={"score": 1.5})][:k] for _ in queries]
+        def _search(self, queries, k):
+            return [[(0, 1.5)] for _ in queries]
 
     both, one = Passage(id="both", text="prague vltava"), Passage(id="one", text="vltava")
-    found = seeded(Late(), [one, both]).batch(["prague vltava"], k=3)[0]
+    found = seeded(Late([PASSAGES["Prague"]], "late", Axes()), [one, both]).batch(["prague vltava"], k=3)[0]
     assert [(passage.id, passage.score) for passage in found] == [("both", 2.0), ("p2", 1.5), ("one", 1.0)]
 
 

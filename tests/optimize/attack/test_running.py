@@ -59,7 +59,7 @@ def test_the_defence_keeps_poison_out(tmp_path):
 
 def test_a_reader_keeps_out_what_it_finds_no_answer_in(tmp_path):
     class Reader:
-        name, threshold = "trained", 0.0
+        name, threshold, read_many = "trained", 0.0, None
 
         def __call__(self, query, passage):
             return Span(text="", score=-1.0 if passage.id.startswith("planted") else 1.0)

@@ -27,7 +27,7 @@ def question(n, text=None, answer=None):
 class Marks:
     """Is as sure as the passage says."""
 
-    name, threshold = "marks", 0.0
+    name, threshold, read_many = "marks", 0.0, None
 
     def __init__(self, scores):
         self.scores = scores

@@ -16,6 +16,7 @@ class Shelf:
     """Finds the same two passages for whatever is asked."""
 
     name = fingerprint = "shelf"
+    remote, similarity = False, None
 
     def __init__(self):
         self.asked: list[tuple[str, int]] = []

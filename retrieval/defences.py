@@ -1,0 +1,149 @@
+"""Defences against planted passages, by name: more is found than is asked for, and what looks planted is left out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from ..common.errors import QuestreeError
+from ..common.names import unknown_name
+from .base import WrappingRetriever
+from .contracts import Reader, Retriever, asked_question
+from .passage import Passage
+
+DEFENCES = {
+    "none": "every passage that is found",
+    "agreement": "without passages that repeat the question word for word, or one another",
+    "reader": "without passages in which a trained reader finds no answer",
+}
+_FURTHER = 10
+_FEWEST_WORDS = 4
+_ALIKE = 0.6
+_QUESTIONS = re.compile(r"[^.!?]+\?")
+
+
+def defended(retriever: Retriever, defence: str, reader: Reader | None = None) -> Retriever:
+    """Return the retriever with a defence around it.
+
+    Args:
+        retriever: finds the passages.
+        defence: one of `DEFENCES`.
+        reader: for the defence by a reader, with the threshold that it was calibrated to.
+
+    Raises:
+        QuestreeError: if there is no such defence, or it needs a reader other than the LM.
+    """
+    if defence not in DEFENCES:
+        raise QuestreeError(unknown_name("defence", defence, DEFENCES))
+    if defence == "agreement":
+        return AgreementRetriever(retriever)
+    if defence == "reader":
+        if reader is None or reader.name == "lm":
+            raise QuestreeError(
+                "The defence by a reader costs no LM call where a trained one reads: name it (--reader), or train it "
+                "(questree train-reader)."
+            )
+        return RelevanceRetriever(retriever, reader)
+    return retriever
+
+
+class FilteringRetriever(WrappingRetriever):
+    """Another retriever's passages, without some; the next best take their places. A subclass says which.
+
+    Args:
+        retriever: finds the passages.
+        name: of both together.
+        rule: what the choice depends on; another rule gives another fingerprint.
+    """
+
+    def __init__(self, retriever: Retriever, name: str, rule: str) -> None:
+        fingerprint = hashlib.sha256(f"{rule} {retriever.fingerprint}".encode()).hexdigest()[:16]
+        super().__init__([retriever], name, fingerprint)
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        """Return at most k passages for each query, best first.
+
+        Raises:
+            QueryError: as the retriever raises it.
+        """
+        found = self.members[0].batch(queries, k + _FURTHER if k > 0 else k)
+        return [passages[:k] for passages in self.kept(queries, found)]
+
+    @abstractmethod
+    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+        """Return those of the passages found for each query that stay, in their order."""
+
+
+class AgreementRetriever(FilteringRetriever):
+    """Another retriever's passages, without those that look planted for the query; the next best take their places.
+
+    Two rules. A passage that holds the query, or the question that is being answered, word for word is left out:
+    PoisonedRAG makes its texts be found that way (Zou et al., USENIX Security 2025: S is the question itself). Of
+    passages that say nearly the same (Jaccard of their words above .6) only the best ranked stays, so that repeating a
+    claim makes it no stronger (the paper looks at duplicates too). Nothing else is noticed: a planted passage that puts
+    the question into other words, or an instruction inside a genuine passage, stays.
+
+    Args:
+        retriever: finds the passages.
+    """
+
+    def __init__(self, retriever: Retriever) -> None:
+        super().__init__(retriever, f"{retriever.name} with agreement", "agreement 1")
+
+    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+        """Return the `trusted` passages of each query."""
+        question = asked_question()
+        asked = [] if question is None else [question]
+        return [trusted([query, *asked], passages) for query, passages in zip(queries, found, strict=True)]
+
+
+class RelevanceRetriever(FilteringRetriever):
+    """Another retriever's passages, without those that a reader scores below its threshold; the next best follow.
+
+    A planted passage is made to be found, and argues; whether it answers the query is another question, and a reader
+    was trained on that one. Genuine passages that lead to the answer without holding it are left out as well: a
+    program that asks one fact at a time loses less by that than one that searches with the whole question.
+
+    Args:
+        retriever: finds the passages.
+        reader: scores them; a trained one, as it reads every passage of every query.
+    """
+
+    def __init__(self, retriever: Retriever, reader: Reader) -> None:
+        rule = f"relevance 1 {reader.name} {reader.threshold}"
+        super().__init__(retriever, f"{retriever.name} with a reader's consent", rule)
+        self.reader = reader
+
+    def kept(self, queries: list[str], found: list[list[Passage]]) -> list[list[Passage]]:
+        """Return the passages that the reader scores at its threshold or above."""
+        pairs = [(query, passage) for query, passages in zip(queries, found, strict=True) for passage in passages]
+        read, read_many = self.reader, self.reader.read_many
+        spans = iter([read(query, passage) for query, passage in pairs] if read_many is None else read_many(pairs))
+        return [[passage for passage in passages if next(spans).score >= read.threshold] for passages in found]
+
+
+def trusted(texts: Sequence[str], passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages that neither hold a question of the texts nor repeat a better passage, in their order."""
+    questions = [one for text in texts for one in _QUESTIONS.findall(text) or [text]]
+    asked = [words for one in questions if len(words := _words(one)) >= _FEWEST_WORDS]
+    kept: list[Passage] = []
+    kept_words: list[frozenset[str]] = []
+    for passage in passages:
+        words = _words(f"{passage.title} {passage.text}")
+        line, distinct = f" {' '.join(words)} ", frozenset(words)
+        if any(f" {' '.join(one)} " in line for one in asked):
+            continue
+        if not any(_jaccard(distinct, other) > _ALIKE for other in kept_words):
+            kept.append(passage)
+            kept_words.append(distinct)
+    return kept
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one or other else 1.0
