@@ -52,8 +52,8 @@ def calibrate_duplicates_named(
         QuestreeError: the check or the pairs cannot be had, or there is nowhere to store the threshold.
     """
     from .optimize.readers import best_theta, plot_theta
-    from .optimize.readers.evaluation import relevance_interval
     from .optimize.readers.question_pairs import compare_all, read_pairs
+    from .optimize.readers.thresholds import relevance_interval
 
     check: Any = build_duplicates(settings)
     if check is None:

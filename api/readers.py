@@ -97,7 +97,7 @@ def train_named(
     Raises:
         QuestreeError: the questions cannot be read, or a question is to train and to choose at once.
     """
-    from .optimize.readers import pairs_of, reading_examples, spread, train_reader
+    from .optimize.readers import pairs_of, reading_examples, spread_out, train_reader
 
     dev = dev or DevQuestions()
     examples = reading_examples(settings.task, split, seed=settings.seed)[: settings.limit]
@@ -105,7 +105,7 @@ def train_named(
     if shared := {example.question for example in examples} & {example.question for example in held_out}:
         raise QuestreeError(f"{len(shared)} questions are to train and to choose by, {min(shared)!r} for one.")
     trained_on = {example.passage.text for example in examples}
-    held_out = spread([one for one in held_out if one.passage.text not in trained_on] or held_out, dev.limit)
+    held_out = spread_out([one for one in held_out if one.passage.text not in trained_on] or held_out, dev.limit)
     facts = {
         "task": settings.task,
         "split": split,
@@ -185,21 +185,21 @@ def calibrate_named(
 
 
 def _mined(examples: Sequence[ReadingExample], settings: RunSettings, on_mined: Counted) -> list[ReadingExample]:
-    from .optimize.readers import mined
+    from .optimize.readers import mine_negatives
 
     retriever = build_retriever(settings)
-    return mined(examples, retriever, on_progress=lambda done: on_mined("negatives", done, len(examples)))
+    return mine_negatives(examples, retriever, on_progress=lambda done: on_mined("negatives", done, len(examples)))
 
 
 def _examples(settings: RunSettings, split: str) -> tuple[list[ReadingExample], int]:
     """The questions of a split, and how many were left out, since the reader was trained on their passage."""
-    from .optimize.readers import reading_examples, spread, unseen
+    from .optimize.readers import leave_out_seen, reading_examples, spread_out
 
     examples = reading_examples(settings.task, split, seed=settings.seed)
-    fresh = unseen(examples, settings.reader)
+    fresh = leave_out_seen(examples, settings.reader)
     if not fresh:
         raise QuestreeError(f"{settings.reader} was trained on all passages of {settings.task}, {split}.")
-    return spread(fresh, settings.limit or len(fresh)), len(examples) - len(fresh)
+    return spread_out(fresh, settings.limit or len(fresh)), len(examples) - len(fresh)
 
 
 def _readings(

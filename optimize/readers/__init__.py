@@ -1,29 +1,21 @@
 """Training, calibration and scoring of readers, and the thresholds of duplicate queries."""
 
-from .calibration import Pair, Reading, ThetaPoint, best_theta, pairs_of, plot_theta, read_all, theta_sweep
-from .evaluation import ReaderScores, score_readings
-from .examples import ReadingExample, mined, reading_examples, spread
-from .training import train_reader, unseen
-from .training_plan import TrainedReader, TrainingProgress, TrainingSettings
-
-__all__ = [
-    "Pair",
-    "ReaderScores",
-    "Reading",
-    "ReadingExample",
-    "ThetaPoint",
-    "TrainedReader",
-    "TrainingProgress",
-    "TrainingSettings",
-    "best_theta",
-    "mined",
-    "pairs_of",
-    "plot_theta",
-    "read_all",
-    "reading_examples",
-    "score_readings",
-    "spread",
-    "theta_sweep",
-    "train_reader",
-    "unseen",
-]
+from .examples import ReadingExample as ReadingExample
+from .examples import mine_negatives as mine_negatives
+from .examples import reading_examples as reading_examples
+from .examples import spread_out as spread_out
+from .readings import Pair as Pair
+from .readings import Reading as Reading
+from .readings import pairs_of as pairs_of
+from .readings import read_all as read_all
+from .thresholds import ReaderScores as ReaderScores
+from .thresholds import ThetaPoint as ThetaPoint
+from .thresholds import best_theta as best_theta
+from .thresholds import plot_theta as plot_theta
+from .thresholds import score_readings as score_readings
+from .thresholds import theta_sweep as theta_sweep
+from .training import TrainedReader as TrainedReader
+from .training import leave_out_seen as leave_out_seen
+from .training import train_reader as train_reader
+from .training_state import TrainingProgress as TrainingProgress
+from .training_state import TrainingSettings as TrainingSettings

@@ -1,4 +1,4 @@
-"""Batches of training: questions of about one length together, each with its passage and some that do not answer."""
+"""Batches of training, and their loss: questions of about one length, each with its passage and some negatives."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from ...retrieval import Passage
 from ...retrieval.readers.spans import ReaderInput, reader_input
-from .examples import ReadingExample, drawn
+from .examples import ReadingExample, draw_negatives
 
 if TYPE_CHECKING:
     import torch
 
-_SORTED_TOGETHER = 16  # batches: short passages meet short ones, and no epoch is like the last
+_SORTED_TOGETHER = 16  # batches: short passages stand together, and yet each epoch has another order
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Questions by their passages: each group of rows is the right passage, then its negatives.
+    """Questions with their passages: each group of rows is the right passage, then the negatives.
 
     Attributes:
         given: all rows, as the model takes them.
         spans: for each group, first and last token of each place where an answer stands in the right passage;
-            none where the cut took them all.
+            empty if the passage was cut before all of them.
         group: rows of a question.
     """
 
@@ -35,7 +35,7 @@ class Batch:
 
 
 def epoch_of(examples: Sequence[ReadingExample], batch_size: int, *, seed: int, epoch: int) -> list[list[int]]:
-    """The order of an epoch, as positions in batches: a pure function of its arguments, so that it can be resumed."""
+    """Return the order of an epoch, as positions in batches; the same arguments give the same, so it can be resumed."""
     rng = random.Random(f"{seed}:{epoch}")
     order = list(range(len(examples)))
     rng.shuffle(order)
@@ -57,9 +57,9 @@ def batch_of(
     longest_answer: int,
     rng: random.Random,
 ) -> Batch:
-    """The batch of these examples, with negatives drawn anew; all get as many as the one that has fewest."""
+    """Return the batch of these examples with newly drawn negatives, for all as many as the one with fewest has."""
     some = [examples[position] for position in positions]
-    wrong = [drawn(example, negatives, examples, rng) for example in some]
+    wrong = [draw_negatives(example, negatives, examples, rng) for example in some]
     fewest = min(map(len, wrong))
     pairs: list[tuple[str, Passage]] = []
     for example, passages in zip(some, wrong, strict=True):
@@ -70,7 +70,7 @@ def batch_of(
 
 
 def token_spans(given: ReaderInput, row: int, example: ReadingExample, longest: int) -> list[tuple[int, int]]:
-    """First and last token of every place where an answer stands whole in what is read of the passage."""
+    """Return first and last token of every place where an answer stands whole in what is read of the passage."""
     begins, ends = given.offsets[row].T.tolist()
     inside = [token for token, of_text in enumerate(given.in_text[row].tolist()) if of_text]
     spans = []
@@ -83,7 +83,7 @@ def token_spans(given: ReaderInput, row: int, example: ReadingExample, longest: 
 
 
 def character_spans(example: ReadingExample) -> list[tuple[int, int]]:
-    """Where an answer stands in the passage's text, as whole words, in any case."""
+    """Return where an answer stands in the passage's text, as whole words, in any case."""
     patterns = example.answers if example.answers_are_regex else map(re.escape, example.answers)
     found = [
         match.span()
@@ -94,16 +94,16 @@ def character_spans(example: ReadingExample) -> list[tuple[int, int]]:
 
 
 def reader_loss(logits: Any, batch: Batch, *, absolute: float = 0.0) -> torch.Tensor:
-    """The marginal likelihood of all places of the answer, and that of the right passage being chosen; a scalar.
+    """Return the loss of a batch: of all places of the answer together, and of choosing the right passage; a scalar.
 
     Start and end are each a softmax over the tokens of the right passage's text (DPR's: over the whole input). The
     choice is a softmax over the passages of a question.
 
     Args:
         logits: ``start_logits`` and ``end_logits`` (passages, tokens), ``relevance_logits`` (passages,).
-        batch: what they were made of.
+        batch: what the logits were made from.
         absolute: weight of a further term, which DPR lacks: the binary cross-entropy of each passage's relevance.
-            The softmax alone leaves the height of a question's logits open, and a threshold is a height.
+            The softmax compares the logits of one question only, and a threshold compares those of all questions.
     """
     import torch
     from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
@@ -131,5 +131,5 @@ def _span_loss(logits: Any, batch: Batch) -> torch.Tensor:
         for row, spans in enumerate(batch.spans)
         if spans
     ]
-    # zero, but with a gradient, where the cut took every answer of the batch
+    # zero, but with a gradient, if the passages were cut before every answer of the batch
     return torch.stack(of_each).mean() if of_each else logits.start_logits.sum() * 0.0

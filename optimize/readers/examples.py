@@ -36,7 +36,7 @@ class ReadingExample:
     answers_are_regex: bool = False
 
     def may_be_answered_by(self, passage: Passage) -> bool:
-        """Whether it is the passage of the question, or one of the answers stands in it."""
+        """Return whether it is the passage of the question, or holds one of the answers."""
         shown = passage.shown()
         if self.answers_are_regex:
             return passage.text == self.passage.text or pattern_in(shown, self.answers)
@@ -44,38 +44,39 @@ class ReadingExample:
 
 
 def reading_examples(source: str | Path, splits: str = "train", *, seed: int = 0) -> list[ReadingExample]:
-    """The questions of some splits that come with a passage.
+    """Return the questions of some splits that come with a passage.
 
     Args:
         source: a task by name; a JSONL file of questions with ``paragraphs``; or a ``.json`` file as SQuAD 1.1
             (``data``, ``paragraphs``, ``qas``) or DPR (``positive_ctxs``, ``hard_negative_ctxs``; its form of
-            Natural Questions) publishes it. Several, with commas between.
-        splits: train, dev, test, or several: ``train,dev``. A file that gives none is split by the questions' words.
+            Natural Questions) publishes it. Several are separated by commas.
+        splits: train, dev, test, or several: ``train,dev``. A file without splits is split by the questions' words.
         seed: orders the questions.
 
     Raises:
-        QuestreeError: a source cannot be read, has no such split, or none of its questions has a supporting passage.
+        QuestreeError: if a source cannot be read, has no such split, or none of its questions has a supporting
+            passage.
     """
     found: list[ReadingExample] = []
     for one in str(source).split(","):
-        found += _of_source(one.strip(), [split.strip() for split in splits.split(",")], seed)
+        found += _examples_from(one.strip(), [split.strip() for split in splits.split(",")], seed)
     return found
 
 
-def of_questions(questions: Sequence[Question]) -> list[ReadingExample]:
-    """The questions of a task that come with a supporting passage."""
-    return [example for question in questions if (example := _of_question(question)) is not None]
+def examples_of(questions: Sequence[Question]) -> list[ReadingExample]:
+    """Return the questions of a task that come with a supporting passage."""
+    return [example for question in questions if (example := _example_of(question)) is not None]
 
 
-def _of_source(source: str, splits: list[str], seed: int) -> list[ReadingExample]:
+def _examples_from(source: str, splits: list[str], seed: int) -> list[ReadingExample]:
     if source.endswith(".json") and Path(source).is_file():
-        rows = [example for split, example in _of_json(Path(source)) if split in splits]
+        rows = [example for split, example in _read_json(Path(source)) if split in splits]
         if not rows:
             raise QuestreeError(f"{source} has no question with a passage in {', '.join(splits)}.")
         return rows
     task = load_task(source, seed=seed)
     present = [split for split, some in task.questions.items() if some and split in splits] or splits[:1]
-    examples = of_questions([question for split in present for question in task.split(split)])
+    examples = examples_of([question for split in present for question in task.split(split)])
     if not examples:
         raise QuestreeError(
             f"None of the questions of {source} comes with its supporting passage; use nq or squad, for example."
@@ -83,7 +84,7 @@ def _of_source(source: str, splits: list[str], seed: int) -> list[ReadingExample
     return examples
 
 
-def _of_question(question: Question) -> ReadingExample | None:
+def _example_of(question: Question) -> ReadingExample | None:
     passages = [
         (paragraph.is_supporting, Passage(id=f"{question.id}/{place}", title=paragraph.title, text=paragraph.text))
         for place, paragraph in enumerate(question.paragraphs)
@@ -104,10 +105,10 @@ def _with_negatives(example: ReadingExample, passages: Sequence[Passage]) -> Rea
     return replace(example, negatives=wrong)
 
 
-def _of_json(file: Path) -> Iterator[tuple[str, ReadingExample]]:
+def _read_json(file: Path) -> Iterator[tuple[str, ReadingExample]]:
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
-        rows = _squad(content["data"]) if isinstance(content, dict) else _dpr(content, file.stem)
+        rows = _read_squad(content["data"]) if isinstance(content, dict) else _read_dpr(content, file.stem)
         for row in rows:
             yield split_of(file.stem, row.question), row
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
@@ -116,7 +117,7 @@ def _of_json(file: Path) -> Iterator[tuple[str, ReadingExample]]:
         ) from problem
 
 
-def _squad(articles: list[dict[str, Any]]) -> Iterator[ReadingExample]:
+def _read_squad(articles: list[dict[str, Any]]) -> Iterator[ReadingExample]:
     for article in articles:
         for paragraph in article["paragraphs"]:
             for asked in paragraph["qas"]:
@@ -127,9 +128,9 @@ def _squad(articles: list[dict[str, Any]]) -> Iterator[ReadingExample]:
                     yield ReadingExample(str(asked["id"]), asked["question"].strip(), answers, passage)
 
 
-def _dpr(rows: list[dict[str, Any]], name: str) -> Iterator[ReadingExample]:
+def _read_dpr(rows: list[dict[str, Any]], name: str) -> Iterator[ReadingExample]:
     for number, row in enumerate(rows):
-        found = [_context(f"{name}/{number}/{kind}", row, kind) for kind in ("positive", "hard_negative", "negative")]
+        found = [_contexts(f"{name}/{number}/{kind}", row, kind) for kind in ("positive", "hard_negative", "negative")]
         positives, hard, easy = found
         if positives:
             answers = tuple(row["answers"])
@@ -137,15 +138,15 @@ def _dpr(rows: list[dict[str, Any]], name: str) -> Iterator[ReadingExample]:
             yield _with_negatives(example, [*hard, *easy])
 
 
-def _context(id: str, row: dict[str, Any], kind: str) -> list[Passage]:
+def _contexts(id: str, row: dict[str, Any], kind: str) -> list[Passage]:
     return [
         Passage(id=f"{id}/{place}", title=one.get("title") or "", text=one["text"].strip())
         for place, one in enumerate(row.get(f"{kind}_ctxs") or [])
     ]
 
 
-def spread(examples: Sequence[ReadingExample], limit: int) -> list[ReadingExample]:
-    """So many of them from all over: of several tasks, some of each, as many as they have."""
+def spread_out(examples: Sequence[ReadingExample], limit: int) -> list[ReadingExample]:
+    """Return so many of the examples, evenly spread over them, so that several tasks each give their share."""
     return (
         [examples[place * len(examples) // limit] for place in range(limit)]
         if limit < len(examples)
@@ -157,20 +158,20 @@ _TOGETHER = 32
 _TRIES = 100
 
 
-def mined(
+def mine_negatives(
     examples: Sequence[ReadingExample],
     retriever: Retriever,
     *,
     keep: int = 10,
     on_progress: Callable[[int], None] = lambda done: None,
 ) -> list[ReadingExample]:
-    """The examples, each with the passages that the retriever ranks highest and that hold none of its answers.
+    """Return the examples, each with the passages that the retriever ranks highest and that hold none of its answers.
 
     Args:
-        examples: those negatives that they have come after the mined ones.
-        retriever: over passages of the same kind as the examples' own: from another source, a reader would learn
-            to tell the sources apart.
-        keep: at most so many mined ones; three times as many are looked at.
+        examples: negatives that they have already come after the mined ones.
+        retriever: over passages of the same kind as the examples' own; with passages of another source, a reader
+            would learn to tell the sources apart.
+        keep: mined negatives, at most; three times as many passages are looked at.
         on_progress: called with the number of questions that are done.
     """
     done: list[ReadingExample] = []
@@ -183,10 +184,13 @@ def mined(
     return done
 
 
-def drawn(example: ReadingExample, count: int, others: Sequence[ReadingExample], rng: random.Random) -> list[Passage]:
-    """So many of the example's negatives, at random; where it has too few, other examples' passages that do not answer.
+def draw_negatives(
+    example: ReadingExample, count: int, others: Sequence[ReadingExample], rng: random.Random
+) -> list[Passage]:
+    """Return so many of the example's negatives, drawn at random.
 
-    Fewer where nothing else is found in a hundred tries.
+    If it has too few, other examples' passages that do not answer it are added; if a hundred tries find too few of
+    those, there are fewer.
     """
     chosen = rng.sample(example.negatives, min(count, len(example.negatives)))
     for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""Pairs of questions that ask the same or not, and the threshold of a duplicate check that they give."""
+"""Pairs of questions that ask the same or not; the threshold of a duplicate check is chosen on them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...common.errors import QuestreeError
-from .calibration import Reading
+from .readings import Reading
 
 _COLUMNS = ("question1", "question2", "is_duplicate")
 _TRUTHS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
@@ -24,7 +24,7 @@ class LikenessCheck(Protocol):
     threshold: float
 
     def likeness(self, query: str, seen: Sequence[str]) -> list[float]:
-        """One number for each seen query; higher is more alike."""
+        """Return one number for each seen query; higher is more alike."""
         ...
 
 
@@ -38,18 +38,18 @@ class QuestionPair:
 
     @property
     def held_out(self) -> bool:
-        """Whether it is in the half that thresholds are scored on; by the words of its first question."""
+        """Return whether the pair is in the half that thresholds are scored on; the first question decides."""
         return hashlib.sha256(" ".join(self.first.lower().split()).encode()).digest()[0] % 2 == 1
 
 
 def read_pairs(path: Path) -> list[QuestionPair]:
-    """The pairs of a file in the form of Quora Question Pairs: ``question1``, ``question2``, ``is_duplicate``.
+    """Read a file in the form of Quora Question Pairs: ``question1``, ``question2``, ``is_duplicate``.
 
     Args:
-        path: ``.jsonl``; or ``.tsv`` or ``.csv`` with these names in the first line (others are passed over).
+        path: ``.jsonl``; or ``.tsv`` or ``.csv`` with these names in the first line (other columns are ignored).
 
     Raises:
-        QuestreeError: it cannot be read, lacks one of them in some line, or has pairs of one kind only.
+        QuestreeError: if it cannot be read, a line lacks one of them, or all pairs are of one kind.
     """
     pairs: list[QuestionPair] = []
     try:
@@ -66,7 +66,7 @@ def read_pairs(path: Path) -> list[QuestionPair]:
 def compare_all(
     check: LikenessCheck, pairs: Sequence[QuestionPair], *, on_progress: Callable[[int], None] = lambda done: None
 ) -> list[Reading]:
-    """How alike the check finds each pair, beside whether it is one."""
+    """Return, for each pair, how alike the check finds it, and whether the two ask the same."""
     readings = []
     for pair in pairs:
         (likeness,) = check.likeness(pair.first, [pair.second])

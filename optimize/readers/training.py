@@ -1,9 +1,10 @@
-"""Training a reader as DPR's was (Karpukhin et al., EMNLP 2020, section 6.1), resumable."""
+"""Training a reader as DPR's was trained (Karpukhin et al., EMNLP 2020, section 6.1); it can be resumed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,35 @@ from ...evaluation.run_folder import claim
 from ...evaluation.tracking import UNTRACKED, TrackedRun
 from ...retrieval.late_interaction.checkpoint import EMBEDDED
 from .batches import character_spans
-from .calibration import Pair
 from .examples import ReadingExample
-from .training_plan import TrainedReader, TrainingProgress, TrainingSettings
+from .readings import Pair
 from .training_run import TrainingRun
+from .training_state import TrainingProgress, TrainingSettings
 
-_PASSAGES = "passages.json"  # what it was trained on, by hash
+_PASSAGES = "passages.json"  # hashes of the passages that the reader was trained on
+
+
+@dataclass(frozen=True)
+class TrainedReader:
+    """What came of a training.
+
+    Attributes:
+        folder: of the reader, with its best weights on the dev questions.
+        step: steps that are done, of ``steps``.
+        history: one entry for each time that the dev questions were read.
+        unanswerable: questions that were left out, since none of their answers stands in their passage.
+    """
+
+    folder: Path
+    step: int
+    steps: int
+    history: list[dict[str, float]]
+    unanswerable: int
+
+    @property
+    def finished(self) -> bool:
+        """Return whether all steps are done; if not, the same call goes on."""
+        return self.step >= self.steps
 
 
 def train_reader(
@@ -34,15 +58,15 @@ def train_reader(
     tracked: TrackedRun = UNTRACKED,
     on_progress: Callable[[TrainingProgress], None] = lambda progress: None,
 ) -> TrainedReader:
-    """Train a reader, or go on with the training that was interrupted in this folder.
+    """Train a reader, or resume the training that was interrupted in this folder.
 
-    After each epoch (and at the end) the dev pairs are read; the best weights so far are the folder's reader, from
-    the first look on. A run that is killed loses the steps since its last checkpoint, and gives, once it is gone on
-    with, the same weights as one that was not (on a CPU, with as many threads).
+    After each epoch, and at the end, the dev pairs are read; from then on the folder holds a reader with the best
+    weights so far. A run that is killed loses the steps since its last checkpoint. Once it is resumed it gives the
+    same weights as a run that was not killed (on a CPU, with the same number of threads).
 
     Args:
         examples: to train on.
-        dev: to choose the weights by, and a first theta.
+        dev: pairs that choose the weights, and a first theta.
         out: the reader's folder; its training lies in ``training`` beneath.
         encoder: a BERT-like encoder by hub name or folder; ``embedded`` is MiniLM, which comes with a package.
         settings: see `TrainingSettings`.
@@ -52,9 +76,9 @@ def train_reader(
         on_progress: called after every step.
 
     Raises:
-        QuestreeError: the folder holds another training, another process is at it, no question can be trained on, or
-            the disk is full.
-        CheckpointError: the encoder cannot be had.
+        QuestreeError: if the folder holds another training, another process trains in it, no question can be trained
+            on, or the disk is full.
+        CheckpointError: if the encoder cannot be had.
     """
     settings = settings or TrainingSettings()
     usable = [example for example in examples if character_spans(example)]
@@ -67,25 +91,24 @@ def train_reader(
         "questions": digest([repr(example) for example in usable]),
         "dev": digest([repr(pair) for pair in dev]),
     }
-    run = TrainingRun(
-        usable, dev, out, encoder, settings, facts or {}, tracked
-    )  # an encoder that is none leaves nothing
+    # loads the encoder, before the folder is made: one that cannot be had leaves nothing behind
+    run = TrainingRun(usable, dev, out, encoder, settings, facts or {}, tracked)
     with alone_in(folder, "the training"):
         claim(folder / "run.json", identity)
-        write_atomically(folder / _PASSAGES, json.dumps(sorted({_known(one) for one in usable})))
-        run.go_on(minutes, on_progress)
+        write_atomically(folder / _PASSAGES, json.dumps(sorted({_passage_hash(one) for one in usable})))
+        run.resume(minutes, on_progress)
     return TrainedReader(out, run.state.step, run.steps, run.state.history, len(examples) - len(usable))
 
 
-def unseen(examples: Sequence[ReadingExample], reader: str | Path) -> list[ReadingExample]:
-    """The examples whose passage a reader was not trained on: data sets ask several questions of one passage.
+def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> list[ReadingExample]:
+    """Return the examples whose passage a reader was not trained on: data sets ask several questions of one passage.
 
     Args:
         examples: any.
         reader: a folder of ``train_reader``; of any other reader nothing is known, and all examples are kept.
 
     Raises:
-        QuestreeError: the folder's record of its passages is damaged.
+        QuestreeError: if the folder's record of its passages is damaged.
     """
     file = Path(reader).expanduser() / "training" / _PASSAGES
     if not file.is_file():
@@ -94,8 +117,8 @@ def unseen(examples: Sequence[ReadingExample], reader: str | Path) -> list[Readi
         trained_on = set(json.loads(file.read_bytes()))
     except (OSError, ValueError, TypeError) as problem:
         raise QuestreeError(f"{file} is damaged ({problem}); train the reader again.") from problem
-    return [example for example in examples if _known(example) not in trained_on]
+    return [example for example in examples if _passage_hash(example) not in trained_on]
 
 
-def _known(example: ReadingExample) -> str:
+def _passage_hash(example: ReadingExample) -> str:
     return digest(example.passage.text)

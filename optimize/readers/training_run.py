@@ -1,6 +1,6 @@
-"""One training in one process: an explicit loop, on one GPU or the CPU.
+"""One training in one process: a plain loop, on one GPU or the CPU.
 
-transformers' Trainer would want one more library, and its checkpoints of the random state are pickles.
+The Trainer of transformers needs one more library, and it pickles the random state in its checkpoints.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ from ...retrieval.late_interaction.checkpoint import EMBEDDED, find_checkpoint
 from ...retrieval.readers.span_model import SpanModel
 from ...retrieval.readers.spans import window_of
 from .batches import Batch, batch_of, epoch_of, reader_loss
-from .calibration import Pair, best_theta, read_all
-from .evaluation import ReaderScores, score_readings
 from .examples import ReadingExample
-from .training_plan import TrainingProgress, TrainingSettings
-from .training_state import TrainingState
+from .readings import Pair, read_all
+from .thresholds import ReaderScores, best_theta, score_readings
+from .training_state import TrainingProgress, TrainingSettings, TrainingState
 
-_TRACKED_EVERY = 10  # steps: a store takes longer to write a number than a small model a step
+_TRACKED_EVERY = 10  # steps: to store a number takes longer than a step of a small model
 _SMOOTHED = 0.05  # share of the newest loss in the one that is shown
 
 
 class TrainingRun:
-    """The model, and all that it takes to make it better. Loading it is all that the constructor does."""
+    """The model, and everything that trains it. The constructor loads the model and does nothing else."""
 
     def __init__(
         self,
@@ -47,11 +46,11 @@ class TrainingRun:
         self.epoch_steps = -(-len(examples) // settings.batch_size)
         whole = self.epoch_steps * settings.epochs
         self.steps = min(whole, settings.max_steps or whole)
-        self.state, self.tokenizer = self._begin(encoder)
+        self.state, self.tokenizer = self._load(encoder)
         self.window = window_of(self.state.model.config, settings.window)
 
-    def go_on(self, minutes: float | None, on_progress: Callable[[TrainingProgress], None]) -> None:
-        """From where it stands to the end, or until the time is up."""
+    def resume(self, minutes: float | None, on_progress: Callable[[TrainingProgress], None]) -> None:
+        """Train from where the folder's training stands to the end, or until the time is up."""
         import torch
 
         until = time.monotonic() + 60 * minutes if minutes else float("inf")
@@ -61,9 +60,9 @@ class TrainingRun:
             if resumed:
                 self.tracked.params({"resumed_from_step": self.state.step})
             if not self.state.finished:
-                self._steps(until, on_progress)
+                self._take_steps(until, on_progress)
 
-    def _begin(self, encoder: str) -> tuple[TrainingState, Any]:
+    def _load(self, encoder: str) -> tuple[TrainingState, Any]:
         import torch
 
         with torch.random.fork_rng():
@@ -74,26 +73,26 @@ class TrainingRun:
         others = [one for one in model.module.parameters() if one.dim() <= 1]
         groups = [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, lr=self.settings.learning_rate)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._height)
-        return TrainingState(
-            model, optimizer, schedule, torch.amp.GradScaler(enabled=_precision() == "float16")
-        ), tokenizer
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._share_of_rate)
+        scaler = torch.amp.GradScaler(enabled=_precision() == "float16")
+        return TrainingState(model, optimizer, schedule, scaler), tokenizer
 
-    def _height(self, step: int) -> float:
+    def _share_of_rate(self, step: int) -> float:
+        """Return the share of the learning rate that holds at this step."""
         warm = max(1, self.steps // 10)
         return min((step + 1) / warm, max(0.0, (self.steps - step) / max(1, self.steps - warm)))
 
-    def _steps(self, until: float, on_progress: Callable[[TrainingProgress], None]) -> None:
+    def _take_steps(self, until: float, on_progress: Callable[[TrainingProgress], None]) -> None:
         state, began, first = self.state, time.monotonic(), self.state.step
         loss = float("nan")
-        for positions in self._order(first):
+        for positions in self._batches(first):
             newest = self._step(positions)
             state.losses.append(newest)
             loss = newest if loss != loss else (1 - _SMOOTHED) * loss + _SMOOTHED * newest
             state.step += 1
             scores = None
             if state.step % self.epoch_steps == 0 or state.step == self.steps:
-                scores = self._look()
+                scores = self._read_dev()
             if scores or state.step % self.settings.checkpoint_every == 0:
                 state.save(self.out / "training")
             taken = time.monotonic() - began
@@ -106,12 +105,12 @@ class TrainingRun:
                 self.tracked.figures(figures, step=state.step)
             if time.monotonic() > until and state.step < self.steps:
                 if state.best is None:
-                    self._look()
+                    self._read_dev()
                 state.save(self.out / "training")
                 return
 
-    def _order(self, first: int) -> Iterator[list[int]]:
-        """The batches of all steps from one on."""
+    def _batches(self, first: int) -> Iterator[list[int]]:
+        """Yield the batch of each step from the first on."""
         for step in range(first, self.steps):
             epoch, place = divmod(step, self.epoch_steps)
             if place == 0 or step == first:
@@ -152,19 +151,19 @@ class TrainingRun:
             logits = model(**batch.given.tokens.to(model.device))
         return reader_loss(logits, batch, absolute=self.settings.absolute)
 
-    def _look(self) -> ReaderScores:
-        """Read the dev pairs; weights that are the best so far become the folder's reader."""
+    def _read_dev(self) -> ReaderScores:
+        """Read the dev pairs and return their scores; the best weights so far become the folder's reader."""
         state, settings = self.state, self.settings
         reader = DPRReader(
             "in training", 0.0, state.model, self.tokenizer, window=self.window, longest_answer=settings.longest_answer
         )
         readings, _ = read_all(reader, self.dev)
         scores = score_readings(readings, best_theta(readings).theta)
-        told = {"step": state.step, "mean_loss": fmean(state.losses), **scores.figures("dev_")}
-        state.history.append(told)
+        figures = {"mean_loss": fmean(state.losses), **scores.figures("dev_")}
+        state.history.append({"step": state.step, **figures})
         state.losses.clear()
         state.finished = state.step == self.steps
-        self.tracked.figures({name: value for name, value in told.items() if name != "step"}, step=state.step)
+        self.tracked.figures(figures, step=state.step)
         if state.best is None or scores.worth > state.best:
             state.best = scores.worth
             state.model.save(self.out, self.tokenizer)
@@ -183,7 +182,7 @@ class TrainingRun:
 
 
 def _precision() -> str:
-    """What a GPU computes in: bfloat16 where it can, else float16; a CPU in float32."""
+    """Return the type to compute in: on a GPU bfloat16 if it can, else float16; on a CPU float32."""
     import torch
 
     if not torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""Where a training stands, on disk: weights, optimizer, schedule, random state, step, and what was seen so far."""
+"""How a reader is trained, how far the training is, and where it stands on disk."""
 
 from __future__ import annotations
 
@@ -6,26 +6,79 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from ...common.errors import QuestreeError
 from ...common.files import replacing
+from .thresholds import ReaderScores
 
-NAME = "state.pt"
+_FILE = "state.pt"
+
+
+class TrainingSettings(BaseModel):
+    """How a reader is trained; the defaults suit a few thousand questions and a small encoder.
+
+    Attributes:
+        epochs: times that each question is seen.
+        batch_size: questions of a step.
+        negatives: passages of a question that do not answer it (DPR: 23).
+        learning_rate: at its height; it rises over the first tenth and falls to nothing.
+        absolute: see `reader_loss`.
+        window: tokens of query, title and text that are read.
+        longest_answer: tokens of a span, at most (DPR: 10).
+        max_steps: stop there; the learning rate falls to nothing by then.
+        checkpoint_every: steps from one checkpoint to the next.
+        seed: of the heads, the order, the negatives and dropout.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epochs: int = Field(default=3, ge=1)
+    batch_size: int = Field(default=4, ge=1)
+    negatives: int = Field(default=2, ge=1)
+    learning_rate: float = Field(default=1e-4, gt=0)
+    absolute: float = Field(default=1.0, ge=0)
+    window: int = Field(default=256, ge=16)
+    longest_answer: int = Field(default=10, ge=1)
+    max_steps: int | None = Field(default=None, ge=1)
+    checkpoint_every: int = Field(default=200, ge=1)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a training is.
+
+    Attributes:
+        step: steps that are done, of ``steps``.
+        loss: smoothed.
+        questions_per_second: of this process.
+        seconds_left: at that pace; reading the dev questions is included.
+        scores: on the dev questions, if they were read after this step.
+    """
+
+    step: int
+    steps: int
+    loss: float
+    questions_per_second: float
+    seconds_left: float
+    scores: ReaderScores | None = None
 
 
 @dataclass
 class TrainingState:
-    """What changes from step to step. ``save`` and ``restore`` keep all of it.
+    """Everything that changes from step to step; ``save`` and ``restore`` keep all of it.
 
     Attributes:
         model: a ``SpanModel``.
         optimizer: of torch.
-        schedule: of torch.
+        schedule: of torch; gives the learning rate.
         scaler: torch's gradient scaler; does nothing but in float16.
         step: steps that are done.
-        best: the worth of the best weights so far on the dev questions; None before the first look.
+        best: the worth of the best weights so far on the dev questions; None before these were first read.
         finished: whether the last step is done.
-        losses: of the steps since the last look at the dev questions.
-        history: one entry a look: step, mean of those losses, scores.
+        losses: of the steps since the dev questions were last read.
+        history: for each time that the dev questions were read: step, mean of those losses, scores.
     """
 
     model: Any
@@ -39,10 +92,10 @@ class TrainingState:
     history: list[dict[str, float]] = field(default_factory=list)
 
     def save(self, folder: Path) -> None:
-        """Write it; the file is there whole or not at all.
+        """Write the state to a file in the folder, which is there whole or not at all.
 
         Raises:
-            QuestreeError: it cannot be written.
+            QuestreeError: if it cannot be written.
         """
         import torch
 
@@ -60,25 +113,27 @@ class TrainingState:
             "history": self.history,
         }
         try:
-            with replacing(folder / NAME) as unfinished:
+            with replacing(folder / _FILE) as unfinished:
                 torch.save(content, unfinished)
-        except (OSError, RuntimeError) as problem:  # torch raises the latter where the disk is full
+        except (OSError, RuntimeError) as problem:  # torch raises the latter if the disk is full
             raise QuestreeError(
                 f"The training cannot be kept in {folder}: {problem}. Make room and run again."
             ) from None
 
     def restore(self, folder: Path) -> bool:
-        """Go on from what is on disk; False where there is nothing. Only tensors and plain values are loaded.
+        """Take over the state that is in the folder, and say whether there is one.
+
+        Only tensors and plain values are loaded; nothing is unpickled.
 
         Raises:
-            QuestreeError: it is damaged.
+            QuestreeError: if the file is damaged.
         """
         import torch
 
-        if not (folder / NAME).is_file():
+        if not (folder / _FILE).is_file():
             return False
         try:
-            content = torch.load(folder / NAME, map_location="cpu", weights_only=True)
+            content = torch.load(folder / _FILE, map_location="cpu", weights_only=True)
             self.model.module.load_state_dict(content["module"])
             self.optimizer.load_state_dict(content["optimizer"])
             self.schedule.load_state_dict(content["schedule"])
@@ -88,8 +143,8 @@ class TrainingState:
                 torch.cuda.set_rng_state_all(content["random_cuda"])
             self.step, self.best = content["step"], content["best"]
             self.finished, self.losses, self.history = content["finished"], content["losses"], content["history"]
-        except Exception as problem:  # whatever torch makes of a damaged file
+        except Exception as problem:  # torch raises errors of many kinds for a damaged file
             raise QuestreeError(
-                f"{folder / NAME} is damaged ({type(problem).__name__}); delete {folder} to begin anew."
+                f"{folder / _FILE} is damaged ({type(problem).__name__}); delete {folder} to begin anew."
             ) from problem
         return True

@@ -11,8 +11,8 @@ from questree.data import Question
 from questree.data.task import Paragraph
 from questree.lm.failure import CallFailedError
 from questree.optimize.readers import Reading, best_theta, pairs_of, plot_theta, read_all, theta_sweep
-from questree.optimize.readers.calibration import Pair
-from questree.optimize.readers.examples import of_questions
+from questree.optimize.readers.examples import examples_of
+from questree.optimize.readers.readings import Pair
 from questree.retrieval import Passage, Span
 
 
@@ -50,7 +50,7 @@ class ManyMarks(Marks):
 
 
 def test_each_question_goes_with_its_own_passage_and_one_of_another():
-    examples = of_questions([question(n) for n in range(20)])
+    examples = examples_of([question(n) for n in range(20)])
     pairs = pairs_of(examples, seed=3)
     assert [pair.passage for pair in pairs if pair.answers] == [example.passage for example in examples]
     wrong = [pair for pair in pairs if not pair.answers]
@@ -60,7 +60,7 @@ def test_each_question_goes_with_its_own_passage_and_one_of_another():
 
 
 def test_the_first_of_its_negatives_is_taken_before_another_questions_passage():
-    examples = of_questions([question(n) for n in range(3)])
+    examples = examples_of([question(n) for n in range(3)])
     mined = Passage(id="m", text="the highest")
     pairs = pairs_of([replace(one, negatives=(mined, Passage(id="n", text="lower"))) for one in examples])
     assert [pair.passage for pair in pairs if not pair.answers] == [mined] * 3
@@ -68,13 +68,13 @@ def test_the_first_of_its_negatives_is_taken_before_another_questions_passage():
 
 def test_a_passage_that_is_shared_or_holds_the_answer_is_no_negative():
     shared = [question(1, "one text"), question(2, "one text"), question(3, "with a1 and a2 in it")]
-    pairs = pairs_of(of_questions(shared))
+    pairs = pairs_of(examples_of(shared))
     negatives = {(pair.example.question, pair.passage.text) for pair in pairs if not pair.answers}
     assert negatives == {("which 3?", "one text")}
     with pytest.raises(QuestreeError, match="more questions"):
-        pairs_of(of_questions([question(1)]))
+        pairs_of(examples_of([question(1)]))
     with pytest.raises(QuestreeError, match="supporting passage"):
-        pairs_of(of_questions([question(1).model_copy(update={"paragraphs": ()})]))
+        pairs_of(examples_of([question(1).model_copy(update={"paragraphs": ()})]))
 
 
 READINGS = [Reading(3.0, True), Reading(2.0, True), Reading(1.8, False), Reading(1.0, True), Reading(-1.0, False)]

@@ -8,8 +8,8 @@ import random
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.optimize.readers import mined, reading_examples, spread
-from questree.optimize.readers.examples import drawn
+from questree.optimize.readers import mine_negatives, reading_examples, spread_out
+from questree.optimize.readers.examples import draw_negatives
 from questree.retrieval import Passage
 
 ROW = {"question": "Where is the amber?", "answers": ["the basin"]}
@@ -98,21 +98,21 @@ class Ranked:
 def test_mined_negatives_are_the_highest_that_hold_no_answer(examples):
     amber = examples[0]
     retriever = Ranked(amber.passage.text, "By the basin.", "kelp", "cedar", "grove", "sand")
-    (found, *_) = mined([amber] * 40, retriever, keep=2)
+    (found, *_) = mine_negatives([amber] * 40, retriever, keep=2)
     assert [passage.text for passage in found.negatives] == ["kelp", "cedar"]
-    (other,) = mined([found], Ranked("hill"), keep=2)
+    (other,) = mine_negatives([found], Ranked("hill"), keep=2)
     assert [passage.text for passage in other.negatives] == ["hill", "kelp", "cedar"]
 
 
 def test_where_negatives_lack_other_questions_passages_are_drawn(examples):
-    (amber,) = mined(examples[:1], Ranked("kelp"))
-    found = drawn(amber, 3, examples, random.Random(0))
+    (amber,) = mine_negatives(examples[:1], Ranked("kelp"))
+    found = draw_negatives(amber, 3, examples, random.Random(0))
     assert len({passage.text for passage in found}) == 3
     assert found[0].text == "kelp"
     assert not any(amber.may_be_answered_by(passage) for passage in found)
-    assert drawn(amber, 3, [amber], random.Random(0)) == found[:1]
+    assert draw_negatives(amber, 3, [amber], random.Random(0)) == found[:1]
 
 
 def test_a_spread_takes_from_all_over():
-    assert spread(list(range(10)), 4) == [0, 2, 5, 7]
-    assert spread([1, 2], 4) == [1, 2]
+    assert spread_out(list(range(10)), 4) == [0, 2, 5, 7]
+    assert spread_out([1, 2], 4) == [1, 2]

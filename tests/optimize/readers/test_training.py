@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from tiny_encoders import KINDS, save_encoder
 
 from questree.common.errors import CheckpointError, QuestreeError
-from questree.optimize.readers import TrainingSettings, pairs_of, train_reader, unseen
+from questree.optimize.readers import TrainingSettings, leave_out_seen, pairs_of, train_reader
 from questree.retrieval import DPRReader, Passage
 
 SHORT = TrainingSettings(epochs=3, batch_size=3, negatives=2, learning_rate=1e-3, window=48, checkpoint_every=2, seed=5)
@@ -141,8 +141,8 @@ def test_nothing_to_train_on_and_damage_are_told(examples, encoder, tmp_path):
 def test_a_reader_knows_which_passages_it_was_trained_on(examples, encoder, tmp_path):
     train_reader(examples[:5], pairs_of(examples), tmp_path, encoder=str(encoder), settings=SHORT)
     other_question = replace(examples[0], question="which?", id="new")
-    assert unseen([other_question, *examples[4:]], tmp_path) == examples[5:]
-    assert unseen(examples, tmp_path / "nowhere") == examples
+    assert leave_out_seen([other_question, *examples[4:]], tmp_path) == examples[5:]
+    assert leave_out_seen(examples, tmp_path / "nowhere") == examples
     (tmp_path / "training" / "passages.json").write_text("{")
     with pytest.raises(QuestreeError, match="is damaged"):
-        unseen(examples, tmp_path)
+        leave_out_seen(examples, tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.optimize.readers import Reading, score_readings
-from questree.optimize.readers.evaluation import relevance_interval
+from questree.optimize.readers.thresholds import relevance_interval
 
 
 def test_spans_are_scored_on_own_passages_trusted_or_not_and_relevance_at_theta(examples):

@@ -1,0 +1,180 @@
+"""Theta, the score above which a reader is trusted (Xu et al., WWW 2024, section 4.1): its choice, and its worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from ...common.errors import QuestreeError
+from ...metrics import Interval, exact_match, f1, mean_interval, pattern_match
+from .readings import Reading
+
+_RESAMPLES = 10_000
+_NUMBERS_AT_ONCE = 4_000_000  # 32 MB
+_POINTS = 400
+
+
+@dataclass(frozen=True)
+class ThetaPoint:
+    """How well a score above theta tells passages that answer from passages that do not."""
+
+    theta: float
+    precision: float
+    recall: float
+    f1: float
+
+
+def theta_sweep(readings: Sequence[Reading], thetas: Sequence[float]) -> list[ThetaPoint]:
+    """Return precision, recall and F1 at each theta: a passage is taken to answer if its score is above it."""
+    return [_theta_point(readings, theta) for theta in thetas]
+
+
+def best_theta(readings: Sequence[Reading]) -> ThetaPoint:
+    """Return the theta of the highest F1 among all that tell these readings apart; of equals, the lowest.
+
+    Raises:
+        QuestreeError: if no reading has a span.
+    """
+    return max(theta_sweep(readings, candidate_thetas(readings)), key=lambda point: point.f1)
+
+
+def candidate_thetas(readings: Sequence[Reading]) -> list[float]:
+    """Return a theta for every way to part these readings: in the middle between two scores, or below the lowest.
+
+    Raises:
+        QuestreeError: if no reading has a span.
+    """
+    scores = sorted({reading.score for reading in readings if reading.score > float("-inf")})
+    if not scores:
+        raise QuestreeError("The reader found a span in none of the passages; there is no threshold to choose.")
+    return [scores[0] - 0.5, *((low + high) / 2 for low, high in pairwise(scores))]
+
+
+def _theta_point(readings: Sequence[Reading], theta: float) -> ThetaPoint:
+    taken = [reading.answers for reading in readings if reading.score > theta]
+    right = sum(taken)
+    precision = right / len(taken) if taken else 0.0
+    recall = right / max(1, sum(reading.answers for reading in readings))
+    f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+    return ThetaPoint(theta, precision, recall, f1)
+
+
+@dataclass(frozen=True)
+class ReaderScores:
+    """A reader's scores on questions, each with its 95% bootstrap interval over them.
+
+    To say what the reader is worth, neither it nor its threshold may have been chosen on these questions.
+
+    Attributes:
+        em: SQuAD's exact match of the span that is read from the question's own passage, trusted or not.
+        span_f1: SQuAD's F1 of it.
+        relevance_f1: F1 of "does this passage answer it" at theta.
+        theta: the threshold.
+    """
+
+    em: Interval
+    span_f1: Interval
+    relevance_f1: Interval
+    theta: float
+
+    @property
+    def worth(self) -> float:
+        """Return the number to choose a checkpoint by: the mean of the two F1s."""
+        return (self.span_f1.mean + self.relevance_f1.mean) / 2
+
+    def figures(self, prefix: str = "") -> dict[str, float]:
+        """Return each score and the ends of its interval by name, as MLflow takes them."""
+        scores = {"em": self.em, "span_f1": self.span_f1, "relevance_f1": self.relevance_f1}
+        ends = {
+            f"{prefix}{name}{end}": getattr(one, end[1:]) for name, one in scores.items() for end in ("_low", "_high")
+        }
+        return {**{f"{prefix}{name}": one.mean for name, one in scores.items()}, **ends, f"{prefix}theta": self.theta}
+
+
+def score_readings(readings: Sequence[Reading], theta: float) -> ReaderScores:
+    """Return the scores of readings whose questions are known.
+
+    Raises:
+        ValueError: if none of them is of a passage that answers.
+    """
+    own = [(reading.span, reading.example) for reading in readings if reading.answers and reading.example]
+    return ReaderScores(
+        em=mean_interval([_exact(span, example.answers, example.answers_are_regex) for span, example in own]),
+        span_f1=mean_interval([f1(span, example.answers) for span, example in own]),
+        relevance_f1=relevance_interval(readings, theta),
+        theta=theta,
+    )
+
+
+def relevance_interval(readings: Sequence[Reading], theta: float, *, level: float = 0.95, seed: int = 0) -> Interval:
+    """Return F1 of "does this passage answer it" at theta; questions are resampled with all of their passages."""
+    import numpy as np
+
+    counts: dict[str, list[int]] = {}
+    for place, reading in enumerate(readings):
+        taken = reading.score > theta
+        row = counts.setdefault(reading.example.id if reading.example else str(place), [0, 0])
+        row[0] += 2 * (taken and reading.answers)
+        row[1] += taken + reading.answers
+    table = np.array(list(counts.values()))
+    rng = np.random.default_rng(seed)
+    at_once = max(1, _NUMBERS_AT_ONCE // len(table))
+    sums = np.concatenate(
+        [
+            # how often each question is drawn, instead of which ones
+            rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=min(at_once, _RESAMPLES - done))
+            @ table
+            for done in range(0, _RESAMPLES, at_once)
+        ]
+    )
+    low, high = np.quantile(sums[:, 0] / np.maximum(1, sums[:, 1]), [(1 - level) / 2, (1 + level) / 2])
+    (point,) = theta_sweep(readings, [theta])
+    return Interval(point.f1, float(low), float(high), len(table), level)
+
+
+def _exact(span: str, answers: Sequence[str], are_regex: bool) -> float:
+    return float(pattern_match(span, answers) if are_regex else exact_match(span, answers))
+
+
+def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, title: str, *, x: str = "theta") -> None:
+    """Write a PNG: F1, precision and recall by theta, and beneath the scores of passages that answer and that do not.
+
+    Args:
+        file: to write.
+        readings: that the threshold was chosen on.
+        chosen: the threshold.
+        title: what was read, and by which reader.
+        x: what the threshold is called.
+
+    Raises:
+        QuestreeError: if it cannot be written.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    thetas = candidate_thetas(readings)
+    points = theta_sweep(readings, thetas[:: max(1, len(thetas) // _POINTS)])
+    figure = Figure(figsize=(7.5, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
+    for name, style in (("f1", "-"), ("precision", "--"), ("recall", ":")):
+        above.plot([p.theta for p in points], [getattr(p, name) for p in points], style, label=name.replace("f1", "F1"))
+    above.axvline(chosen.theta, color="grey", linewidth=1)
+    above.annotate(
+        f"{x} {chosen.theta:.2f}: F1 {chosen.f1:.3f}", (chosen.theta, 0.03), (5, 0), textcoords="offset points"
+    )
+    above.set_ylim(0, 1.02)
+    above.set_title(title, fontsize=10)
+    above.legend(loc="lower left")
+    groups = [
+        [r.score for r in readings if r.answers is answers and r.score > float("-inf")] for answers in (True, False)
+    ]
+    below.hist(groups, bins=40, histtype="stepfilled", alpha=0.6, label=["answers", "does not"])
+    below.axvline(chosen.theta, color="grey", linewidth=1)
+    below.set(xlabel=x, ylabel="passages" if x == "theta" else "pairs")
+    below.legend()
+    try:
+        FigureCanvasAgg(figure).print_png(str(file))
+    except OSError as problem:
+        raise QuestreeError(f"The plot {file} cannot be written: {problem.strerror}.") from problem
