@@ -1,4 +1,4 @@
-"""The folder of what is made once for all runs: models, compiled extensions, downloaded tasks, LM replies."""
+"""The folder for what is made once for all runs: models, compiled extensions, downloaded tasks, LM replies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """Where things made once are kept: ``QUESTREE_CACHE``, or the platform's cache folder."""
+    """Return the folder that ``QUESTREE_CACHE`` names, or the platform's cache folder."""
     if given := os.environ.get("QUESTREE_CACHE"):
         return Path(given).expanduser()
     if sys.platform == "darwin":

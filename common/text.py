@@ -1,4 +1,4 @@
-"""Other people's text made harmless: in a prompt, where it could write fields; on a screen, where it could draw."""
+"""Other people's text made harmless, in prompts (where it could write fields) and on screens; and sizes for people."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ _TEMPLATE = re.compile(
 
 
 def neutralise(text: str) -> str:
-    """Text that can end no section of a prompt and begin none, in any spelling.
+    """Return the text without anything that could end or begin a section of a prompt, in any spelling.
 
-    Whoever writes a passage could otherwise write an output field: the adapter takes the first field marker
-    (``[[ ## name ## ]]``) that it sees in a reply, and a model may copy its input. Look-alikes are folded, what is
-    not seen is removed, double brackets are parted and runs of ``#`` cut to one. The tokens with which chat
-    templates part turns (``<|im_end|>``, ``</s>``, ``[INST]``) are parted too: servers read them inside a text as
-    their own. Idempotent; linear in the length of the text.
+    Otherwise the author of a passage could write an output field: the adapter takes the first field marker
+    (``[[ ## name ## ]]``) that it sees in a reply, and a model may copy its input. Look-alikes become the characters
+    that they look like, invisible characters are removed, double brackets are parted and runs of ``#`` cut to one.
+    The tokens by which chat templates divide turns (``<|im_end|>``, ``</s>``, ``[INST]``) are parted too: servers take
+    them for their own inside a text. Idempotent; linear in the length of the text.
     """
     seen = _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
     return _TEMPLATE.sub(" ", _HASHES.sub("#", _EDGES.sub(" ", seen)))
 
 
 def changed_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """The value with every text in it changed, in lists, tuples, dicts and pydantic models too."""
+    """Return the value with every text in it changed, in lists, tuples, dicts and pydantic models too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, (list, tuple)):
@@ -60,22 +60,32 @@ def changed_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def printable(text: str) -> str:
-    """Text as it may be put on a screen or into a page: it moves no cursor, sets no colour, and turns no writing
-    around; line breaks and tabs stay.
+    """Return the text for a screen or a page: it moves no cursor, sets no colour and turns no writing around.
+
+    Line breaks and tabs stay.
     """
     return _UNDRAWN.sub("", without_surrogates(text))
 
 
 def printable_json(text: str) -> str:
-    """JSON as it may be put on a screen: what `printable` takes out is escaped, and nothing is lost."""
+    """Return JSON for a screen: what `printable` removes is escaped here, so nothing is lost."""
     return _UNDRAWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def in_page(text: str) -> str:
-    """Text as it stands in an HTML page, or in an attribute's quotes: it opens no element and turns no writing."""
+    """Return the text for an HTML page, or for an attribute's quotes: it opens no element and turns no writing."""
     return escape(printable(text))
 
 
 def without_surrogates(text: Any) -> Any:
-    """Text that can be written down: a half of a surrogate pair, which UTF-8 has no bytes for, becomes ``?``."""
+    """Return text that UTF-8 can hold: each half of a surrogate pair becomes ``?``."""
     return _SURROGATES.sub("?", text) if isinstance(text, str) else text
+
+
+def readable_size(count: float) -> str:
+    """Return a number of bytes in powers of a thousand: 42 MB, 1.3 GB."""
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} GB"

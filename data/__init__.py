@@ -1,35 +1,22 @@
 """The tasks: questions with their answers, steps and gold passages, loaded by name or from a file."""
 
-from .answer_styles import Style, style_of_type
-from .fetching import TRAIN_LIMIT, Fetched, fetch_task
-from .folders import DATA_VARIABLE, data_folder
-from .loading import MINI_CORPUS, load_task, task_names
-from .manifest import TaskManifest, read_task_manifest
-from .question_files import read_questions, split_of
-from .task import SPLITS, AnnotatedStep, Paragraph, Question, Split, Task
-from .tasks import KNOWN_TASKS, KnownTask
-
-__all__ = [
-    "DATA_VARIABLE",
-    "KNOWN_TASKS",
-    "MINI_CORPUS",
-    "SPLITS",
-    "TRAIN_LIMIT",
-    "AnnotatedStep",
-    "Fetched",
-    "KnownTask",
-    "Paragraph",
-    "Question",
-    "Split",
-    "Style",
-    "Task",
-    "TaskManifest",
-    "data_folder",
-    "fetch_task",
-    "load_task",
-    "read_questions",
-    "read_task_manifest",
-    "split_of",
-    "style_of_type",
-    "task_names",
-]
+from .loader import MINI_CORPUS as MINI_CORPUS
+from .loader import load_task as load_task
+from .loader import task_names as task_names
+from .question_files import read_questions as read_questions
+from .question_files import split_of as split_of
+from .task import SPLITS as SPLITS
+from .task import AnnotatedStep as AnnotatedStep
+from .task import Paragraph as Paragraph
+from .task import Question as Question
+from .task import Style as Style
+from .task import Task as Task
+from .task_fetch import TRAIN_LIMIT as TRAIN_LIMIT
+from .task_fetch import Fetched as Fetched
+from .task_fetch import fetch_task as fetch_task
+from .task_files import DATA_VARIABLE as DATA_VARIABLE
+from .task_files import TaskManifest as TaskManifest
+from .task_files import data_folder as data_folder
+from .task_files import read_task_manifest as read_task_manifest
+from .tasks import KNOWN_TASKS as KNOWN_TASKS
+from .tasks import KnownTask as KnownTask

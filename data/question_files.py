@@ -1,4 +1,4 @@
-"""Reads questions from a file: one JSON object a line, each checked, each error named by its line."""
+"""Files of questions: one JSON object a line, each checked, each error named by its line."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
-from .answer_styles import style_of_type
-from .splits import hashed
-from .task import Question, Split
+from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
 
 
 def read_questions(path: Path) -> list[Question]:
-    """The questions of a JSONL file, in its order.
+    """Return the questions of a JSONL file, in its order.
 
-    A line needs ``id``, ``question`` and ``answers``; ``task`` is the file's name where it is absent; ``style``
-    follows from the task or the ``type``. Where no line has a ``split``, `split_of` gives each its own.
+    A line needs ``id``, ``question`` and ``answers``; ``task`` is the file's name if it is absent; ``style`` follows
+    from the task or the ``type``. If no line has a ``split``, `split_of` gives each question its own.
 
     Raises:
         QuestreeError: if the file cannot be read, is empty, names an id twice, gives a split to some
@@ -48,9 +46,9 @@ def read_questions(path: Path) -> list[Question]:
 
 
 def split_of(task: str, question: str) -> Split:
-    """The split of a question whose file gives none: by `splits.hashed`, or the only one that its task has."""
+    """Return the split of a question whose file gives none: by its words, or the only one that its task has."""
     known = KNOWN_TASKS.get(task)
-    return known.only_split if known and known.only_split else hashed(question)
+    return known.only_split if known and known.only_split else split_by_hash(question)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,7 +1,8 @@
-"""The task contract: what every data set is made into."""
+"""The task contract: what every data set is made into, and how a question gets its style and its split."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,13 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from ..common.errors import QuestreeError
 from ..common.placeholders import fill_in
-from .answer_styles import Style
 
 if TYPE_CHECKING:
     import dspy
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
+_ENDS: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test", 1.0))
+
+Style = Literal["short", "yes-no", "label", "long"]
+_STYLE_OF_TYPE: dict[str, Style] = {"boolean": "yes-no", "claim": "label", "long": "long", "long-form": "long"}
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -26,13 +30,33 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, populate_by_name=True, coerce_numbers_to_str=True)
 
 
+def style_of_type(kind: object) -> Style:
+    """Return the answer style of a question's type: short if the type says nothing of it, or is none."""
+    return _STYLE_OF_TYPE.get(kind, "short") if isinstance(kind, str) else "short"
+
+
+def split_by_hash(question: str) -> Split:
+    """Return the split of a question that was published without one: 40 % train, 30 % dev, 30 % test.
+
+    It follows from the question's words alone, whatever the seed, limit, file and id, so that no question that trained
+    a program can score it: a data set may hold the same question under two ids (TREC does), and so may two files.
+    """
+    place = int.from_bytes(hashlib.sha256(f"split:{plain_words(question)}".encode()).digest()[:8], "big") / 2**64
+    return next(split for split, end in _ENDS if place < end)
+
+
+def plain_words(question: str) -> str:
+    """Return the words by which two questions are the same."""
+    return " ".join(question.lower().split())
+
+
 class AnnotatedStep(_Frozen):
     """One step of an annotated decomposition.
 
     Attributes:
         question: may hold ``#1`` (or ``<1>``) where the answer of the first step goes.
-        answer: None where the data set does not give it.
-        support_title: of the passage that holds the answer; None where it is not known.
+        answer: None if the data set does not give it.
+        support_title: of the passage that holds the answer; None if it is not known.
     """
 
     question: Text
@@ -57,13 +81,13 @@ class Question(_Frozen):
         question: its words; for fact checking, the claim.
         answers: any of them is right; the first is the canonical one.
         kind: the data set's own type of question (``type`` in a file).
-        hops: how many facts it needs; None where the data set does not say.
+        hops: how many facts it needs; None if the data set does not say.
         gold_titles: of the passages that support the answer.
         steps: the annotated decomposition, in order; may be empty.
         answers_are_regex: the answers are regular expressions (TREC).
         style: what an answer looks like.
         split: the part of the task that it belongs to.
-        position: its row in the published split, from 1; None where that is not known.
+        position: its row in the published split, from 1; None if that is not known.
         paragraphs: handed out with the question; may be empty.
     """
 
@@ -94,16 +118,16 @@ class Question(_Frozen):
         return self
 
     def resolved_steps(self) -> tuple[AnnotatedStep, ...]:
-        """The steps with the answers of earlier steps filled in; a reference to no earlier answer stays."""
+        """Return the steps with the answers of earlier steps filled in; a reference to no earlier answer stays."""
         return tuple(
             step.model_copy(update={"question": fill_in(step.question, [earlier.answer for earlier in self.steps[:n]])})
             for n, step in enumerate(self.steps)
         )
 
     def to_example(self) -> dspy.Example:
-        """The question as DSPy trains and evaluates on it; a program is called with its two inputs.
+        """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
-        Inputs are ``question`` and ``answer_style``. Where every step has its answer, ``chain`` holds them as
+        Inputs are ``question`` and ``answer_style``. If every step has its answer, ``chain`` holds them as
         a chain of query (``{"query", "answer"}``), so that a labeled demonstration shows a plan.
         """
         import dspy
@@ -129,10 +153,10 @@ class Task(_Frozen):
 
     Attributes:
         name: as it was asked for.
-        style: the answer style; ``mixed`` where the questions' own styles differ.
+        style: the answer style; ``mixed`` if the questions' own styles differ.
         metric: the name of the metric that the task is scored by.
         questions: by split, each in its seeded order.
-        corpus: the file of passages that holds the gold passages; None where it is not known.
+        corpus: the file of passages that holds the gold passages; None if it is not known.
         licence: of the questions.
         citation: whom to cite.
         source: where the data set is published.
@@ -148,7 +172,7 @@ class Task(_Frozen):
     source: str = "not stated"
 
     def split(self, name: str) -> tuple[Question, ...]:
-        """The questions of a split.
+        """Return the questions of a split.
 
         Raises:
             QuestreeError: if the task has none in it.
@@ -160,7 +184,7 @@ class Task(_Frozen):
         raise QuestreeError(f"Task {self.name} has no questions in split {name!r}; it has: {sizes}.")
 
     def examples(self, split: str) -> list[dspy.Example]:
-        """The questions of a split as DSPy examples.
+        """Return the questions of a split as DSPy examples.
 
         Raises:
             QuestreeError: if the task has none in it.

@@ -78,8 +78,8 @@ def index(
     """Make an index of a corpus, for every command's --retriever. Interrupted, the same command goes on."""
     from rich.console import Console
 
+    from ..common.text import readable_size
     from ..retrieval import KINDS, add_to_index, build_index, read_manifest
-    from ..retrieval.sizes import readable_size
     from .index_progress import shown_progress
     from .options import named_values
 

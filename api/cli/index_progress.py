@@ -75,7 +75,7 @@ class _Clock:
             if now.total:
                 parts.append(f"{_duration((now.total - now.done) / rate)} left")
         if now.bytes:
-            from ..retrieval.sizes import readable_size
+            from ..common.text import readable_size
 
             parts.append(f"{readable_size(now.bytes)} when done")
         return ", ".join(parts)

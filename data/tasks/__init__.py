@@ -1,29 +1,47 @@
-"""The papers' tasks: one file each. A task is added with its file and its row here."""
+"""The papers' tasks by name. A task is added with its file and its name here."""
 
 from .bamboogle import BAMBOOGLE
-from .base import BadRow, Corpus, Hub, KnownTask, Row, Sample
-from .bundled import MINI, RECORDED
+from .base import BadRow as BadRow
+from .base import Corpus as Corpus
+from .base import KnownTask as KnownTask
+from .base import Row as Row
+from .base import Sample as Sample
 from .eli5 import ELI5
 from .fever import FEVER
 from .hotpotqa import HOTPOTQA, HOTPOTQA_FULLWIKI
 from .musique import MUSIQUE
-from .nq import NQ
+from .open_questions import NQ
+from .slots import TREX, ZSRE
 from .squad import SQUAD
 from .strategyqa import STRATEGYQA
 from .trec import TREC
-from .trex import TREX
 from .triviaqa import TRIVIAQA
 from .twowiki import TWOWIKI
 from .webquestions import WEBQUESTIONS
-from .zsre import ZSRE
 
+_MINI = KnownTask(
+    name="mini",
+    style="mixed",
+    metric="by-style",
+    licence="Apache-2.0",
+    citation="Questree",
+    source="bundled with Questree",
+    sizes={"train": 74, "dev": 53, "test": 53},
+    corpus=Corpus("bundled"),
+)
+_RECORDED = KnownTask(
+    name="recorded",
+    style="short",
+    metric="cover-em",
+    licence="MIT (questions as their data sets)",
+    citation="Cao et al., EMNLP 2023 (ProbTree), over the questions' data sets",
+    source="https://github.com/THU-KEG/ProbTree",
+)
 _MULTI_HOP = (HOTPOTQA, HOTPOTQA_FULLWIKI, MUSIQUE, TWOWIKI, STRATEGYQA)
 _KNOWLEDGE_INTENSIVE = (ZSRE, TREX, FEVER, ELI5)
 _CALIBRATION = (NQ, TRIVIAQA, WEBQUESTIONS, TREC, SQUAD)
 
 KNOWN_TASKS: dict[str, KnownTask] = {
-    task.name: task for task in (MINI, *_MULTI_HOP, *_KNOWLEDGE_INTENSIVE, *_CALIBRATION, BAMBOOGLE, RECORDED)
+    task.name: task for task in (_MINI, *_MULTI_HOP, *_KNOWLEDGE_INTENSIVE, *_CALIBRATION, BAMBOOGLE, _RECORDED)
 }
 """Every task known by name. A file of another name is read by its questions' own types."""
-
-__all__ = ["KNOWN_TASKS", "BadRow", "Corpus", "Hub", "KnownTask", "Row", "Sample"]

@@ -5,8 +5,7 @@ Published as a table of ``Question`` and ``Answer``. It is for testing alone: no
 
 from __future__ import annotations
 
-from .base import Fields, Hub, KnownTask, Row, words_id
-from .corpora import DPR_PASSAGES
+from .base import DPR_PASSAGES, Fields, Hub, KnownTask, Row, words_id
 
 
 def _read(row: Row) -> Fields:

@@ -1,4 +1,4 @@
-"""What is known of a task before its questions are there, and how one published row is read."""
+"""What is known of a task before its questions are fetched, and how one published row is read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...common.errors import QuestreeError
-from ..answer_styles import Style
-from ..splits import plain_words
-from ..task import Split
+from ..task import Split, Style, plain_words
 
 Fields = dict[str, Any]
 """A question as `Question` takes it, without its split."""
@@ -28,7 +26,7 @@ class Row:
     Attributes:
         place: where it stands, for messages: file and line, or split and row.
         data: its columns.
-        references: what the other files of the same task hold by key (StrategyQA's paragraphs).
+        references: what the other files of the same task hold, by key (StrategyQA's paragraphs).
     """
 
     place: str
@@ -36,7 +34,7 @@ class Row:
     references: Mapping[str, Any] = field(default_factory=dict)
 
     def needed(self, column: str) -> Any:
-        """The value of a column.
+        """Return the value of a column.
 
         Raises:
             BadRow: if the row lacks it, or it is null.
@@ -46,7 +44,7 @@ class Row:
         return value
 
     def text(self, column: str) -> str:
-        """A column that must be text (or a number, which is written out), without space around it.
+        """Return a column that must be text (or a number, which is written out), without space around it.
 
         Raises:
             BadRow: if it is absent, empty or of another kind.
@@ -57,7 +55,7 @@ class Row:
         return str(value).strip()
 
     def records(self, column: str) -> list[Any]:
-        """A column of several entries: a list, the same as JSON text, or columns side by side as `datasets` has them.
+        """Return the entries of a column: a list, JSON text of one, or columns side by side as `datasets` has them.
 
         Raises:
             BadRow: if it is none of these.
@@ -102,7 +100,7 @@ class Hub:
 
     @property
     def pin(self) -> str:
-        """What tells one state of the published questions from another: the commit, or addresses that hold it."""
+        """Return what tells one state of the published questions from another: a commit, or addresses with one."""
         return self.revision or " ".join(sorted((self.files or {}).values()))
 
 
@@ -112,13 +110,29 @@ class Corpus:
 
     Attributes:
         name: what a table says.
-        address: of the archive; None where the corpus is made of the questions' own paragraphs.
+        address: of the archive; None if the corpus is made of the questions' own paragraphs.
         file: the archive's name, for the next command.
     """
 
     name: str
     address: str | None = None
     file: str = ""
+
+
+WIKIPEDIA_2017 = Corpus(
+    "Wikipedia 2017 abstracts",
+    "https://nlp.stanford.edu/projects/hotpotqa/enwiki-20171001-pages-meta-current-withlinks-abstracts.tar.bz2",
+    "enwiki-20171001-pages-meta-current-withlinks-abstracts.tar.bz2",
+)
+"""The first paragraphs of 5.2 million articles (Yang et al., EMNLP 2018)."""
+
+DPR_PASSAGES = Corpus(
+    "DPR passages", "https://dl.fbaipublicfiles.com/dpr/wikipedia_split/psgs_w100.tsv.gz", "psgs_w100.tsv"
+)
+"""Wikipedia of December 2018 in 21 million passages of 100 words (Karpukhin et al., EMNLP 2020)."""
+
+OWN_PARAGRAPHS = Corpus("its own paragraphs")
+"""The paragraphs that come with the questions; fetching writes them as a corpus."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +142,8 @@ class Sample:
     Attributes:
         source: the paper, and what it says.
         splits: where its questions are taken from.
-        first: the first so many in the published order.
-        drawn: so many drawn at random, the same ones for everybody; neither takes them all.
+        first: how many are taken from the beginning, in the published order.
+        drawn: how many are drawn at random, the same ones for everybody. Without either, all are taken.
     """
 
     source: str
@@ -139,6 +153,9 @@ class Sample:
 
 
 SEARCHAIN_SUBSET = Sample("Xu et al., WWW 2024, section 4.1: 1.2k questions; which ones is not published", drawn=1200)
+SEARCHAIN_WHOLE = Sample("Xu et al., WWW 2024, section 4.1: the whole development set")
+TREE_OF_REVIEWS = Sample("Li et al., 2024, section 4.1: the first 500 of dev", first=500)
+BLENDFILTER = Sample("Wang et al., EMNLP 2024, after Shao et al., 2023: the first 500 of dev", first=500)
 
 
 @dataclass(frozen=True)
@@ -153,17 +170,17 @@ class KnownTask:
         citation: whom to cite.
         source: where it is published.
         sizes: questions with answers in each split, as published at the pinned revision.
-        only_split: the split that all of its questions belong to, where it must not be trained on.
+        only_split: the split that all of its questions belong to, if it must not be trained on.
         corpus: what it is answered from.
-        hub: where `fetch_task` finds it; None where there is nothing to fetch.
+        hub: where `fetch_task` finds it; None if there is nothing to fetch.
         files: which files of its authors `fetch_task` reads.
-        read: makes a row a question; None for a row that is to be passed over.
-        references: a part of the names of files that hold what rows refer to, by key; empty where there are none.
+        read: makes a question of a row, or None of a row that is to be passed over.
+        references: a part of the names of files that hold what rows refer to, by key; empty if there are none.
         unpack: takes the rows out of a JSON document that is no list.
         cells: the names of tab-separated columns, by how many there are.
-        place: the split of a question, by the published one (None where no name tells it), its row, its words, and
+        place: gives the split of a question by the published one (None if no name tells it), its row, its words and
             the row's number from 1; None for the usual rule.
-        readable: makes a question of one that is not written as such.
+        readable: makes a question of words that are not written as one.
         samples: by name.
     """
 
@@ -188,10 +205,10 @@ class KnownTask:
 
 
 def words_id(prefix: str, words: str) -> str:
-    """An id for a question that was published without one: it hangs on the words alone, not on their place."""
+    """Return an id for a question that was published without one; it depends on the words alone."""
     return f"{prefix}-{hashlib.sha256(plain_words(words).encode()).hexdigest()[:16]}"
 
 
 def distinct(texts: Iterable[Any]) -> list[str]:
-    """The texts that say something, each once, in order."""
+    """Return the texts that are not empty, each once, in order."""
     return list(dict.fromkeys(text.strip() for text in texts if isinstance(text, str) and text.strip()))

@@ -6,8 +6,7 @@ ALCE's sample (``eli5_eval_bm25_top100.json``; Gao et al., EMNLP 2023), which ha
 
 from __future__ import annotations
 
-from .base import SEARCHAIN_SUBSET, Fields, KnownTask, Row, words_id
-from .corpora import DPR_PASSAGES
+from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, Fields, KnownTask, Row, words_id
 from .kilt import KILT, kilt_hub, read_kilt
 
 
@@ -36,7 +35,5 @@ ELI5 = KnownTask(
     hub=kilt_hub("eli5"),
     files="eli5-train-kilt.jsonl and eli5-dev-kilt.jsonl, or ALCE's eli5_eval_bm25_top100.json",
     read=_read,
-    samples={
-        "searchain": SEARCHAIN_SUBSET,
-    },
+    samples={"searchain": SEARCHAIN_SUBSET},
 )

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import SEARCHAIN_SUBSET, BadRow, Fields, KnownTask, Row, distinct
-from .corpora import DPR_PASSAGES
+from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, BadRow, Fields, KnownTask, Row, distinct
 from .kilt import KILT, kilt_hub, read_kilt
 
 _LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
@@ -36,7 +35,7 @@ def _read_claim(row: Row) -> Fields:
 
 
 def _title(page: str) -> str:
-    """The article's title behind FEVER's name of it: ``Soul_Food_-LRB-film-RRB-``."""
+    """Return the article's title behind FEVER's name of it: ``Soul_Food_-LRB-film-RRB-``."""
     for written, meant in _BRACKETS.items():
         page = page.replace(written, meant)
     return page.replace("_", " ")
@@ -54,7 +53,5 @@ FEVER = KnownTask(
     hub=kilt_hub("fever"),
     files="fever-train-kilt.jsonl and fever-dev-kilt.jsonl, or train.jsonl and shared_task_dev.jsonl",
     read=_read,
-    samples={
-        "searchain": SEARCHAIN_SUBSET,
-    },
+    samples={"searchain": SEARCHAIN_SUBSET},
 )

@@ -1,36 +1,79 @@
 """HotpotQA (Yang et al., EMNLP 2018): two-hop questions over Wikipedia, with ten paragraphs each or without.
 
-Published as ``hotpot_train_v1.1.json``, ``hotpot_dev_distractor_v1.json``, ``hotpot_dev_fullwiki_v1.json``; answers of
-the test split are hidden, so that papers score on dev. The full-wiki questions are the same; their paragraphs, which a
+Published as ``hotpot_train_v1.1.json``, ``hotpot_dev_distractor_v1.json``, ``hotpot_dev_fullwiki_v1.json``. Answers of
+the test split are hidden, so papers score on dev. The full-wiki questions are the same; their paragraphs, which a
 baseline retrieved, are left out: the corpus is all of Wikipedia.
 """
 
 from __future__ import annotations
 
-from .base import Fields, Hub, KnownTask, Row, Sample
-from .corpora import OWN_PARAGRAPHS, WIKIPEDIA_2017
-from .paragraphs import read_supported
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-_SAMPLES = {
-    "searchain": Sample("Xu et al., WWW 2024, section 4.1: the whole development set"),
-    "tree-of-reviews": Sample("Li et al., 2024, section 4.1: the first 500 of dev", first=500),
-    "blendfilter": Sample("Wang et al., EMNLP 2024, after Shao et al., 2023: the first 500 of dev", first=500),
-}
+from .base import (
+    BLENDFILTER,
+    OWN_PARAGRAPHS,
+    SEARCHAIN_WHOLE,
+    TREE_OF_REVIEWS,
+    WIKIPEDIA_2017,
+    BadRow,
+    Fields,
+    Hub,
+    KnownTask,
+    Row,
+    distinct,
+)
 
 
-def _hub(config: str) -> Hub:
-    return Hub(
-        id="hotpotqa/hotpot_qa",
-        config=config,
-        revision="1908d6afbbead072334abe2965f91bd2709910ab",
-        splits={"train": "train", "dev": "validation"},
-        columns=("id", "question", "answer", "type", "supporting_facts", "context"),
-    )
+def read_supported(row: Row, *, paragraphs: bool = True) -> Fields:
+    """Return question, answer, supporting titles and paragraphs of a row; 2WikiMultiHopQA has the same format.
+
+    ``context`` holds ``[title, sentences]`` and ``supporting_facts`` ``[title, sentence number]``, as the authors
+    publish them, or the same by name, as the hub has them.
+    """
+    titles = distinct(_pair(row, "supporting_facts", fact)[0] for fact in row.records("supporting_facts"))
+    fields: Fields = {
+        "id": row.text("id" if "id" in row.data else "_id"),
+        "question": row.text("question"),
+        "answers": [row.text("answer")],
+        "type": row.data.get("type"),
+        "hops": len(titles) or None,
+        "gold_titles": titles,
+    }
+    if paragraphs:
+        shown = (_pair(row, "context", paragraph) for paragraph in row.records("context"))
+        fields["paragraphs"] = [
+            {"title": title, "text": text, "is_supporting": title in titles}
+            for title, sentences in shown
+            if (text := _joined(sentences))
+        ]
+    return fields
+
+
+def _pair(row: Row, column: str, entry: Any) -> tuple[str, Any]:
+    values = list(entry.values()) if isinstance(entry, Mapping) else entry
+    if not isinstance(values, list) or len(values) < 2 or not isinstance(values[0], str):
+        raise BadRow(f"{row.place}: {entry!r} in {column!r} is no title with what belongs to it.")
+    return values[0], values[1]
+
+
+def _joined(sentences: Any) -> str:
+    # HotpotQA's sentences begin with their space, 2WikiMultiHopQA's do not
+    return " ".join(str(sentence).strip() for sentence in sentences).strip() if isinstance(sentences, list) else ""
 
 
 def _read_fullwiki(row: Row) -> Fields:
     return read_supported(row, paragraphs=False)
 
+
+_DISTRACTOR = Hub(
+    id="hotpotqa/hotpot_qa",
+    config="distractor",
+    revision="1908d6afbbead072334abe2965f91bd2709910ab",
+    splits={"train": "train", "dev": "validation"},
+    columns=("id", "question", "answer", "type", "supporting_facts", "context"),
+)
 
 HOTPOTQA = KnownTask(
     name="hotpotqa",
@@ -41,23 +84,17 @@ HOTPOTQA = KnownTask(
     source="https://hotpotqa.github.io",
     sizes={"train": 90_447, "dev": 7_405},
     corpus=OWN_PARAGRAPHS,
-    hub=_hub("distractor"),
+    hub=_DISTRACTOR,
     files="hotpot_train_v1.1.json, hotpot_dev_distractor_v1.json",
     read=read_supported,
-    samples=_SAMPLES,
+    samples={"searchain": SEARCHAIN_WHOLE, "tree-of-reviews": TREE_OF_REVIEWS, "blendfilter": BLENDFILTER},
 )
 
-HOTPOTQA_FULLWIKI = KnownTask(
+HOTPOTQA_FULLWIKI = replace(
+    HOTPOTQA,
     name="hotpotqa-fullwiki",
-    style="short",
-    metric="cover-em",
-    licence="CC BY-SA 4.0",
-    citation="Yang et al., EMNLP 2018",
-    source="https://hotpotqa.github.io",
-    sizes={"train": 90_447, "dev": 7_405},
     corpus=WIKIPEDIA_2017,
-    hub=_hub("fullwiki"),
+    hub=replace(_DISTRACTOR, config="fullwiki"),
     files="hotpot_train_v1.1.json, hotpot_dev_fullwiki_v1.json",
     read=_read_fullwiki,
-    samples=_SAMPLES,
 )

@@ -17,7 +17,7 @@ _REVISION = "0f7881c6bf693742af91a31b4d8f827db2f41233"
 
 
 def kilt_hub(config: str) -> Hub:
-    """The parquet files of a KILT task."""
+    """Return where the parquet files of a KILT task are."""
     return Hub(
         id="facebook/kilt_tasks",
         config=config,
@@ -28,7 +28,7 @@ def kilt_hub(config: str) -> Hub:
 
 
 def read_kilt(row: Row) -> Fields:
-    """What every KILT row holds: id, question, answers, titles of the pages that support them."""
+    """Return what every KILT row holds: id, question, answers, titles of the pages that support them."""
     outputs = [output for output in row.records("output") if isinstance(output, Mapping)]
     answers = distinct(output.get("answer") for output in outputs)
     if not answers:
@@ -43,6 +43,6 @@ def read_kilt(row: Row) -> Fields:
 
 
 def meta(row: Row) -> Mapping[str, Any]:
-    """The ``meta`` column, empty where there is none."""
+    """Return the ``meta`` column, empty if there is none."""
     found = row.data.get("meta")
     return found if isinstance(found, Mapping) else {}

@@ -7,8 +7,7 @@ dev. The hub repository is a copy of the authors' files by another user; the aut
 
 from __future__ import annotations
 
-from .base import BadRow, Fields, Hub, KnownTask, Row, Sample, distinct
-from .corpora import OWN_PARAGRAPHS
+from .base import OWN_PARAGRAPHS, SEARCHAIN_WHOLE, TREE_OF_REVIEWS, BadRow, Fields, Hub, KnownTask, Row, distinct
 
 
 def _read(row: Row) -> Fields | None:
@@ -55,8 +54,5 @@ MUSIQUE = KnownTask(
     ),
     files="musique_ans_v1.0_train.jsonl, musique_ans_v1.0_dev.jsonl",
     read=_read,
-    samples={
-        "searchain": Sample("Xu et al., WWW 2024, section 4.1: the whole development set"),
-        "tree-of-reviews": Sample("Li et al., 2024, section 4.1: the first 500 of dev", first=500),
-    },
+    samples={"searchain": SEARCHAIN_WHOLE, "tree-of-reviews": TREE_OF_REVIEWS},
 )

@@ -1,7 +1,9 @@
-"""Questions with answers and little else, in the forms that open-domain QA is handed around in.
+"""Questions with answers and little else, in the forms that open-domain QA is published in; and NQ-open, which is that.
 
-DPR (Karpukhin et al., EMNLP 2020) publishes ``…-train.qas.csv`` (question, tab, a list of answers in brackets), and
-``biencoder-…-train.json``, in which each question has passages that hold its answer.
+NQ-open (Kwiatkowski et al., TACL 2019; Lee et al., ACL 2019): questions typed into a search engine, published as
+``NQ-open.train.jsonl`` and ``NQ-open.dev.jsonl``. DPR (Karpukhin et al., EMNLP 2020) publishes ``…-train.qas.csv``
+(question, tab, a list of answers in brackets), and ``biencoder-…-train.json``, in which each question has passages
+that hold its answer.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from .base import BadRow, Fields, Row, distinct, words_id
+from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct, words_id
 
 QUESTION_AND_ANSWERS = {2: ("question", "answers")}
 """The cells of DPR's tab-separated files."""
 
 
 def read_open(row: Row, prefix: str, question: str = "question", answers: str = "answer") -> Fields:
-    """A question, its answers, and DPR's gold passage where the row has one."""
+    """Return a question, its answers, and DPR's gold passage if the row has one."""
     asked = row.text(question)
     passages = [one for one in row.data.get("positive_ctxs") or [] if isinstance(one, Mapping) and one.get("text")]
     return {
@@ -35,7 +37,7 @@ def read_open(row: Row, prefix: str, question: str = "question", answers: str = 
 
 
 def answers_of(row: Row, column: str) -> list[str]:
-    """A list of answers, or the same as Python writes it (DPR's ``.qas.csv``).
+    """Return a list of answers, which may be written as Python writes it (DPR's ``.qas.csv``).
 
     Raises:
         BadRow: if there is none.
@@ -50,3 +52,29 @@ def answers_of(row: Row, column: str) -> list[str]:
     if not answers:
         raise BadRow(f"{row.place}: {column!r} holds no answer.")
     return answers
+
+
+def _read(row: Row) -> Fields:
+    return read_open(row, "nq")
+
+
+NQ = KnownTask(
+    name="nq",
+    style="short",
+    metric="cover-em",
+    licence="CC BY-SA 3.0",
+    citation="Kwiatkowski et al., TACL 2019; Lee et al., ACL 2019",
+    source="https://ai.google.com/research/NaturalQuestions",
+    sizes={"train": 87_925, "dev": 3_610},
+    corpus=DPR_PASSAGES,
+    hub=Hub(
+        id="google-research-datasets/nq_open",
+        config="nq_open",
+        revision="5dd9790a83002ad084ddeb7c420dc716852c6f28",
+        splits={"train": "train", "dev": "validation"},
+        columns=("question", "answer"),
+    ),
+    files="NQ-open.train.jsonl and NQ-open.dev.jsonl, or DPR's biencoder-nq-train.json and biencoder-nq-dev.json",
+    read=_read,
+    cells=QUESTION_AND_ANSWERS,
+)

@@ -1,10 +1,20 @@
-"""Slot filling asked as a question: a subject and a relation, whose object is wanted."""
+"""Slot filling asked as a question: zsRE (Levy et al., CoNLL 2017) and T-REx (Elsahar et al., LREC 2018) in KILT.
+
+A subject and a relation become a question, whose answer is the object; ``input`` keeps ``subject [SEP] relation``.
+zsRE is published as ``structured_zeroshot-train-kilt.jsonl`` and ``…-dev-kilt.jsonl``; its annotators wrote templates
+that ask for the slot, of which the first of each row is the question, and the relations of dev are not those of train.
+T-REx is published as ``trex-train-kilt.jsonl`` and ``trex-dev-kilt.jsonl``, without templates.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-SEPARATOR = " [SEP] "
+from .base import DPR_PASSAGES, SEARCHAIN_SUBSET, Fields, KnownTask, Row, distinct
+from .kilt import KILT, SOURCE, kilt_hub, meta, read_kilt
+
+_SEPARATOR = " [SEP] "
 """Between subject and relation in KILT's input."""
 
 _IRREGULAR = {
@@ -26,7 +36,7 @@ _OPEN = re.compile(r".*\b(?:in|on|at|by|of|to|from|for|with|after)")
 
 
 def slot_question(subject: str, relation: str) -> str:
-    """A question for the object of a relation (named as Wikidata does): ``place of birth``, ``owned by``."""
+    """Return a question for the object of a relation, which is named as Wikidata does: ``place of birth``."""
     if relation in _IRREGULAR:
         return _IRREGULAR[relation].format(subject)
     if found := _PARTICIPLE.fullmatch(relation):
@@ -37,6 +47,53 @@ def slot_question(subject: str, relation: str) -> str:
 
 
 def readable(question: str) -> str:
-    """KILT's ``subject [SEP] relation`` as a question; any other text as it is."""
-    subject, separator, relation = question.partition(SEPARATOR)
+    """Return KILT's ``subject [SEP] relation`` as a question, and any other text as it is."""
+    subject, separator, relation = question.partition(_SEPARATOR)
     return slot_question(subject.strip(), relation.strip()) if separator else question
+
+
+def _read_zsre(row: Row) -> Fields:
+    return _read(row, distinct(meta(row).get("template_questions") or []))
+
+
+def _read_trex(row: Row) -> Fields:
+    return _read(row, [])
+
+
+def _read(row: Row, templates: list[str]) -> Fields:
+    fields = read_kilt(row)
+    asked = fields["question"]
+    return {
+        **fields,
+        "question": templates[0] if templates else readable(asked),
+        "input": asked,
+        "type": asked.partition(_SEPARATOR)[2] or None,
+        "hops": 1,
+    }
+
+
+ZSRE = KnownTask(
+    name="zsre",
+    style="short",
+    metric="cover-em",
+    licence="MIT",
+    citation=f"Levy et al., CoNLL 2017; {KILT}",
+    source=SOURCE,
+    sizes={"train": 147_909, "dev": 3_724},
+    corpus=DPR_PASSAGES,
+    hub=kilt_hub("structured_zeroshot"),
+    files="structured_zeroshot-train-kilt.jsonl, structured_zeroshot-dev-kilt.jsonl",
+    read=_read_zsre,
+    readable=readable,
+    samples={"searchain": SEARCHAIN_SUBSET},
+)
+
+TREX = replace(
+    ZSRE,
+    name="trex",
+    citation=f"Elsahar et al., LREC 2018; {KILT}",
+    sizes={"train": 2_284_168, "dev": 5_000},
+    hub=kilt_hub("trex"),
+    files="trex-train-kilt.jsonl, trex-dev-kilt.jsonl",
+    read=_read_trex,
+)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .base import BadRow, Fields, Hub, KnownTask, Row, distinct
-from .corpora import OWN_PARAGRAPHS
+from .base import OWN_PARAGRAPHS, BadRow, Fields, Hub, KnownTask, Row, distinct
 
 
 def _read(row: Row) -> Fields:

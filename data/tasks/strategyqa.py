@@ -17,10 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..splits import hashed
-from ..task import Split
-from .base import BadRow, Fields, Hub, KnownTask, Row, Sample, distinct, words_id
-from .corpora import OWN_PARAGRAPHS
+from ..task import Split, split_by_hash
+from .base import OWN_PARAGRAPHS, BadRow, Fields, Hub, KnownTask, Row, Sample, distinct, words_id
 
 _SCORED_BY_THE_PAPERS = 500
 
@@ -56,7 +54,7 @@ def _read_big_bench(row: Row) -> Fields:
 
 
 def _paragraph_ids(evidence: Any) -> Iterator[str]:
-    """The ids in the nested lists of the annotators; other texts there say that there is no evidence."""
+    """Yield the ids in the nested lists of the annotators; other texts there say that there is no evidence."""
     if isinstance(evidence, str):
         if evidence not in {"no_evidence", "operation"}:
             yield evidence
@@ -78,7 +76,7 @@ def _unpack(document: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _place(published: Split | None, row: Row, words: str, number: int) -> Split:
-    by_hash = hashed(words)
+    by_hash = split_by_hash(words)
     if "evidence" in row.data:  # the authors' file
         if number <= _SCORED_BY_THE_PAPERS:
             return "dev"

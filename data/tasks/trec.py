@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .base import BadRow, Fields, Hub, KnownTask, Row, words_id
-from .corpora import DPR_PASSAGES
+from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, words_id
 
 _ADDRESS = "https://raw.githubusercontent.com/brmson/dataset-factoid-curated/087375a260f713cd5991b6cd615e55f972d50989/"
 _CELLS = ("number", "kind", "question", "pattern")

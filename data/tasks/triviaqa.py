@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .base import BadRow, Fields, Hub, KnownTask, Row, distinct
-from .corpora import DPR_PASSAGES
+from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, distinct
 from .open_questions import QUESTION_AND_ANSWERS, read_open
 
 

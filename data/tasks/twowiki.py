@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .base import SEARCHAIN_SUBSET, BadRow, Fields, Hub, KnownTask, Row, Sample
-from .corpora import OWN_PARAGRAPHS
-from .paragraphs import read_supported
+from .base import BLENDFILTER, OWN_PARAGRAPHS, SEARCHAIN_SUBSET, TREE_OF_REVIEWS, BadRow, Fields, Hub, KnownTask, Row
+from .hotpotqa import read_supported
 from .slots import slot_question
 
 
@@ -38,7 +37,7 @@ def _triple(row: Row, entry: Any) -> tuple[str, str, str]:
 
 
 def _plain(name: str) -> str:
-    """A title without what tells it apart: ``Atomised (film)`` is the triple's ``Atomised``."""
+    """Return a title without what tells it apart: ``Atomised (film)`` is the triple's ``Atomised``."""
     return re.sub(r"\s*\([^)]*\)$", "", name).strip().lower()
 
 
@@ -60,9 +59,5 @@ TWOWIKI = KnownTask(
     ),
     files="train.json, dev.json",
     read=_read,
-    samples={
-        "searchain": SEARCHAIN_SUBSET,
-        "tree-of-reviews": Sample("Li et al., 2024, section 4.1: the first 500 of dev", first=500),
-        "blendfilter": Sample("Wang et al., EMNLP 2024, after Shao et al., 2023: the first 500 of dev", first=500),
-    },
+    samples={"searchain": SEARCHAIN_SUBSET, "tree-of-reviews": TREE_OF_REVIEWS, "blendfilter": BLENDFILTER},
 )

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .base import BadRow, Fields, Hub, KnownTask, Row, words_id
-from .corpora import DPR_PASSAGES
+from .base import DPR_PASSAGES, BadRow, Fields, Hub, KnownTask, Row, words_id
 from .open_questions import QUESTION_AND_ANSWERS, answers_of, read_open
 
 _DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^\s()]+))\)')

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...common.errors import QuestreeError
 from ...common.files import restore_folder, swap_folder
-from ..sizes import readable_size
+from ...common.text import readable_size
 from .manifest import NAME
 from .store import OFFSETS, PASSAGES
 

@@ -14,8 +14,8 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.common.files import file_hash
-from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, placing
-from questree.data import fetching as module
+from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, task_files
+from questree.data import task_fetch as module
 from questree.retrieval import read_corpus
 
 
@@ -245,7 +245,7 @@ def test_a_fetch_that_is_killed_before_its_manifest_is_no_task(
         real(source, target)
 
     monkeypatch.setattr(os, "replace", killed)
-    monkeypatch.setattr(placing.shutil, "rmtree", lambda *_, **__: None)  # a killed process cleans nothing up
+    monkeypatch.setattr(task_files.shutil, "rmtree", lambda *_, **__: None)  # a killed process cleans nothing up
     hub(train=[], validation=[hotpot(2), hotpot(3)])
     with pytest.raises(SystemExit):
         fetch_task("hotpotqa", update=True)

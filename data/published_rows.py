@@ -1,4 +1,4 @@
-"""Published rows from the files of a task's authors: JSON, JSON lines, tables; plain or compressed."""
+"""Published rows: from the hub at a pinned revision, or from the authors' files (JSON, JSON lines, tables)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,62 @@ _NAMED: tuple[tuple[Split, re.Pattern[str]], ...] = (
 )
 
 
+def hub_rows(task: KnownTask) -> Iterator[tuple[Split, int, Row]]:
+    """Yield the rows of every split that has answers, test first, each with the split and its number there, from 1.
+
+    Raises:
+        QuestreeError: if the hub cannot be reached, has no such repository or revision, or other columns.
+    """
+    import datasets
+
+    hub = task.hub
+    if hub is None:
+        raise QuestreeError(f"{task.name} is nowhere to be fetched from.")
+    for split in reversed(SPLITS):
+        if split not in hub.splits:
+            continue
+        published = hub.splits[split]
+        rows = _loaded(datasets, task, published)
+        if missing := [column for column in hub.columns if column not in rows.column_names]:
+            raise QuestreeError(
+                f"{hub.id}, split {published}, lacks the columns {', '.join(missing)}; it has "
+                f"{', '.join(rows.column_names)}. Is this another data set than {task.name}?"
+            )
+        for number, data in enumerate(rows, start=1):
+            yield split, number, Row(f"{hub.id}, split {published}, row {number}", data)
+
+
+def _loaded(datasets: Any, task: KnownTask, published: str) -> Any:
+    hub = task.hub
+    assert hub is not None
+    options = dict(hub.options)
+    if hub.files is not None:
+        options["data_files"] = dict(hub.files)
+    instead = f"With the files of its authors: questree fetch {task.name} --from FILE ({task.files}; {task.source})."
+    try:
+        return datasets.load_dataset(hub.id, hub.config, split=published, revision=hub.revision, **options)
+    except datasets.exceptions.DatasetNotFoundError as problem:
+        raise QuestreeError(f"There is no {hub.id} at revision {hub.revision} ({problem}). {instead}") from problem
+    except OSError as problem:  # datasets raises ConnectionError, or FileNotFoundError for an address
+        raise QuestreeError(f"{hub.id} cannot be reached ({_first_line(problem)}). {instead}") from problem
+    except (ValueError, RuntimeError, datasets.exceptions.DatasetsError) as problem:
+        raise QuestreeError(f"{hub.id} cannot be read ({_first_line(problem)}). {instead}") from problem
+
+
+def _first_line(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {(str(problem).strip() or 'no reason given').splitlines()[0]}"
+
+
 def split_named(path: Path) -> Split | None:
-    """The published split that a file's name tells: ``hotpot_dev_distractor_v1.json`` is ``dev``."""
+    """Return the published split that a file's name tells: ``hotpot_dev_distractor_v1.json`` is ``dev``."""
     return next((split for split, pattern in _NAMED if pattern.search(path.name)), None)
 
 
 def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | None, int, Row]]:
-    """The rows of all files, test first, each with its number in the file and the split that the name tells.
+    """Yield the rows of all files, test first, each with the split that the name tells and its number in the file.
 
     Raises:
-        QuestreeError: if a file cannot be read, or is of no form known; names file, and line or entry.
+        QuestreeError: if a file cannot be read, or its form is not known; it names the file, and line or entry.
     """
     references: dict[str, Any] = {}
     questions = []
@@ -78,7 +124,7 @@ def _kind(path: Path) -> str:
 
 
 def _is_json_document(path: Path) -> bool:
-    """Whether a file is one JSON value, rather than one a line; a name does not always tell."""
+    """Tell whether a file is one JSON value, rather than one a line; the name does not always say."""
     if _kind(path) != ".json":
         return False
     with _opened(path) as file:

@@ -1,4 +1,4 @@
-"""Fetches a known task into the data folder, once: from the hub, or from its authors' files."""
+"""The fetch of a known task into the data folder, once: from the hub, or from its authors' files."""
 
 from __future__ import annotations
 
@@ -13,15 +13,23 @@ from pydantic import ValidationError
 from ..common.errors import QuestreeError
 from ..common.files import file_hash
 from ..common.names import unknown_name
-from .folders import DATA_VARIABLE, data_folder
-from .hub import hub_rows
-from .manifest import HubRecord, TaskManifest, manifest_path, read_task_manifest
-from .placing import being_made, check_place, place_task
-from .published_files import file_rows
-from .splits import hashed
-from .task import Question, Split
+from .published_rows import file_rows, hub_rows
+from .task import Question, Split, split_by_hash
+from .task_files import (
+    DATA_VARIABLE,
+    HubRecord,
+    TaskManifest,
+    being_made,
+    check_place,
+    corpus_file,
+    data_folder,
+    has_manifest,
+    place_task,
+    questions_file,
+    read_task_manifest,
+)
+from .task_writer import TaskWriter
 from .tasks import KNOWN_TASKS, BadRow, KnownTask, Row
-from .writing import TaskWriter
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +41,11 @@ _Rows = Iterator[tuple[Split | None, int, Row]]
 
 @dataclass(frozen=True)
 class Fetched:
-    """A task that is there.
+    """A task in the data folder.
 
     Attributes:
         questions: its file.
-        corpus: the file of its own paragraphs; None where it has none.
+        corpus: the file of its own paragraphs; None if it has none.
         manifest: what it was made from.
         new: whether it was fetched just now.
     """
@@ -60,21 +68,21 @@ def fetch_task(
 ) -> Fetched:
     """Put a known task's questions into the data folder, and its paragraphs beside them as a corpus.
 
-    What is there already is left as it is. All is written beside its place and put there at the end, the manifest
-    last: an interrupted fetch leaves nothing that would be taken for a task.
+    A task that is there already is left as it is. All is written beside its place and put there at the end, the
+    manifest last: an interrupted fetch leaves nothing that would be taken for a task.
 
     Args:
         name: one of `KNOWN_TASKS`.
         files: of its authors, instead of the hub.
         update: fetch again what is there.
-        train_limit: keep so many training questions, a sample that hangs on their ids; None keeps all.
-        skip_bad: leave rows out that cannot be read, and count them.
+        train_limit: how many training questions to keep, a sample that depends on their ids; None keeps all.
+        skip_bad: leave out rows that cannot be read, and count them.
         data_dir: the data folder; by default what ``QUESTREE_DATA`` names, else one in the cache folder.
         on_progress: called with the number of rows that were read, now and then.
 
     Raises:
-        QuestreeError: there is no such task; the hub or a file cannot be read; a row is bad (named by its place); a
-            file of the user's own is in the way; or what is there is of another revision and ``update`` is not set.
+        QuestreeError: if there is no such task; the hub or a file cannot be read; a row is bad (named by its place); a
+            file of the user's own is in the way; or another revision is there and ``update`` is not set.
     """
     import filelock
 
@@ -88,7 +96,7 @@ def fetch_task(
         with being_made(folder, name) as unfinished:
             writer = _written(task, unfinished, rows, train_limit, skip_bad, on_progress)
             manifest = place_task(folder, unfinished, _manifest(task, writer, files, train_limit))
-    return Fetched(folder / f"{name}.jsonl", _corpus(folder, manifest), manifest, new=True)
+    return _fetched(folder, manifest, new=True)
 
 
 def _known(name: str) -> KnownTask:
@@ -111,9 +119,7 @@ def _writable(folder: Path) -> Path:
 
 
 def _there(task: KnownTask, folder: Path, from_files: bool) -> Fetched | None:
-    if not manifest_path(folder, task.name).is_file():
-        return None
-    manifest = read_task_manifest(folder, task.name)
+    manifest = read_task_manifest(folder, task.name) if has_manifest(folder, task.name) else None
     if manifest is None:
         return None
     pinned = task.hub.pin if task.hub else None
@@ -122,7 +128,7 @@ def _there(task: KnownTask, folder: Path, from_files: bool) -> Fetched | None:
             f"{task.name} is there from revision {manifest.hub.revision}; this version of questree pins {pinned}. "
             f"Replace it: questree fetch {task.name} --update"
         )
-    return Fetched(folder / f"{task.name}.jsonl", _corpus(folder, manifest), manifest, new=False)
+    return _fetched(folder, manifest, new=False)
 
 
 def _written(
@@ -177,12 +183,12 @@ def _add(task: KnownTask, writer: TaskWriter, published: Split | None, position:
 
 
 def _split(task: KnownTask, published: Split | None, row: Row, words: str, position: int) -> Split:
-    """The published split; where a task has no dev, a part of its training questions; else by the words."""
+    """Return the published split, or dev for some training questions of a task without dev, or a split by the words."""
     if task.only_split:
         return task.only_split
     if task.place:
         return task.place(published, row, words, position)
-    by_hash = hashed(words)
+    by_hash = split_by_hash(words)
     if published is None:
         return by_hash
     return "dev" if published == "train" and "dev" not in task.sizes and by_hash == "dev" else published
@@ -207,5 +213,6 @@ def _manifest(
     )
 
 
-def _corpus(folder: Path, manifest: TaskManifest) -> Path | None:
-    return folder / "corpora" / f"{manifest.task}.jsonl" if manifest.passages else None
+def _fetched(folder: Path, manifest: TaskManifest, *, new: bool) -> Fetched:
+    corpus = corpus_file(folder, manifest.task) if manifest.passages else None
+    return Fetched(questions_file(folder, manifest.task), corpus, manifest, new)

@@ -1,4 +1,4 @@
-"""Writes a task's questions and passages, row by row: nothing is held but what keeps them distinct."""
+"""The writer of a task's questions and passages, row by row: it holds nothing but what keeps them distinct."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .splits import plain_words
-from .task import Question, Split
+from .task import Question, Split, plain_words
 from .tasks.base import BadRow, words_id
 
 _RESERVED = ("id", "task", "question", "answers", "split", "position")
 
 
 class TaskWriter:
-    """Writes ``questions.jsonl`` and ``corpus.jsonl`` into a folder.
+    """The writer of ``questions.jsonl`` and ``corpus.jsonl`` in a folder that exists.
 
-    Rows must come with the splits that score first: a question that stands in one of them is left out of the
-    splits that come after it, so that none that trains is ever scored.
+    The rows of the splits that score must come first: a question of one of them is left out of the splits that
+    follow, so that no question that trains is ever scored.
 
     Args:
-        folder: exists.
-        train_limit: keep at most so many training questions, the same ones whatever the order of the rows.
+        folder: of both files.
+        train_limit: how many training questions are kept at most, the same ones whatever the order of the rows.
     """
 
     def __init__(self, folder: Path, train_limit: int | None) -> None:
@@ -42,7 +41,7 @@ class TaskWriter:
         self._corpus = (folder / "corpus.jsonl").open("w", encoding="utf-8", newline="\n")
 
     def __enter__(self) -> TaskWriter:
-        """Ready to take rows."""
+        """Return the writer, ready to take rows."""
         return self
 
     def __exit__(
@@ -61,7 +60,7 @@ class TaskWriter:
         """Take a question, with its fields as they are to be written.
 
         Raises:
-            BadRow: if its id was that of another question.
+            BadRow: if its id is that of another question.
         """
         words = _digest(plain_words(question.question))
         if (known := self._words.setdefault(words, question.split)) != question.split:
@@ -102,7 +101,7 @@ class TaskWriter:
 
 
 def _as_written(question: Question, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that say something, the checked ones first."""
+    """Return the fields that are not empty, the checked ones first."""
     checked = {name: getattr(question, name) for name in _RESERVED}
     others = {name: value for name, value in fields.items() if name not in _RESERVED}
     return {name: value for name, value in {**checked, **others}.items() if value not in (None, [], ())}

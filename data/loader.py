@@ -1,19 +1,17 @@
-"""Finds a task by name or path, and loads it."""
+"""The loader of tasks, by name or path, whole or a paper's sample of one: ``hotpotqa:tree-of-reviews``."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..common.errors import QuestreeError
 from ..common.names import did_you_mean, unknown_name
-from .folders import DATA_VARIABLE, data_folder
-from .manifest import read_task_manifest
 from .question_files import read_questions
-from .samples import sampled
 from .task import SPLITS, Question, Task
-from .tasks import KNOWN_TASKS, KnownTask
+from .task_files import DATA_VARIABLE, corpus_file, data_folder, questions_file, read_task_manifest
+from .tasks import KNOWN_TASKS, KnownTask, Sample
 
 _MINI = Path(__file__).parent / "mini"
 MINI_CORPUS = _MINI / "corpus.jsonl"
@@ -29,7 +27,7 @@ def load_task(
     corpus: str | Path | None = None,
     data_dir: str | Path | None = None,
 ) -> Task:
-    """A task with its questions.
+    """Load a task with its questions.
 
     Args:
         name_or_path: ``mini`` (bundled); the name of a JSONL file in the data folder, without its ending, which
@@ -37,9 +35,9 @@ def load_task(
             paper's sample of a task: ``hotpotqa:tree-of-reviews``. ``name:origin`` keeps the questions of one data
             set of a file that holds several: ``recorded:musique``.
         split: load only this one of train, dev and test.
-        limit: keep so many questions of each split. The first 10 of a seed are the first 10 of its first 20.
-        seed: orders the questions of each split; it never moves one to another split.
-        corpus: the file of passages, where the one that lies beside the task is not meant.
+        limit: how many questions of each split to keep. The first 10 of a seed are the first 10 of its first 20.
+        seed: orders the questions of each split; it never moves a question to another split.
+        corpus: the file of passages, if the one that lies beside the task is not meant.
         data_dir: the data folder; by default what the environment variable ``QUESTREE_DATA`` names, else the one
             in the cache folder.
 
@@ -61,7 +59,7 @@ def load_task(
     kept = [s for s in SPLITS if split in {None, s}]
     loaded = task.model_copy(
         update={
-            "questions": {s: _sample((q for q in questions if q.split == s), limit, seed) for s in kept},
+            "questions": {s: _drawn((q for q in questions if q.split == s), seed, limit) for s in kept},
             "corpus": _corpus(corpus, path, questions),
         }
     )
@@ -71,17 +69,17 @@ def load_task(
 
 
 def task_names(data_dir: str | Path | None = None) -> list[str]:
-    """The names that `load_task` takes: the bundled set, and the files of the data folder."""
+    """Return the names that `load_task` takes: the bundled set, and the files of the data folder."""
     return ["mini", *sorted(file.stem for file in data_folder(data_dir).glob("*.jsonl"))]
 
 
 def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
-    """The file of a task, and the sample or origin that it is narrowed to."""
+    """Return the file of a task, and the sample or origin that it is narrowed to."""
     if Path(wanted).is_file():
         return Path(wanted), None
     place, _, part = wanted.rpartition(":") if ":" in wanted else (wanted, "", "")
     candidates = [Path(place)] if place != wanted else []
-    candidates.append(_MINI / "questions.jsonl" if place == "mini" else folder / f"{place}.jsonl")
+    candidates.append(_MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place))
     for candidate in candidates:
         if candidate.is_file():
             return candidate, part or None
@@ -104,12 +102,12 @@ def _not_found(wanted: str, place: str, folder: Path) -> str:
 
 
 def _part(questions: list[Question], name: str, part: str | None, path: Path) -> list[Question]:
-    """The questions of a paper's sample, or of one origin."""
+    """Return the questions of a paper's sample, or of one origin."""
     if part is None:
         return questions
     samples = KNOWN_TASKS[name].samples if name in KNOWN_TASKS else {}
     if part in samples:
-        return sampled(questions, f"{name}:{part}", samples[part], path)
+        return _sampled(questions, f"{name}:{part}", samples[part], path)
     if kept := [question for question in questions if question.task == part]:
         return kept
     origins = ", ".join(sorted({question.task for question in questions}))
@@ -134,21 +132,44 @@ def _task(name: str, questions: list[Question], known: KnownTask | None) -> Task
     )
 
 
-def _sample(questions: Iterable[Question], limit: int | None, seed: int) -> tuple[Question, ...]:
-    def place(question: Question) -> bytes:
-        return hashlib.sha256(f"{seed}:{question.id}".encode()).digest()
+def _sampled(questions: Sequence[Question], name: str, sample: Sample, path: Path) -> list[Question]:
+    """Return the questions of a sample, all of them in the split ``dev``, which commands score on.
 
-    return tuple(sorted(questions, key=place)[:limit])
+    The drawn ones are the same for every seed and in whatever order the file is.
+
+    Raises:
+        QuestreeError: if the file is not what was published, or has too few questions for the sample.
+    """
+    found = [question for question in questions if question.split in sample.splits]
+    if not found or any(question.position is None for question in found):
+        raise QuestreeError(
+            f"{name} is a sample of the published {' and '.join(sample.splits)} questions, which {path} does not hold "
+            f"as they were published. Get them: questree fetch {name.partition(':')[0]}"
+        )
+    first, drawn = sample.first, sample.drawn
+    chosen = [question for question in found if first is None or (question.position or 0) <= first]
+    if len(chosen) < (needed := drawn or first or 0):
+        raise QuestreeError(
+            f"{name} needs {needed:,} questions; {path}, which is not the whole task, has {len(chosen):,}."
+        )
+    if drawn is not None:
+        chosen = list(_drawn(chosen, name, drawn))
+    return [question.model_copy(update={"split": "dev"}) for question in chosen]
+
+
+def _drawn(questions: Iterable[Question], seed: int | str, count: int | None) -> tuple[Question, ...]:
+    """Return so many questions, or all, in an order that follows from the seed and their ids alone."""
+    return tuple(sorted(questions, key=lambda one: hashlib.sha256(f"{seed}:{one.id}".encode()).digest())[:count])
 
 
 def _corpus(given: str | Path | None, path: Path, questions: list[Question]) -> Path | None:
-    """The corpus as given, else the bundled one, else the one that is named after the questions' data set."""
+    """Return the corpus as given, else the bundled one, else the one that is named after the questions' data set."""
     if given is not None:
         if not Path(given).is_file():
             raise QuestreeError(f"The corpus {given} does not exist.")
         return Path(given)
     if path.parent == _MINI:
-        return _MINI / "corpus.jsonl"
+        return MINI_CORPUS
     origins = {question.task for question in questions}
-    beside = path.parent / "corpora" / f"{origins.pop()}.jsonl"
+    beside = corpus_file(path.parent, origins.pop())
     return beside if not origins and beside.is_file() else None
