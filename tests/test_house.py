@@ -25,7 +25,6 @@ def test_the_package_has_no_more_files_than_it_needs():
     assert len(package_files()) <= 250
 
 
-@pytest.mark.xfail(reason="the guides are being taken out of it", strict=False)
 def test_the_readme_is_read_in_minutes():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
