@@ -37,7 +37,11 @@ _HOMES = {
     "load_index": ".retrieval",
     "load_task": ".data",
 }
-__all__ = [*_HOMES, "load", "program"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return [*_HOMES, "load", "program"]
 
 
 def __getattr__(name: str) -> Any:
