@@ -89,3 +89,8 @@ def readable_size(count: float) -> str:
             return f"{count:.0f} {unit}"
         count /= 1000
     return f"{count:,.1f} GB"
+
+
+def text_or_none(text: str | None) -> str | None:
+    """Return the text without outer space; None if an LM wrote nothing, or wrote null as a word."""
+    return None if text is None or text.strip().lower() in {"", "null", "none"} else text.strip()

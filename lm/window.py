@@ -99,16 +99,20 @@ def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> dict[s
 
 
 def remember_shown(reply: dspy.Prediction, inputs: dict[str, Any]) -> dspy.Prediction:
-    """Note in a reply how many passages its prompt held; `shown_of` asks for it."""
-    reply._shown = (
-        len(inputs["passages"]) if "passages" in inputs else None
-    )  # no field: demonstrations are made of those
+    """Note on a reply which passages its prompt showed; `passages_shown` and `shown_of` return them."""
+    reply._shown = inputs.get("passages")  # no field: demonstrations are made of those
     return reply
 
 
+def passages_shown(reply: dspy.Prediction) -> list[str]:
+    """Return the passages that the prompt showed, after it was fitted to the window."""
+    return list(getattr(reply, "_shown", None) or [])
+
+
 def shown_of(passages: list[T], reply: dspy.Prediction) -> list[T]:
-    """Those of the passages, numbered in this order, that the reply was given after seeing: it can cite no others."""
-    return passages[: getattr(reply, "_shown", None)]
+    """Return those of the numbered passages that the prompt showed: the reply can cite no others."""
+    shown = getattr(reply, "_shown", None)
+    return passages if shown is None else passages[: len(shown)]
 
 
 @lru_cache(maxsize=16)

@@ -182,7 +182,7 @@ class _Plan:
             self.tell(CompileProgress("compile", candidate=candidate))
 
         self.tell(CompileProgress("compile"))
-        began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching(self.program))
+        began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching())
         bill = LMBill(self.policy, spent_before, self.out and self.out / "paid.json")
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()

@@ -11,8 +11,7 @@ import dspy
 
 from ..evaluation.records import ScoreFunction, metric_name
 from ..lm.failure import Failure
-from ..programs import Program, select_demonstrations
-from ..programs.demonstrations import TraceStep
+from ..programs.demonstrations import TraceStep, kind_of, select_demonstrations
 
 
 class Verdicts:
@@ -82,23 +81,19 @@ class Teaching:
     DSPy takes one call of each predictor and question, at random; of a predictor that is called many times in one
     question, as paragraph review is, it may so show three rejections and nothing else. Calls that contradict the gold
     passages are left out, also where the answer was right.
-
-    Args:
-        program: the one that is compiled; knows the kinds of its calls and which passages they judged.
     """
 
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self) -> None:
         self._shown: Counter[tuple[Any, ...]] = Counter()
 
     def leave_the_best(self, trace: list[TraceStep], example: Any) -> None:
         """Change the trace in place, before DSPy takes its demonstrations from it."""
         sound: dict[str, list[TraceStep]] = {}
-        for step in select_demonstrations(self.program, trace, example):
+        for step in select_demonstrations(trace, example):
             sound.setdefault(step[0].stage, []).append(step)  # a predictor's name for itself, the same in all copies
         trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
 
     def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
-        chosen = min(steps, key=lambda step: self._shown[predictor, self.program.kind_of(step)])
-        self._shown[predictor, self.program.kind_of(chosen)] += 1
+        chosen = min(steps, key=lambda step: self._shown[predictor, kind_of(step)])
+        self._shown[predictor, kind_of(chosen)] += 1
         return chosen

@@ -4,15 +4,15 @@ from .blendfilter import BlendFilter as BlendFilter
 from .blendfilter import BlendFilterSettings as BlendFilterSettings
 from .chain_of_reviews import ChainOfReviews as ChainOfReviews
 from .chain_of_reviews import ChainOfReviewsSettings as ChainOfReviewsSettings
-from .demonstrations import select_demonstrations as select_demonstrations
 from .program import Program as Program
 from .program import answered as answered
 from .registry import PROGRAMS as PROGRAMS
 from .registry import build as build
+from .registry import takes_retriever as takes_retriever
+from .registry import variants as variants
 from .searchain import SearChain as SearChain
 from .searchain import SearChainSettings as SearChainSettings
 from .tree import Node as Node
 from .tree import ReasoningTree as ReasoningTree
 from .tree_of_reviews import TreeOfReviews as TreeOfReviews
 from .tree_of_reviews import TreeOfReviewsSettings as TreeOfReviewsSettings
-from .variants import variants as variants

@@ -13,11 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .demonstrations import Judgement, TraceStep
-from .evidence import distinct
+from .citations import distinct
+from .majority import Sample, answer_of, majority
 from .modules import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming
 from .modules.knowledge import Filtered
-from .modules.sampling import majority
 from .program import Program, answered
 from .tree import Node, ReasoningTree
 
@@ -30,13 +29,13 @@ class BlendFilterSettings(BaseModel):
     Attributes:
         queries: which of the blended queries are used, at least one.
         k: how many passages each of them retrieves.
-        hops: how often the external query is augmented anew from what the last one found (remark 1).
-        filter: each query's passages by themselves and then united ("each"), united and then filtered ("union",
-            remark 2), or not at all ("none").
-        topic: whether the LM names the question's topic, to set aside what it knows of it. Yes-no questions
-            skip that (appendix D).
-        samples: how many final answers are drawn, at temperatures spread evenly from 0 to 1; the one that most
-            agree on is given. One is drawn at the LM's own temperature.
+        hops: how often the external query is augmented from what the last one found (remark 1).
+        filter: filter each query's passages and unite the rest ("each"), unite and then filter ("union", remark 2),
+            or do not filter ("none").
+        topic: whether the LM names the question's topic, in order to ignore what it knows about it. Yes-no questions
+            skip this (appendix D).
+        samples: how many final answers are drawn, at temperatures spread evenly from 0 to 1; the most frequent one
+            is the answer. A single one is drawn at the LM's own temperature.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,13 +50,13 @@ class BlendFilterSettings(BaseModel):
     @field_validator("queries")
     @classmethod
     def _in_order(cls, queries: tuple[Query, ...]) -> tuple[Query, ...]:
-        """Each once, in the paper's order: the same set is the same setting."""
+        """Return each query once, in the paper's order: the same set is the same setting."""
         return tuple(query for query in get_args(Query) if query in queries)
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What one of the blended queries found."""
+    """One of the blended queries, and the passages that it found."""
 
     query: str
     passages: list[Passage]
@@ -66,13 +65,13 @@ class Knowledge:
 class BlendFilter(Program):
     """BlendFilter (Wang et al., EMNLP 2024, arXiv 2402.11129).
 
-    Retrieves with the question, with the question behind what an answer from retrieved passages says (external),
-    and behind what the LM remembers (internal); the LM filters the passages of each; the answer is read from the
-    union of what is left. Calls that do not wait for each other run at the same time.
+    Retrieves with three queries: the question; the question after an answer from retrieved passages (external); the
+    question after what the LM remembers (internal). The LM filters the passages of each; the answer is read from the
+    union of the rest. Calls that do not wait for each other run at the same time.
 
-    Where the paper leaves open: passages that nothing is left of are not replaced, the LM then answers from what
-    it knows; of several samples the paper scores the best one, which only a scorer can know: the prediction holds
-    all of them, and the majority's is its answer.
+    Where the paper leaves open, or we differ: if the filter keeps no passage, none are retrieved in their place, and
+    the LM answers from what it knows. Of several samples the paper scores the best one, which only a scorer can know:
+    here the majority's answer is given, and the prediction holds all of them.
 
     Args:
         retriever: finds the passages.
@@ -91,11 +90,11 @@ class BlendFilter(Program):
         self.knowledge_answer = KnowledgeAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Section 3: blend queries, filter what each of them found, answer from the union of what is left.
+        """Blend queries, filter what each of them found, answer from the union of the rest (section 3).
 
-        Beside the usual fields, the prediction has ``retrieved``, the passages before the filter, while
-        ``passages`` are those after it; ``samples``, the answers that were drawn; and ``misnumbered``, how many
-        numbers the filter gave that no passage has, or twice.
+        The prediction has further fields: ``retrieved``, the passages before the filter (``passages`` are those
+        after it); ``samples``, the answers that were drawn; and ``misnumbered``, how many numbers of the filter's
+        replies were out of range or repeated.
         """
         tasks: list[Callable[[], Any]] = [
             partial(self.blend, tree.question, answer_style),
@@ -107,7 +106,7 @@ class BlendFilter(Program):
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
         samples = self.answer(tree.question, answer_style, kept)
-        answer, content, references = majority(samples, lambda drawn: drawn[0])
+        answer, content, references = majority(samples, answer_of)
         return answered(
             tree,
             answer,
@@ -120,7 +119,7 @@ class BlendFilter(Program):
         )
 
     def blend(self, question: str, answer_style: AnswerStyle) -> dict[Query, Knowledge]:
-        """Section 3.2: what each query finds. The two augmentations run at the same time."""
+        """Return what each query finds (section 3.2). The two augmentations run at the same time."""
         queries = self.settings.queries
         found = {} if queries == ("internal",) else {"original": self.find(question)}
         augmentations: dict[Query, Callable[[], Knowledge]] = {
@@ -132,24 +131,24 @@ class BlendFilter(Program):
         return {query: found[query] for query in queries}
 
     def external(self, question: str, answer_style: AnswerStyle, knowledge: Knowledge) -> Knowledge:
-        """External augmentation: answer from what was found, and retrieve with that answer before the question."""
+        """Answer from what was found, and retrieve with that answer and the question (external augmentation)."""
         for _ in range(self.settings.hops):
             knowledge = self.find(self.query_blending.external(question, answer_style, knowledge.passages))
         return knowledge
 
     def find(self, query: str) -> Knowledge:
-        """The k passages that the query retrieves."""
+        """Return the k passages that the query retrieves."""
         return Knowledge(query, self.retrieve(query, self.settings.k))
 
     def topic(self, question: str, answer_style: AnswerStyle) -> str | None:
-        """The question's topic, where the filter needs one."""
+        """Return the question's topic; None if the filter needs none."""
         if not self.settings.topic or self.settings.filter == "none" or answer_style == "yes-no":
             return None
         topic: str = self.topic_naming(question=question)
         return topic
 
     def filter(self, question: str, topic: str | None, sets: list[list[Passage]]) -> list[Filtered]:
-        """Section 3.3: what is left of each query's passages, or of them all (remark 2)."""
+        """Return what the filter keeps of each query's passages, or of their union (section 3.3, remark 2)."""
         if self.settings.filter == "none":
             return [Filtered(passages) for passages in sets]
         if self.settings.filter == "union":
@@ -161,39 +160,22 @@ class BlendFilter(Program):
 
         return together([partial(keep, passages) for passages in sets])
 
-    def answer(
-        self, question: str, answer_style: AnswerStyle, passages: list[Passage]
-    ) -> list[tuple[str, str, list[Passage]]]:
-        """Section 3.4: the answer, its content and references; several where several are drawn."""
+    def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
+        """Return the answers that are drawn, with their content and references (section 3.4)."""
         count = self.settings.samples
         temperatures = [None] if count == 1 else [n / (count - 1) for n in range(count)]
 
-        def draw(temperature: float | None) -> tuple[str, str, list[Passage]]:
-            drawn: tuple[str, str, list[Passage]] = self.knowledge_answer(
+        def draw(temperature: float | None) -> Sample:
+            drawn: Sample = self.knowledge_answer(
                 question=question, answer_style=answer_style, passages=passages, temperature=temperature
             )
             return drawn
 
         return together([partial(draw, temperature) for temperature in temperatures])
 
-    def kind_of(self, step: TraceStep) -> str:
-        """Of a filtering, whether it kept all, some or none of the passages."""
-        _, given, reply = step
-        if "kept" not in reply:
-            return ""
-        kept = len({number for number in reply.kept if 0 <= number < len(given["passages"])})
-        return "all" if kept == len(given["passages"]) else "some" if kept else "none"
-
-    def judgements(self, step: TraceStep) -> list[Judgement]:
-        """Of a filtering, each passage."""
-        _, given, reply = step
-        if "kept" not in reply:
-            return []
-        return [Judgement([shown], number in reply.kept) for number, shown in enumerate(given["passages"])]
-
 
 def add_queries(tree: ReasoningTree, blended: dict[Query, Knowledge]) -> list[list[Node]]:
-    """The queries as nodes of the tree, each with its passages below it; the passages' nodes, query by query."""
+    """Add the queries to the tree, each with its passages below it; return the passages' nodes, query by query."""
     added = []
     for blend, knowledge in blended.items():
         query = tree.grow(None, query=knowledge.query, blend=blend)
@@ -204,7 +186,7 @@ def add_queries(tree: ReasoningTree, blended: dict[Query, Knowledge]) -> list[li
 
 
 def mark_kept(tree: ReasoningTree, nodes: list[list[Node]], filtered: list[Filtered]) -> None:
-    """Write down which passages passed the filter: that of their query, or the one of all queries."""
+    """Mark which passages passed the filter: that of their query, or the one of all queries."""
     filters = filtered if len(filtered) == len(nodes) else filtered * len(nodes)
     for below, left in zip(nodes, filters, strict=True):
         kept = {passage.id for passage in left.kept}

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from ..retrieval import Retriever
 from ..signatures import AnswerStyle
-from .demonstrations import Judgement, TraceStep
-from .reviewing import Expansion, Reviewing, ReviewingSettings
+from .reviews import Expansion, Reviewing, ReviewingSettings
 from .tree import Ended, Node, ReasoningTree
 
 
@@ -31,8 +30,8 @@ class ChainOfReviewsSettings(ReviewingSettings):
 class ChainOfReviews(Reviewing):
     """Chain of Reviews (Li et al., 2024, arXiv 2404.14464, section 4.4): one path, with every paragraph so far.
 
-    The review and the fusion are those of Tree of Reviews; so a single irrelevant paragraph can mislead it all.
-    A paragraph that the chain holds already is not added again.
+    The review and the fusion are those of Tree of Reviews; a single irrelevant paragraph can mislead every later
+    review. A paragraph that the chain already holds is not added again.
 
     Args:
         retriever: finds the paragraphs.
@@ -42,12 +41,13 @@ class ChainOfReviews(Reviewing):
     name: ClassVar[str] = "chain-of-reviews"
     Settings = ChainOfReviewsSettings
     settings: ChainOfReviewsSettings
+    judges_last = False
 
     def __init__(self, retriever: Retriever | None = None, settings: ChainOfReviewsSettings | None = None):
         super().__init__(retriever, settings or ChainOfReviewsSettings())
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Retrieve, review all paragraphs so far, and search on until they are accepted or rejected."""
+        """Retrieve and review all paragraphs so far, until they are accepted or rejected."""
         query: str | None = tree.question
         last: Node | None = None
         for turn in range(1, self.settings.max_turns + 1):
@@ -58,7 +58,7 @@ class ChainOfReviews(Reviewing):
         return self.fuse(tree, answer_style)
 
     def lengthen(self, tree: ReasoningTree, last: Node | None, query: str, turn: int) -> Node | None:
-        """The chain's new end, with the paragraphs that the query found behind the old one; None without any."""
+        """Append the paragraphs that the query found; return the chain's new end, or None if nothing new was found."""
         known = {passage.id for passage in tree.passages()}
         found = [passage for passage in self.retrieve(query, self.settings.k) if passage.id not in known]
         if not found:
@@ -70,7 +70,7 @@ class ChainOfReviews(Reviewing):
         return last
 
     def review(self, tree: ReasoningTree, last: Node, answer_style: AnswerStyle) -> tuple[Node, str | None]:
-        """The chain's end with its review, and the query of the search that it opens, if any."""
+        """Review the chain; return its end, and the query of the next search, if there is one."""
         question, passages = tree.question, tree.passages()
         verdict = self.paragraph_review(question=question, answer_style=answer_style, passages=passages)
         action, query = self.action(verdict), None
@@ -85,8 +85,3 @@ class ChainOfReviews(Reviewing):
         answer = verdict.answer if action == "accept" else None
         node = tree.update(last, review=verdict.review, action=action, answer=answer, next_query=query, ended=ended)
         return node, query
-
-    def judgements(self, step: TraceStep) -> list[Judgement]:
-        """Of a review: all paragraphs together."""
-        _, given, reply = step
-        return [Judgement(given["passages"], reply.relevant)] if "relevant" in reply else []

@@ -1,47 +1,69 @@
-"""Marks and references agree: ``[n]`` is always ``references[n-1]``."""
+"""Passages by number: how a prompt numbers them, and how the marks ``[n]`` of an answer refer to them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..retrieval import Passage
 
 _MARKS = re.compile(r"\s?\[\s*(\d+(?:\s*[,;]\s*\d+)*)\s*\]")
 
 
-def settle_marks(content: str, references: list[Passage]) -> tuple[str, list[Passage]]:
-    """Content and references without loose ends.
+def distinct(groups: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """Return the passages of all groups, each once, in order."""
+    return list({passage.id: passage for group in groups for passage in group}.values())
 
-    A mark that points nowhere is removed, a reference that nothing marks is dropped, and what is left is
-    renumbered without a gap, in the order of ``references``. ``[1, 2]`` is read as ``[1][2]``.
+
+def numbers_of(passages: Sequence[Passage]) -> dict[str, int]:
+    """Return the number of each passage, counted from 1, by the passage's id."""
+    return {passage.id: number for number, passage in enumerate(passages, start=1)}
+
+
+def numbered(passages: Sequence[Passage], start: int = 1) -> list[str]:
+    """Return the passages as a prompt shows them, each after its number: ``[1] title | text``.
+
+    A list in a prompt has no numbers of its own, and LMs count badly.
     """
-    settled = _without_loose_marks(content, len(references))
-    kept = sorted({n for found in _MARKS.finditer(settled) for n in _numbers(found)})
+    return [f"[{number}] {passage.shown()}" for number, passage in enumerate(passages, start)]
+
+
+def numbered_among(passages: Sequence[Passage], some: Sequence[Passage]) -> list[str]:
+    """Return some of the passages as a prompt shows them, each after its number among all the passages."""
+    numbers = numbers_of(passages)
+    return [f"[{numbers[passage.id]}] {passage.shown()}" for passage in some]
+
+
+def settle_marks(content: str, references: list[Passage]) -> tuple[str, list[Passage]]:
+    """Return the content and its references so that each mark has a reference, and each reference a mark.
+
+    Marks without a reference are removed, and so are references without a mark; the rest is renumbered from 1 in
+    the order of ``references``. ``[1, 2]`` is read as ``[1][2]``.
+    """
+    settled = _remove_loose_marks(content, len(references))
+    kept = sorted({number for found in _MARKS.finditer(settled) for number in _numbers(found)})
     renumbered = {old: new for new, old in enumerate(kept, start=1)}
-    return _rewritten(settled, renumbered), [references[n - 1] for n in kept]
+    return _renumber(settled, renumbered), [references[number - 1] for number in kept]
 
 
-def _without_loose_marks(content: str, count: int) -> str:
-    """Without marks above ``count``; removing one may leave another, as in ``[1[9]]``, so until nothing changes."""
-    known = {n: n for n in range(1, count + 1)}
-    while (settled := _rewritten(content, known)) != content:
+def _remove_loose_marks(content: str, count: int) -> str:
+    """Remove marks above ``count``, until none is left: removing one may leave another, as in ``[1[9]]``."""
+    known = {number: number for number in range(1, count + 1)}
+    while (settled := _renumber(content, known)) != content:
         content = settled
     return content
 
 
-def _rewritten(content: str, numbers: dict[int, int]) -> str:
-    """Each mark with its new number; one that has none is removed, with the space before it."""
+def _renumber(content: str, numbers: dict[int, int]) -> str:
+    """Write each mark with its new number; remove a mark without one, and the space before it."""
 
     def rewrite(found: re.Match[str]) -> str:
-        marks = "".join(f"[{numbers[n]}]" for n in _numbers(found) if n in numbers)
-        return f"{_space(found)}{marks}" if marks else ""
+        marks = "".join(f"[{numbers[number]}]" for number in _numbers(found) if number in numbers)
+        space = found[0][0] if found[0][0].isspace() else ""
+        return f"{space}{marks}" if marks else ""
 
     return _MARKS.sub(rewrite, content)
 
 
 def _numbers(found: re.Match[str]) -> list[int]:
     return [int(number) for number in re.split(r"[,;]", found[1])]
-
-
-def _space(found: re.Match[str]) -> str:
-    return found[0][0] if found[0][0].isspace() else ""

@@ -1,65 +1,79 @@
-"""Which steps of a trace are good demonstrations.
+"""Which steps of a trace make good demonstrations.
 
-A trace is DSPy's: the calls of one question, in order. A program says of a step what kind it is
-(`Program.kind_of`) and which passages it kept and which it turned away (`Program.judgements`).
+A trace is DSPy's: the calls of one question, in order. The module that made a call notes on the reply (`note`) what
+kind of step it was, and which passages it kept and which it turned away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import dspy
 
 from ..common.text import neutralise
 
-if TYPE_CHECKING:
-    from .program import Program
-
 TraceStep = tuple[dspy.Predict, dict[str, Any], dspy.Prediction]
-"""A predictor, what it was given, and what it replied."""
+"""A predictor, its inputs, and its reply."""
 
 T = TypeVar("T")
 
 
 class Judgement(NamedTuple):
-    """What a step made of some passages, as it was shown them: one of them useful, or none."""
+    """What a step decided about some passages, given as the prompt showed them: one of them is useful, or none is."""
 
     passages: list[str]
     kept: bool
 
 
-def select_demonstrations(program: Program, trace: Sequence[TraceStep], example: Any) -> list[TraceStep]:
-    """The steps to demonstrate, the kinds of each predictor taking turns.
+def note(reply: dspy.Prediction, kind: str = "", judgements: Sequence[Judgement] = ()) -> None:
+    """Note on a reply what kind of step it makes, and what it decided about passages.
 
-    The first steps of a predictor that is called many times are then of different kinds: of a paragraph review,
-    one that accepts, one that searches on and one that rejects. Steps that contradict the example's gold passages
-    are left out, also where the final answer was right.
+    A predictor should be shown a step of each kind (of a review: one that accepts, one that searches on, one that
+    rejects). Neither is an output field: demonstrations are made of those.
+    """
+    reply._kind, reply._judgements = kind, list(judgements)
+
+
+def kind_of(step: TraceStep) -> str:
+    """Return the kind of a step among those of its predictor; empty if its predictor knows no kinds."""
+    return str(getattr(step[2], "_kind", ""))
+
+
+def judgements_of(step: TraceStep) -> list[Judgement]:
+    """Return what a step decided about passages."""
+    return list(getattr(step[2], "_judgements", []))
+
+
+def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[TraceStep]:
+    """Return the steps to demonstrate; the steps of one predictor are ordered so that their kinds alternate.
+
+    The first steps of a predictor that is called many times are then of different kinds. A step that contradicts the
+    example's gold passages is left out, even if the final answer was right.
 
     Args:
-        program: whose trace it is.
         trace: the calls of one question.
-        example: the question; ``gold_titles`` may be absent or empty, and nothing is then contradicted.
+        example: the question; without ``gold_titles`` nothing is contradicted.
     """
-    sound = [step for step in trace if not contradicts(program.judgements(step), example)]
-    by_predictor = _grouped(sound, lambda step: id(step[0]))
-    return [step for steps in by_predictor for step in balanced(steps, program.kind_of)]
+    sound = [step for step in trace if not contradicts(judgements_of(step), example)]
+    by_predictor = _group(sound, lambda step: id(step[0]))
+    return [step for steps in by_predictor for step in alternate(steps, kind_of)]
 
 
 def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:
-    """Whether a passage of the gold titles was turned away, or passages without one were kept."""
+    """Return whether a passage with a gold title was turned away, or passages without one were kept."""
     gold = list(getattr(example, "gold_titles", None) or [])
     return bool(gold) and any(judged.kept != _any_gold(judged.passages, gold) for judged in judgements)
 
 
-def balanced(items: Sequence[T], kind_of: Callable[[T], Hashable]) -> list[T]:
-    """The items, their kinds taking turns; the kind that came first leads, and within a kind the order stays."""
-    turns = zip_longest(*([(item,) for item in group] for group in _grouped(items, kind_of)))
+def alternate(items: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:
+    """Return the items so that their kinds alternate, in the order in which each kind came first."""
+    turns = zip_longest(*([(item,) for item in group] for group in _group(items, kind)))
     return [entry[0] for turn in turns for entry in turn if entry is not None]
 
 
-def _grouped(items: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+def _group(items: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     groups: dict[Hashable, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -67,7 +81,7 @@ def _grouped(items: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 
 
 def _any_gold(passages: list[str], gold: list[str]) -> bool:
-    """Whether a passage is of a gold title; in a prompt it stands as ``title | text``, numbered or not."""
+    """Return whether a passage has a gold title; a prompt shows ``title | text``, numbered or not."""
     starts = tuple(f"{neutralise(title)} | ".casefold() for title in gold)
     return any(_without_number(passage).casefold().startswith(starts) for passage in passages)
 

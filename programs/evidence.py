@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
 from ..metrics import f1, normalise
 from ..retrieval import Passage
+from ..retrieval.contracts import Similarity
+from .citations import distinct
 from .tree import Node, ReasoningTree
-
-Similarity = Callable[[Sequence[str], Sequence[str]], Sequence[Sequence[float]]]
-"""How alike texts are: one row for each of the first, one column for each of the second, higher is more alike."""
 
 
 class Evidence(BaseModel):
@@ -24,42 +23,37 @@ class Evidence(BaseModel):
     passages: tuple[Passage, ...]
 
     def text(self) -> str:
-        """All of it, as one text."""
+        """Return the answer and the paragraphs as one text."""
         return "\n".join([self.answer, *(passage.shown() for passage in self.passages)])
 
 
 def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
-    """The evidence that the tree holds, best first.
+    """Return the evidence that the tree holds, best first.
 
-    Best is what the retriever ranked best, level by level: the order in which depth-first search meets the
-    paths, in whichever order they were reviewed.
+    The order is that of the retriever's ranking, level by level: a depth-first search meets the paths in this order,
+    whenever they were reviewed.
     """
     return [
-        Evidence(answer=node.answer or "", passages=_paragraphs(tree, node))
+        Evidence(answer=node.answer or "", passages=tuple(tree.paragraphs_to(node)))
         for node in _depth_first(tree, None)
         if node.action == "accept"
     ]
 
 
 def relevant_passages(tree: ReasoningTree) -> list[Passage]:
-    """The paragraphs of the paths that were found relevant but not enough, each once, best first."""
+    """Return the paragraphs of the paths that were found relevant but not enough, each once, best first."""
     paths = [
-        _paragraphs(tree, node)
+        tree.paragraphs_to(node)
         for node in _depth_first(tree, None)
         if node.action == "search" and node.review and node.review.relevant
     ]
     return distinct(paths)
 
 
-def distinct(paths: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """The passages of all paths, each once, in order."""
-    return list({passage.id: passage for path in paths for passage in path}.values())
+def evidence_within(evidence: list[Evidence], tokens: int) -> list[Evidence]:
+    """Return as much evidence, best first, as the budget holds, and at least the best piece (section 4.4).
 
-
-def within(evidence: list[Evidence], tokens: int) -> list[Evidence]:
-    """As much evidence, best first, as the budget holds; the best at least (section 4.4).
-
-    A passage that several pieces share counts once. What does not fit is passed over for smaller evidence.
+    A passage that several pieces share counts once. A piece that does not fit is skipped; smaller ones may follow.
     """
     taken: list[Evidence] = []
     for piece in evidence:
@@ -70,15 +64,15 @@ def within(evidence: list[Evidence], tokens: int) -> list[Evidence]:
 
 
 def passages_within(passages: list[Passage], tokens: int) -> list[Passage]:
-    """The first passages that the budget holds."""
+    """Return the first passages, as many as the budget holds."""
     sizes = [count_tokens(passage.shown()) for passage in passages]
     return [passage for n, passage in enumerate(passages, start=1) if sum(sizes[:n]) <= tokens]
 
 
 def ranked_passages(evidence: list[Evidence], response: str, limit: int, similarity: Similarity) -> list[Passage]:
-    """The paragraphs of the pool, at most ``limit``.
+    """Return the paragraphs of the pool, at most ``limit``.
 
-    Where there are more, those of the evidence most similar to the final response (section 4.2, note 1).
+    If there are more, those of the evidence most similar to the final response (section 4.2, note 1).
     """
     found = distinct([piece.passages for piece in evidence])
     if len(found) <= limit:
@@ -88,18 +82,18 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
     return distinct([evidence[index].passages for index in order])[:limit]
 
 
-def agreement(evidence: list[Evidence]) -> int:
-    """How many pieces of evidence give the answer that most give, answers compared in their normal form."""
+def agreeing(evidence: list[Evidence]) -> int:
+    """Return how many pieces of evidence give the most frequent answer, compared in its normal form."""
     return max(Counter(normalise(piece.answer) for piece in evidence).values(), default=0)
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a text has, for any LM: four for three words, or one for four characters if more."""
+    """Return about how many tokens a text has, for any LM: four for three words, or one for four characters if more."""
     return max(len(text.split()) * 4 // 3, len(text) // 4)
 
 
-def shared_words(texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
-    """Similarity by words, for retrievers that have no embeddings: the F1 of their words in normal form."""
+def compare_words(texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+    """Return the F1 of the texts' words, in normal form: a `Similarity` for retrievers without embeddings."""
     return [[f1(text, [other]) for other in others] for text in texts]
 
 
@@ -110,7 +104,3 @@ def _size(evidence: list[Evidence]) -> int:
 
 def _depth_first(tree: ReasoningTree, parent: Node | None) -> list[Node]:
     return [node for child in tree.children(parent) for node in (child, *_depth_first(tree, child))]
-
-
-def _paragraphs(tree: ReasoningTree, node: Node) -> tuple[Passage, ...]:
-    return tuple(step.passage for step in tree.path_to(node) if step.passage is not None)

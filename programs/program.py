@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import inf
 from typing import Any, ClassVar
 
@@ -19,40 +19,34 @@ from ..lm.limits import check_deadline, deadline, time_left
 from ..lm.parallel import AbandonedError, within
 from ..retrieval import Passage, Retriever, asking
 from ..signatures import AnswerStyle
-from .demonstrations import Judgement, TraceStep
 from .tree import ReasoningTree
 
 MAX_QUESTION_WORDS = 1000
 
 
 class Program(dspy.Module):
-    """A question-answering program. Subclasses write `reason`; this class owns how a question fails.
+    """A question-answering program. A subclass writes `reason`; this class turns failures into failed predictions.
 
     Args:
-        retriever: where passages come from; None for programs that use none. Shared by all copies.
-        settings: saved with the program; each subclass has its own kind.
+        retriever: where passages come from; None for programs that use none. All copies share it.
+        settings: saved with the program; each subclass has settings of its own.
     """
 
     name: ClassVar[str]
     Settings: ClassVar[type[BaseModel]]
     searches: ClassVar[bool] = True
-    """Whether it takes a retriever at all."""
+    """Whether it takes a retriever."""
     default_optimizer: ClassVar[str] = "bootstrap-random-search"
-    """What it is compiled with where nothing else is named."""
+    """What it is compiled with, unless another optimizer is named."""
 
     def __init__(self, retriever: Retriever | None, settings: BaseModel):
         super().__init__()
         self.retriever = retriever
         self.settings = settings
 
-    @classmethod
-    def takes_retriever(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether it takes a retriever with these settings."""
-        return cls.searches and bool(settings.get("retrieval", True))
-
     @abstractmethod
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """The method itself: answer ``tree.question``, letting the tree grow; end with `answered`."""
+        """Answer ``tree.question`` by this method: let the tree grow, and end with `answered`."""
 
     def forward(
         self,
@@ -65,13 +59,13 @@ class Program(dspy.Module):
         Args:
             question: in the user's words; field markers in it are neutralised.
             answer_style: the form of the answer.
-            watch: called with the tree each time it changes.
+            watch: is called with the tree each time it changes.
 
         Returns:
             ``dspy.Prediction(answer, final_content, references, passages, tree, failure, spent, dropped, seconds)``.
-            ``[n]`` in ``final_content`` is ``references[n-1]``; ``failure`` is None, or says why there is no
-            answer, in which case ``answer`` is empty and the tree holds what was reasoned until then; ``dropped``
-            lists what was left out of prompts so that they fit the LM's window.
+            ``[n]`` in ``final_content`` is ``references[n-1]``. ``failure`` is None, or says why there is no answer:
+            ``answer`` is then empty, and the tree holds the reasoning until the failure. ``dropped`` lists what was
+            left out of prompts so that they fit the LM's window.
         """
         began = time.perf_counter()
         tree = ReasoningTree(question=neutralise(question).strip()).watched_by(watch)
@@ -88,7 +82,7 @@ class Program(dspy.Module):
         return prediction
 
     def retrieve(self, query: str, k: int) -> list[Passage]:
-        """The retriever's passages; its failure is the question's."""
+        """Return the retriever's passages; if it fails, the question fails."""
         retriever = self.retriever
         if retriever is None:
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
@@ -112,34 +106,26 @@ class Program(dspy.Module):
         step, _, predictor = path.rpartition(".")
         error.add_where(program=self.name, step=step, predictor=predictor)
 
-    def kind_of(self, step: TraceStep) -> str:
-        """What kind of step it is, among those of its predictor: demonstrations should show each kind."""
-        return ""
-
-    def judgements(self, step: TraceStep) -> list[Judgement]:
-        """Which passages a step kept or turned away: one that contradicts the gold passages demonstrates nothing."""
-        return []
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
-        """A copy with demonstrations of its own. Teleprompters copy programs often; an index is never copied."""
+        """Return a copy with demonstrations of its own. Teleprompters copy programs often; an index is never copied."""
         for shared in (self.retriever, getattr(self, "reader", None)):
             if shared is not None and not isinstance(shared, dspy.Module):
                 memo[id(shared)] = shared
         clone = type(self).__new__(type(self))
         memo[id(self)] = clone
-        # every LM call made so far, prompts and all: as it grows, it would be most of what a teleprompter does
+        # The history holds every LM call so far: copying it would take most of a teleprompter's time.
         clone.__dict__.update(copy.deepcopy({**self.__dict__, "history": []}, memo))
         return clone
 
     def deepcopy(self) -> Program:
-        """As ``copy.deepcopy``: dspy's own goes attribute by attribute and would copy the index."""
+        """Return a copy as ``copy.deepcopy`` does: DSPy's own method falls back to copying the index."""
         return copy.deepcopy(self)
 
 
 def answered(
     tree: ReasoningTree, answer: str, final_content: str, references: list[Passage], **fields: Any
 ) -> dspy.Prediction:
-    """The prediction of a question that was answered."""
+    """Return the prediction of a question that was answered."""
     return dspy.Prediction(
         answer=answer,
         final_content=final_content,

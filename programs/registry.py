@@ -1,34 +1,36 @@
-"""Programs by name. To add one: its file in this folder or in baselines/, and its class here."""
+"""Programs by name, their settings, and the variants of these that an ablation compares.
+
+To add a program: its file in this folder or in baselines/, and its class here.
+"""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import product
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.names import unknown_name
-from .baselines.cot import AutoCoT, ChainOfThought
-from .baselines.direct import Direct
 from .baselines.dsp import DSP
 from .baselines.ircot import IRCoT
 from .baselines.iter_retgen import IterRetgen
-from .baselines.least_to_most import LeastToMost
+from .baselines.memory import AutoCoT, ChainOfThought, Direct, Recite
 from .baselines.oner import OneR, OneRCoT
-from .baselines.plan_and_solve import PlanAndSolve, PlanAndSolveRetrieval
 from .baselines.react import ReAct, ReActSelfConsistency
-from .baselines.recite import Recite
-from .baselines.searchain_without_retrieval import SearChainWithoutRetrieval
 from .baselines.self_ask import SelfAsk, SelfAskRetrieval
 from .baselines.self_consistency import SelfConsistency
+from .baselines.subquestions import LeastToMost, PlanAndSolve, PlanAndSolveRetrieval
 from .baselines.toolformer import Toolformer
 from .baselines.tree_of_thought import TreeOfThought
 from .baselines.verify_and_edit import VerifyAndEdit
 from .blendfilter import BlendFilter
 from .chain_of_reviews import ChainOfReviews
 from .program import Program
-from .searchain import SearChain
+from .searchain import SearChain, SearChainWithoutRetrieval
 from .tree_of_reviews import TreeOfReviews
 
 _METHODS: list[type[Program]] = [SearChain, TreeOfReviews, ChainOfReviews, BlendFilter]
@@ -60,41 +62,111 @@ _WITH_RETRIEVAL: list[type[Program]] = [
 PROGRAMS: dict[str, type[Program]] = {kind.name: kind for kind in [*_METHODS, *_WITHOUT_RETRIEVAL, *_WITH_RETRIEVAL]}
 
 
-def build(name: str, settings: dict[str, Any], **parts: Any) -> Program:
-    """The program of this name as the code makes it, uncompiled.
+def build(name: str, settings: Mapping[str, Any], **parts: Any) -> Program:
+    """Build an uncompiled program.
 
     Args:
         name: one of `PROGRAMS`.
-        settings: by the names in its ``Settings``; what is not given has its default.
-        parts: ``retriever``, ``reader``, ``duplicates`` …; those that this kind of program does not take are left out.
+        settings: fields of the program's ``Settings``; the others have their defaults.
+        parts: ``retriever``, ``reader``, ``duplicates`` …; those that this program does not take are left out.
 
     Raises:
-        QuestreeError: if there is no such program or setting, or a value does not fit; names what there is.
+        QuestreeError: if there is no such program or setting, or a value does not fit; the message names what fits.
     """
-    kind = kind_named(name)
-    taken = inspect.signature(kind.__init__).parameters
-    accepted = {part: value for part, value in parts.items() if part in taken}
-    return kind(**accepted, settings=_checked(kind, settings))
+    kind, checked = kind_named(name), check_settings(name, settings)
+    taken = _parameters(kind)
+    if "program" in taken:  # it reasons with another program
+        parts["program"] = build(checked.of, checked.program, **parts)
+    return kind(**{part: value for part, value in parts.items() if part in taken}, settings=checked)
+
+
+def takes_retriever(name: str, settings: Mapping[str, Any]) -> bool:
+    """Return whether the program needs a retriever if it has these settings.
+
+    Raises:
+        QuestreeError: as `build` does.
+    """
+    kind, checked = kind_named(name), check_settings(name, settings)
+    if "program" in _parameters(kind):
+        return takes_retriever(checked.of, checked.program)
+    return kind.searches and bool(getattr(checked, "retrieval", True))
 
 
 def kind_named(name: str) -> type[Program]:
-    """The class of this name.
+    """Return the class of this name.
 
     Raises:
-        QuestreeError: if there is none; names those there are, and the nearest.
+        QuestreeError: if there is none; the message lists all names, and the nearest one.
     """
     if name not in PROGRAMS:
         raise QuestreeError(unknown_name("program", name, PROGRAMS))
     return PROGRAMS[name]
 
 
-def _checked(kind: type[Program], settings: dict[str, Any]) -> BaseModel:
+def check_settings(name: str, settings: Mapping[str, Any]) -> Any:
+    """Return the program's ``Settings`` with these values.
+
+    Raises:
+        QuestreeError: if there is no such program or setting, or a value does not fit; the message names what fits.
+    """
+    kind = kind_named(name)
     try:
         return kind.Settings(**settings)
     except ValidationError as error:
         problem = error.errors()[0]
-        known = ", ".join(f"{name} ({field.default})" for name, field in kind.Settings.model_fields.items())
-        name = ".".join(map(str, problem["loc"]))
+        known = ", ".join(f"{field} ({info.default})" for field, info in kind.Settings.model_fields.items())
+        place = ".".join(map(str, problem["loc"]))
         raise QuestreeError(
-            f"{kind.name}: {name}={problem['input']!r}: {problem['msg']}. Its settings are: {known}."
+            f"{name}: {place}={problem['input']!r}: {problem['msg']}. Its settings are: {known}."
         ) from None
+
+
+def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None) -> dict[str, dict[str, Any]]:
+    """Return settings to compare, each by a label such as ``expansion=cot``; the program's defaults come first.
+
+    Args:
+        name: of the program.
+        over: its settings to vary; for several, every combination.
+        values: of the one setting, if its type does not list them all (a number, say).
+
+    Raises:
+        QuestreeError: if there is no such program or setting, or the type of one does not list its values.
+    """
+    fields = kind_named(name).Settings.model_fields
+    unknown = [setting for setting in over if setting not in fields]
+    if unknown or not over:
+        known = ", ".join(fields)
+        raise QuestreeError(f"{name} has no setting {', '.join(unknown) or 'named'}; vary one of: {known}.")
+    if values and len(over) > 1:
+        raise QuestreeError("Values can be given for one setting at a time.")
+    choices = [_choices(setting, fields[setting], values) for setting in over]
+    combinations = [dict(zip(over, combination, strict=True)) for combination in product(*choices)]
+    return {", ".join(f"{key}={_label(value)}" for key, value in one.items()): one for one in combinations}
+
+
+def _choices(setting: str, field: Any, values: Sequence[Any] | None) -> list[Any]:
+    """Return the values to compare, the default first."""
+    choices = list(values or ()) or _values_of(field.annotation)
+    if not choices:
+        raise QuestreeError(f"{setting} can be anything: say which values to compare, for example --value 1 --value 2.")
+    return sorted(choices, key=lambda value: value != field.default)
+
+
+def _values_of(annotation: Any) -> list[Any]:
+    """Return all values of a type that lists them: a bool, a Literal, or a union of such."""
+    if annotation is bool:
+        return [True, False]
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    if get_origin(annotation) in (Union, UnionType):
+        parts = [[None] if part is type(None) else _values_of(part) for part in get_args(annotation)]
+        return [value for part in parts for value in part] if all(parts) else []
+    return []
+
+
+def _label(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _parameters(kind: type[Program]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(kind.__init__).parameters

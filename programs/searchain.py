@@ -23,13 +23,13 @@ class SearChainSettings(BaseModel):
 
     Attributes:
         max_rounds: r_max, the rounds of interaction between LM and retrieval.
-        theta: the reader's score above which a passage may overrule the LM; None takes the reader's own
-            threshold (1.5 for a DPR reader).
+        theta: the reader's score above which a passage may overrule the LM; None for the reader's own threshold
+            (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
-        skip_repeats: whether a query that was processed before is passed over.
-        retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
-        verification: off, a passage never overrules the LM.
-        completion: off, what the LM does not know stays unsolved.
+        skip_repeats: whether a query that was processed before is skipped.
+        retrieval: if off, the first chain answers alone (table 1, SearChain w/o IR).
+        verification: if off, a passage never overrules the LM.
+        completion: if off, what the LM does not know stays unsolved.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,7 +45,7 @@ class SearChainSettings(BaseModel):
 
 @dataclass(frozen=True)
 class Feedback:
-    """What retrieval has to say to the LM about one node; it ends a round."""
+    """What a passage says about one node: it corrects or completes the LM's answer, and ends a round."""
 
     node: Node
     kind: Literal["correct", "complete"]
@@ -57,24 +57,24 @@ class SearChain(Program):
     """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732, algorithm 1).
 
     The LM plans a whole chain of query; retrieval walks it node by node; the first node that needs help ends the
-    round, and the LM goes on from that node, which opens a new branch of the tree.
+    round, and the LM continues the chain from that node, which opens a new branch of the tree.
 
-    Where the paper leaves open, or is at odds with itself:
+    Where the paper leaves open, or contradicts itself:
 
     - The algorithm records the reader's span as the answer of a helped node, the text (3.2) the LM's new answer:
       the node keeps both, and the LM's is traced. The algorithm's loop runs r_max + 1 times, the text says r_max:
       ``max_rounds`` is the number of chains that the LM is asked for.
-    - A helped node's successor takes its place on the path; the old node stays in the tree, beside the path.
-      An answer that the LM keeps, having seen the passage, stays its own knowledge.
+    - The successor of a helped node takes its place on the path; the old node stays in the tree, beside the path.
+      If the LM has seen the passage and keeps its answer, the answer's source is still the LM.
     - An empty span is no evidence (the authors' code takes it for agreement).
-    - A repeated query shares the passage that was found the first time; an unsolved one is never taken for a
-      repetition (as in the authors' code).
+    - A repeated query shares the passage that was found the first time; an unsolved query never counts as repeated
+      (as in the authors' code).
 
     Args:
-        retriever: finds the passage for each query; may be None where ``settings.retrieval`` is off.
-        reader: reads the passage; the LM itself where None.
+        retriever: finds the passage for each query; may be None if ``settings.retrieval`` is off.
+        reader: reads the passage; None for the LM itself.
         settings: see `SearChainSettings`.
-        duplicates: tells whether a query repeats an earlier one; by its words where None.
+        duplicates: tells whether a query repeats an earlier one; None compares words.
     """
 
     name: ClassVar[str] = "searchain"
@@ -96,7 +96,7 @@ class SearChain(Program):
         self.duplicates = duplicates or ExactDuplicates()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Algorithm 1, Main."""
+        """Run algorithm 1, Main."""
         feedback: Feedback | None = None
         for round in range(1, self.settings.max_rounds + 1):
             chain = self.generate_chain(tree, feedback, answer_style)
@@ -109,12 +109,12 @@ class SearChain(Program):
         return answered(tree, answer, content, references)
 
     def generate_chain(self, tree: ReasoningTree, feedback: Feedback | None, answer_style: AnswerStyle) -> list[Step]:
-        """Algorithm 1, ChainGenerate. After feedback, the first step is the query that it was about."""
+        """Return the next chain (algorithm 1, ChainGenerate); after feedback, it begins with the query in question."""
         if feedback is None:
             chain: list[Step] = self.chain_of_query(question=tree.question, answer_style=answer_style)
         else:
-            go_on = self.corrected_chain if feedback.kind == "correct" else self.completed_chain
-            chain = go_on(
+            continued = self.corrected_chain if feedback.kind == "correct" else self.completed_chain
+            chain = continued(
                 question=tree.question,
                 answer_style=answer_style,
                 solved=tree.path_to(feedback.node)[:-1],
@@ -125,7 +125,7 @@ class SearChain(Program):
         return chain
 
     def traverse(self, tree: ReasoningTree, branch: list[Node], answer_style: AnswerStyle) -> Feedback | None:
-        """Algorithm 1, Traverse: the first feedback that a node of the branch gives rise to, if any."""
+        """Return the first feedback about a node of the branch, if there is any (algorithm 1, Traverse)."""
         for node in branch:
             if node.replaces is not None or self.share_passage(tree, node):
                 continue
@@ -135,7 +135,7 @@ class SearChain(Program):
         return None
 
     def interact(self, tree: ReasoningTree, node: Node, answer_style: AnswerStyle) -> Feedback | None:
-        """Algorithm 1, IR: retrieve and read; feedback where the node needs completion or correction."""
+        """Retrieve and read; return feedback if the node needs completion or correction (algorithm 1, IR)."""
         passages = self.retrieve(node.query, k=1)
         if not passages:
             return None
@@ -148,7 +148,7 @@ class SearChain(Program):
         return None
 
     def contradicted(self, answer: str, passage: Passage, span: Span, answer_style: AnswerStyle) -> bool:
-        """Whether the reader is sure enough, and the answer does not agree with what it read (section 3.2)."""
+        """Return whether the reader is sure enough, and the answer disagrees with what it read (section 3.2)."""
         theta = self.reader.threshold if self.settings.theta is None else self.settings.theta
         if not normalise(span.text) or span.score <= theta:
             return False
@@ -157,7 +157,7 @@ class SearChain(Program):
         return not contains(answer, span.text)
 
     def share_passage(self, tree: ReasoningTree, node: Node) -> bool:
-        """Whether the node's query was processed before; the node then shares that passage."""
+        """Return whether the node's query was processed before; if so, let the node share that passage."""
         if not self.settings.skip_repeats or node.answer is None:
             return False
         processed = [earlier for earlier in tree.nodes[: node.id] if earlier.passage is not None]
@@ -169,7 +169,7 @@ class SearChain(Program):
         return True
 
     def read(self, query: str, passage: Passage) -> Span:
-        """The reader's span; its failure is the question's."""
+        """Return the reader's span; if it fails, the question fails."""
         try:
             return self.reader(query=query, passage=passage)
         except CallFailedError:
@@ -178,11 +178,36 @@ class SearChain(Program):
             raise CallFailedError("reader", f"{type(error).__name__}: {error}") from error
 
 
+class SearChainWithoutRetrievalSettings(SearChainSettings):
+    """SearChain's settings; there is one round, and nothing to verify or complete with.
+
+    Attributes:
+        retrieval: off.
+    """
+
+    retrieval: Literal[False] = False
+
+
+class SearChainWithoutRetrieval(SearChain):
+    """SearChain w/o IR (Xu et al., WWW 2024, table 1): the first chain of query answers alone.
+
+    Args:
+        settings: see `SearChainWithoutRetrievalSettings`.
+    """
+
+    name = "searchain-without-retrieval"
+    searches = False
+    Settings = SearChainWithoutRetrievalSettings  # type: ignore[assignment]  # narrower than SearChain's
+
+    def __init__(self, retriever: Retriever | None = None, settings: SearChainWithoutRetrievalSettings | None = None):
+        super().__init__(settings=settings or SearChainWithoutRetrievalSettings())
+
+
 def add_branch(tree: ReasoningTree, chain: list[Step], feedback: Feedback | None, round: int) -> list[Node]:
-    """Algorithm 1, AddChild: the chain as a branch, from the root or in the place of the node that got feedback."""
+    """Add the chain as a branch, at the root or in place of the node with feedback (algorithm 1, AddChild)."""
     parent, branch = None, list[Node]()
     if feedback is not None:
-        parent = successor(tree, chain[0], feedback, round)
+        parent = add_successor(tree, chain[0], feedback, round)
         branch, chain = [parent], chain[1:]
     for step in chain:
         source = "unsolved" if step.answer is None else "lm"
@@ -191,8 +216,8 @@ def add_branch(tree: ReasoningTree, chain: list[Step], feedback: Feedback | None
     return branch
 
 
-def successor(tree: ReasoningTree, step: Step, feedback: Feedback, round: int) -> Node:
-    """The node that takes the place of the one that got feedback, with the LM's new answer."""
+def add_successor(tree: ReasoningTree, step: Step, feedback: Feedback, round: int) -> Node:
+    """Add the node that takes the place of the one with feedback and has the LM's new answer; return it."""
     old = feedback.node
     changed = normalise(step.answer or "") != normalise(old.answer or "")
     if step.answer is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -14,12 +14,12 @@ Action = Literal["search", "accept", "reject"]
 Ended = Literal[
     "accepted",  # its paragraphs answer the question
     "rejected",  # its paragraphs are irrelevant
-    "full depth",  # it would search on, but the tree is deep enough
+    "full depth",  # it needs another search, but the tree is as deep as it may be
     "repeated",  # its paragraph is known already
-    "near-duplicate",  # its paragraph says what a known one says
-    "no query",  # it would search on, but the LM wrote no query
+    "near-duplicate",  # its paragraph says the same as a known one
+    "no query",  # it needs another search, but the LM wrote no query
     "nothing retrieved",
-    "enough agreement",  # so many pieces of evidence agree that it was not looked at
+    "enough agreement",  # not looked at, because enough pieces of evidence agree
     "out of calls",  # the budget of LM calls was spent
     "kept",  # passed the knowledge filter
     "filtered out",
@@ -27,7 +27,7 @@ Ended = Literal[
 
 
 class Review(BaseModel):
-    """What the LM made of the paragraphs from the root to a node (ToR, section 3.2)."""
+    """The LM's judgement of the paragraphs from the root to a node (ToR, section 3.2)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -44,19 +44,19 @@ class Node(BaseModel):
         parent: id of the node before it on its path; None at the beginning of a path.
         round: the round of interaction in which it grew, from 1.
         query: what it asks.
-        answer: the LM's answer, the latest one; None while there is none.
+        answer: the LM's latest answer; None while there is none.
         source: where the answer comes from (SearChain, table 2): the LM itself, the LM corrected by a passage,
-            completed from a passage, or still unsolved. "query": it was searched for, and has no answer of its
-            own. "passage": the node is a paragraph, not a query, and its answer is read from the paragraphs of its
-            path (ToR), or it is one that was filtered (BlendFilter) or given to the LM with others.
+            completed from a passage, or still unsolved. "query": a search query without an answer of its own.
+            "passage": the node is a paragraph, not a query; its answer is read from the paragraphs of its path
+            (ToR), or the paragraph was filtered (BlendFilter) or given to the LM with others.
         span: what the reader found in the passage, and how sure it was.
         passage: the passage that was retrieved for the query.
         replaces: id of the node whose place it takes on the path, after a correction or completion.
-        repeats: id of the earlier node that asked the same, whose passage it shares.
+        repeats: id of the earlier node with the same query, whose passage it shares.
         review: of the paragraphs on its path (ToR).
-        action: what the review led to.
-        next_query: what the search that it opened asked for.
-        ended: why its branch ends here; None while it goes on.
+        action: what follows from the review.
+        next_query: the query of the search that it opened.
+        ended: why its branch ends here; None while it continues.
         blend: which of BlendFilter's queries it is.
     """
 
@@ -80,9 +80,10 @@ class Node(BaseModel):
 
 
 class ReasoningTree(BaseModel):
-    """The tree of one question. Branches stand in the order in which they grew; JSON in and out without loss.
+    """The tree of one question, its branches in the order in which they grew.
 
-    ``model_dump_json()`` and ``model_validate_json(text)`` are its JSON; ``rendering`` prints it.
+    ``model_dump_json()`` writes it as JSON and ``model_validate_json(text)`` reads it without loss; ``tree_views``
+    prints it.
     """
 
     question: str
@@ -90,12 +91,12 @@ class ReasoningTree(BaseModel):
     _watch: Callable[[ReasoningTree], None] | None = PrivateAttr(default=None)
 
     def watched_by(self, watch: Callable[[ReasoningTree], None] | None) -> ReasoningTree:
-        """The same tree, which from now on calls ``watch`` each time it changes."""
+        """Call ``watch`` each time the tree changes from now on; return the tree."""
         self._watch = watch
         return self
 
     def grow(self, parent: Node | None, **fields: Any) -> Node:
-        """Add a node under ``parent`` (None: at the root). ``fields`` are those of `Node`."""
+        """Add a node under ``parent`` (None: at the root) and return it. ``fields`` are those of `Node`."""
         node = Node(id=len(self.nodes), parent=None if parent is None else parent.id, **fields)
         self.nodes.append(node)
         self._changed()
@@ -108,33 +109,42 @@ class ReasoningTree(BaseModel):
         return self.nodes[node.id]
 
     def children(self, node: Node | None) -> list[Node]:
-        """The nodes under ``node``, oldest first; of None, those at the root."""
+        """Return the nodes under ``node``, oldest first; for None, those at the root."""
         parent = None if node is None else node.id
         return [child for child in self.nodes if child.parent == parent]
 
     def path_to(self, node: Node | None) -> list[Node]:
-        """The nodes from the root to ``node``, both ends included; empty for None."""
+        """Return the nodes from the root to ``node``, both included; none for None."""
         path: list[Node] = []
         while node is not None:
             path.append(node)
             node = None if node.parent is None else self.nodes[node.parent]
         return path[::-1]
 
+    def paragraphs_to(self, node: Node | None) -> list[Passage]:
+        """Return the passage of each node from the root to ``node`` that has one."""
+        return [step.passage for step in self.path_to(node) if step.passage is not None]
+
     def last_path(self) -> list[Node]:
-        """The path that ends in the youngest leaf: the reasoning as it stands after the last round."""
+        """Return the path to the youngest node: the reasoning after the last round."""
         return self.path_to(self.nodes[-1]) if self.nodes else []
 
-    def told(self) -> list[Node]:
-        """The nodes behind the answer: every path that was accepted or kept; else the last path."""
+    def nodes_behind_answer(self) -> list[Node]:
+        """Return the nodes of every path that was accepted or kept; if no path has ended, of the last path."""
         paths = [self.path_to(node) for node in self.nodes if node.ended in ("accepted", "kept")]
         if not any(node.ended for node in self.nodes):
             paths = [self.last_path()]
         return list({node.id: node for path in paths for node in path}.values())
 
     def passages(self) -> list[Passage]:
-        """Every passage of the tree, each once, in the order in which they were found."""
-        return list({node.passage.id: node.passage for node in self.nodes if node.passage}.values())
+        """Return every passage of the tree once, in the order in which they were found."""
+        return passages_of(self.nodes)
 
     def _changed(self) -> None:
         if self._watch is not None:
             self._watch(self)
+
+
+def passages_of(nodes: Iterable[Node]) -> list[Passage]:
+    """Return the passages of the nodes, each once, in order."""
+    return list({node.passage.id: node.passage for node in nodes if node.passage}.values())

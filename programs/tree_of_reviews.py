@@ -14,10 +14,10 @@ from ..lm.failure import SettingsError
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .demonstrations import Judgement, TraceStep
-from .evidence import agreement, distinct, evidence_pool
-from .modules.paragraph_review import Verdict
-from .reviewing import Reviewing, ReviewingSettings
+from .citations import distinct
+from .evidence import agreeing, evidence_pool
+from .modules.reviews import Verdict
+from .reviews import Reviewing, ReviewingSettings
 from .tree import Action, Ended, Node, ReasoningTree
 
 
@@ -26,15 +26,15 @@ class TreeOfReviewsSettings(ReviewingSettings):
 
     Attributes:
         widths: how many paragraphs are retrieved at each level; as many levels as there are widths.
-        repetitive_pruning: off, a paragraph of the evidence pool, or of the path itself, opens a path again.
+        repetitive_pruning: if off, a paragraph of the evidence pool, or of the path itself, opens a path again.
         order: "depth-first" is the paper's, one call after the other. "level" reviews all paths of a level at the
-            same time: a question takes as long as its longest path, and some calls more, since a path cannot yet
-            profit from evidence that its neighbours are about to find. The default is the paper's, so that calls
-            and recall are comparable with its own; where many questions run side by side it costs no time.
-        semantic_pruning: beyond the paper, off where None: how alike a paragraph may at most be to one of the
-            evidence pool or of its path, by the retriever's own embeddings; from there on it is pruned.
-        enough_agreement: beyond the paper, off where None: the search ends when so many pieces of evidence agree.
-        max_calls: beyond the paper, off where None: how many LM calls a question may take, the fusion among them.
+            same time: a question takes as long as its longest path, but some calls more, since a path cannot use
+            evidence that its neighbours find at the same time. The default is the paper's, so that calls and recall
+            are comparable with its figures; it costs no time if many questions run side by side.
+        semantic_pruning: beyond the paper, None for off: a paragraph is pruned if its similarity, by the retriever's
+            embeddings, to a paragraph of the evidence pool or of its path is as high as this.
+        enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
+        max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """
 
@@ -56,7 +56,7 @@ class Search:
     calls: int = 0
 
     def batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
-        """The nodes to visit, those at the same time together: all at once, or what the budget surely holds."""
+        """Yield the nodes in groups to visit at the same time: all of them, or as many as the budget surely holds."""
         while nodes:
             ended = self.ended()
             if ended is not None:
@@ -69,25 +69,25 @@ class Search:
             nodes = nodes[count:]
 
     def ended(self) -> Ended | None:
-        """Why no more nodes are visited, if so."""
+        """Return why no more nodes are visited; None if more are."""
         enough = self.settings.enough_agreement
-        if enough is not None and agreement(evidence_pool(self.tree)) >= enough:
+        if enough is not None and agreeing(evidence_pool(self.tree)) >= enough:
             return "enough agreement"
         left = self.left()
         return "out of calls" if left is not None and left < 1 else None
 
     def left(self) -> int | None:
-        """How many calls the search may still take, when one is kept for the fusion; None for any number."""
+        """Return how many calls the search may still take, one being kept for the fusion; None for any number."""
         return None if self.settings.max_calls is None else self.settings.max_calls - 1 - self.calls
 
     def cost(self, node: Node) -> int:
-        """The calls that a visit may take: the review, and a completion where it can open a search."""
+        """Return how many calls a visit may take: the review, and a completion if it can open a search."""
         return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What came of a node's review."""
+    """A node's review and what followed from it."""
 
     verdict: Verdict
     action: Action
@@ -105,24 +105,25 @@ class TreeOfReviews(Reviewing):
 
     Where the paper leaves open, or we differ:
 
-    - Which review goes with missing-paragraph completion: the one without thoughts, so that the expansions differ
-      in nothing but the query.
-    - Repetitive pruning compares with the evidence pool, when a search has found its paragraphs; and with the
-      path itself, since a completion often finds again the paragraph that it completes.
-    - What the reader is given when nothing was accepted: see `Reviewing.fuse`.
-    - The evidence's order, where the token budget does not hold all: see `evidence_pool`.
+    - Missing-paragraph completion goes with the review without thoughts, so that the expansions differ only in the
+      query.
+    - Repetitive pruning compares the paragraphs that a search found with the evidence pool, and also with the path
+      itself: a completion often finds the paragraph again that it completes.
+    - What the answer is read from if nothing was accepted: see `Reviewing.fuse`.
+    - The order of the evidence, if the token budget does not hold all of it: see `evidence_pool`.
 
     Args:
         retriever: finds the paragraphs.
         settings: see `TreeOfReviewsSettings` and `ReviewingSettings`.
 
     Raises:
-        SettingsError: if paragraphs are to be pruned by meaning, and the retriever has no embeddings to offer.
+        SettingsError: if paragraphs are to be pruned by meaning, and the retriever has no embeddings.
     """
 
     name: ClassVar[str] = "tree-of-reviews"
     Settings = TreeOfReviewsSettings
     settings: TreeOfReviewsSettings
+    judges_last = True
 
     def __init__(self, retriever: Retriever | None = None, settings: TreeOfReviewsSettings | None = None):
         super().__init__(retriever, settings or TreeOfReviewsSettings())
@@ -134,7 +135,7 @@ class TreeOfReviews(Reviewing):
             )
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Section 3.1: search until every path has ended, then answer from the evidence."""
+        """Search until every path has ended, then answer from the evidence (section 3.1)."""
         search = Search(tree, answer_style, self.settings)
         paragraphs = self.retrieve(tree.question, self.settings.widths[0])
         children = self.open(search, None, tree.question, paragraphs)
@@ -145,19 +146,19 @@ class TreeOfReviews(Reviewing):
         return self.fuse(tree, answer_style)
 
     def depth_first(self, search: Search, nodes: list[Node]) -> None:
-        """Section 3.2: each node, and all below it, before the next."""
+        """Review each node, and all nodes below it, before the next (section 3.2)."""
         for node in nodes:
             self.depth_first(search, self.review(search, [node]))
 
     def level_by_level(self, search: Search, nodes: list[Node]) -> None:
-        """The nodes of a level at the same time, before those below them."""
+        """Review the nodes of a level at the same time, before those below them."""
         while nodes:
             nodes = self.review(search, nodes)
 
     def review(self, search: Search, nodes: list[Node]) -> list[Node]:
-        """Review the paths that end in these nodes, at the same time; the children that their searches open.
+        """Review the paths that end in these nodes, at the same time; return the children that their searches open.
 
-        All reviews count before any child is opened: what is pruned does not depend on which reply comes first.
+        All reviews are recorded before any child is opened: what is pruned does not depend on the order of replies.
         """
         opened: list[tuple[Node, Visit]] = []
         for batch in search.batches(nodes):
@@ -171,9 +172,9 @@ class TreeOfReviews(Reviewing):
         ]
 
     def visit(self, search: Search, node: Node) -> Visit:
-        """Section 3.2: review the node's path; where more is needed, find the query and retrieve with it."""
+        """Review the node's path; if more is needed, find the query and retrieve with it (section 3.2)."""
         question, level, left = search.tree.question, node.round, search.left()
-        path = [step.passage for step in search.tree.path_to(node) if step.passage is not None]
+        path = search.tree.paragraphs_to(node)
         verdict = self.paragraph_review(question=question, answer_style=search.answer_style, passages=path)
         action = self.action(verdict)
         if action != "search":
@@ -189,7 +190,7 @@ class TreeOfReviews(Reviewing):
         return Visit(verdict, action, None if found else "nothing retrieved", search.cost(node), query, found)
 
     def record(self, search: Search, node: Node, visit: Visit) -> Node:
-        """The node with its review; an accepted one is evidence from now on."""
+        """Write the review into the node and return it; an accepted node is evidence from now on."""
         search.calls += visit.calls
         return search.tree.update(
             node,
@@ -201,9 +202,8 @@ class TreeOfReviews(Reviewing):
         )
 
     def open(self, search: Search, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
-        """A child for each paragraph found; those that section 3.4 does not prune are to be reviewed."""
-        path = [step.passage for step in search.tree.path_to(parent) if step.passage is not None]
-        known = distinct([path, *(piece.passages for piece in evidence_pool(search.tree))])
+        """Open a child for each paragraph found; return those that are not pruned (section 3.4)."""
+        known = distinct([search.tree.paragraphs_to(parent), *(piece.passages for piece in evidence_pool(search.tree))])
         level = 1 if parent is None else parent.round + 1
         children = [
             search.tree.grow(
@@ -214,7 +214,7 @@ class TreeOfReviews(Reviewing):
         return [child for child in children if child.ended is None]
 
     def pruned(self, passage: Passage, known: list[Passage]) -> Ended | None:
-        """Why the paragraph adds nothing to those that are known, if so."""
+        """Return why the paragraph adds nothing to the known ones; None if it adds something."""
         threshold = self.settings.semantic_pruning
         if self.settings.repetitive_pruning and passage.id in {one.id for one in known}:
             return "repeated"
@@ -222,8 +222,3 @@ class TreeOfReviews(Reviewing):
             likeness = self.similarity([passage.shown()], [one.shown() for one in known])[0]
             return "near-duplicate" if max(likeness) >= threshold else None
         return None
-
-    def judgements(self, step: TraceStep) -> list[Judgement]:
-        """Of a review: its node's paragraph, the last one of the path."""
-        _, given, reply = step
-        return [Judgement(given["passages"][-1:], reply.relevant)] if "relevant" in reply else []

@@ -22,12 +22,13 @@ def ablate(
     set_: options.ProgramSettings = None,
 ) -> None:
     """Score a program under several settings on the same questions: differences are paired, runs have one parent."""
-    from ..experiment import Experiment
+    from ..experiments import ablate_named
     from .report import comparison_bars, comparison_table
 
     with comparison_bars() as on_progress:
-        comparison, folder = Experiment(settings).ablate(
+        comparison, folder = ablate_named(
             program,
+            settings,
             over=over,
             values=[options.read_value(one) for one in value] if value else None,
             metrics=metric,

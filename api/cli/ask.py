@@ -48,11 +48,11 @@ def ask(
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
     """Answer one question and show how."""
-    from ..parts import Parts
+    from ..experiments import use_lm
+    from ..parts import build_program
 
-    parts = Parts(settings)
-    parts.use_lm()
-    answerer = parts.program(program, **options.named_values(set_, "--set"))
+    use_lm(settings)
+    answerer = build_program(program, settings, **options.named_values(set_, "--set"))
     if form is Form.text and out is None:
         prediction = ask_live(answerer, question, style.value)
     else:
@@ -70,7 +70,7 @@ def ask_live(program: Any, question: str, style: str) -> Any:
     from rich.live import Live
     from rich.text import Text
 
-    from ..programs.rendering import as_text
+    from ..programs.tree_views import as_text
 
     console = Console()
 
@@ -90,7 +90,7 @@ def ask_live(program: Any, question: str, style: str) -> Any:
 
 
 def _printed(prediction: Any, form: Form) -> str:
-    from ..programs.rendering import as_html, as_mermaid, as_text
+    from ..programs.tree_views import as_html, as_mermaid, as_text
 
     if form is Form.html:
         cited = [passage.cited() for passage in prediction.references]

@@ -30,16 +30,17 @@ def compile(
     set_: options.ProgramSettings = None,
 ) -> None:
     """Compile a program: choose its demonstrations or instructions, and score it before and after."""
-    from ..experiment import Experiment
+    from ..experiments import compile_named
     from .report import compile_bars, print_compiled
 
     with compile_bars() as on_progress:
-        compiled, folder = Experiment(settings).compile(
+        compiled, folder = compile_named(
             program,
+            settings,
             optimizer=optimizer,
             optimizer_settings=options.named_values(optimizer_set, "--optimizer-set"),
             train_limit=train_limit,
-            metric=metric,
+            metric_name=metric,
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )

@@ -94,7 +94,7 @@ def _why(record: Record) -> str:
 
 def _tree(record: Record, form: Form) -> str:
     from ..programs import ReasoningTree
-    from ..programs.rendering import as_html, as_mermaid, as_text
+    from ..programs.tree_views import as_html, as_mermaid, as_text
 
     tree = record.tree or ReasoningTree(question=record.question)  # a fault in a program leaves none
     if form is Form.html:

@@ -19,7 +19,7 @@ import questree.signatures as signatures
 from questree.common.text import printable
 from questree.lm.guard import guarded
 from questree.programs import ReasoningTree
-from questree.programs.rendering import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_html, as_mermaid, as_text
 from questree.retrieval import Passage, Span
 
 from .hostile_texts import as_copied, hostile_text

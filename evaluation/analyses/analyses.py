@@ -14,7 +14,7 @@ from statistics import fmean
 from ...common.errors import QuestreeError
 from ...lm.ledger import total
 from ...metrics import Interval, mean_interval, paired_interval
-from ...programs.rendering import SOURCES
+from ...programs.tree_views import SOURCES
 from ..records import Record
 from .stored_runs import paired
 
@@ -159,7 +159,7 @@ def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> l
 def reasoning_steps(record: Record) -> int:
     """Nodes on the longest of the paths behind the answer; 0 where no tree was kept."""
     tree = record.tree
-    return max((len(tree.path_to(node)) for node in tree.told()), default=0) if tree else 0
+    return max((len(tree.path_to(node)) for node in tree.nodes_behind_answer()), default=0) if tree else 0
 
 
 @dataclass(frozen=True)

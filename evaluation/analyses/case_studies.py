@@ -7,7 +7,7 @@ from string import Template
 
 from ...common.errors import QuestreeError
 from ...common.text import in_page
-from ...programs.rendering import TREE_STYLE, as_fragment
+from ...programs.tree_views import TREE_STYLE, as_fragment
 from ..comparison.table import SIMULATED
 from ..records import Record
 from .stored_runs import StoredRun

@@ -1,1 +1,1 @@
-"""The baselines of the papers, one file each."""
+"""The baselines of the papers."""

@@ -1,4 +1,4 @@
-"""What the baselines share: a retriever where they search, frozen settings, and searches as nodes of the tree."""
+"""What the baselines share: a retriever if they search, frozen settings, and searches as nodes of the tree."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class BaselineSettings(BaseModel):
 
 
 class Baseline(Program):
-    """A baseline. Takes a retriever like any program, and leaves it alone where it does not search.
+    """A baseline. It takes a retriever like any program, and does not keep it if it does not search.
 
     Args:
         retriever: finds the passages.
-        settings: of this baseline's own kind.
+        settings: those of this baseline.
     """
 
     Settings = BaselineSettings
@@ -39,14 +39,14 @@ def add_search(
     kept: list[Passage] | None = None,
     **fields: Any,
 ) -> Node:
-    """A query as a node of the tree, with the passages that it found below it.
+    """Add a query to the tree, with the passages that it found below it; return the query's node.
 
     Args:
         tree: grows.
         parent: the query before it.
         query: what was searched for.
         found: its passages.
-        kept: those of them that the LM is shown; all where None.
+        kept: those of them that the LM is shown; None for all.
         fields: others of the query's `Node`.
     """
     node = tree.grow(parent, query=query, **fields)

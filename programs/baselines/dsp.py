@@ -12,9 +12,9 @@ from pydantic import Field
 from ...lm.parallel import together
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..evidence import distinct
+from ..citations import distinct
+from ..majority import Sample, answer_of, majority, sample
 from ..modules import KnowledgeAnswer, SearchQuery
-from ..modules.sampling import Sample, majority, sample
 from ..program import answered
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
@@ -25,10 +25,10 @@ class DSPSettings(BaselineSettings):
 
     Attributes:
         hops: searches, one after another.
-        queries: sampled in each hop, and fused.
-        k: passages that a query retrieves, and that are left of each hop.
+        queries: sampled in each hop; their results are fused.
+        k: passages that a query retrieves, and that a hop keeps.
         samples: of the answer; the majority's is given.
-        temperature: of several queries, or answers; a single one is at the LM's own.
+        temperature: of several queries or answers; a single one is at the LM's own.
     """
 
     hops: int = Field(default=2, ge=1)
@@ -42,8 +42,9 @@ class DSP(Baseline):
     """Demonstrate-Search-Predict (Khattab et al., 2022, arXiv 2212.14024), the program for multi-hop questions.
 
     Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
-    queries from the question and what earlier hops found, and fuses what they retrieve. Predict reasons over all of
-    it, with self-consistency. The authors' program samples 10 queries and 20 answers; the defaults here are fewer.
+    queries from the question and what earlier hops found, and fuses what they retrieve. Predict reasons over all that
+    was found, with self-consistency. The authors' program samples 10 queries and 20 answers; the defaults here are
+    fewer.
 
     Args:
         retriever: finds the passages.
@@ -66,7 +67,7 @@ class DSP(Baseline):
             found, last = self.search(tree, last, context, hop)
             context = distinct([context, found])
         samples = self.predict(tree.question, answer_style, context)
-        answer, content, references = majority(samples, lambda drawn: drawn[0])
+        answer, content, references = majority(samples, answer_of)
         return answered(
             tree, answer, content, references, passages=context, samples=[sampled for sampled, _, _ in samples]
         )
@@ -74,7 +75,7 @@ class DSP(Baseline):
     def search(
         self, tree: ReasoningTree, last: Node | None, context: list[Passage], hop: int
     ) -> tuple[list[Passage], Node]:
-        """One hop: what the sampled queries found together, and the first of them as a node of the tree."""
+        """Make one hop; return what the sampled queries found together, and the first query's node in the tree."""
         queries: list[str] = sample(
             lambda: self.search_query(question=tree.question, passages=context),
             self.settings.queries,
@@ -90,7 +91,7 @@ class DSP(Baseline):
         return fused, nodes[0]
 
     def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage]) -> list[Sample]:
-        """Sampled answers."""
+        """Return the sampled answers."""
         return sample(
             lambda: self.knowledge_answer(question=question, answer_style=answer_style, passages=context),
             self.settings.samples,
@@ -99,7 +100,7 @@ class DSP(Baseline):
 
 
 def fuse(found: list[list[Passage]]) -> list[Passage]:
-    """The passages of several queries in one ranking (CombSUM): by the sum of their probabilities, highest first.
+    """Return the passages of several queries, ranked by the sum of their probabilities (CombSUM), highest first.
 
     A passage's probability for a query is the softmax of its score among those that the query retrieved.
     """

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..demonstrations import TraceStep
-from ..evidence import distinct
+from ..citations import distinct
 from ..modules import KnowledgeAnswer, NextThought
 from ..program import answered
 from ..tree import ReasoningTree
@@ -16,12 +15,12 @@ from .baseline import Baseline, BaselineSettings, add_search
 
 
 class IRCoTSettings(BaselineSettings):
-    """How it interleaves; the defaults are those of the paper, but for k, which it tunes between 2 and 8.
+    """How it interleaves; the defaults are the paper's, except for k, which the paper tunes between 2 and 8.
 
     Attributes:
         k: passages that the question, and each thought, retrieves.
         max_thoughts: sentences of reasoning at most.
-        max_passages: how many are collected; those found first stay.
+        max_passages: how many are collected at most; those found first are kept.
     """
 
     k: int = Field(default=5, ge=1)
@@ -32,8 +31,8 @@ class IRCoTSettings(BaselineSettings):
 class IRCoT(Baseline):
     """IRCoT (Trivedi et al., ACL 2023, arXiv 2212.10509): retrieval and chain of thought take turns.
 
-    The question retrieves first; then each sentence of reasoning is written from what was collected, and retrieves
-    more, until one says that the answer is there. A reader, which sees no reasoning, answers from all that was
+    The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
+    more, until one concludes with the answer. A reader, which does not see the reasoning, answers from all that was
     collected.
 
     Args:
@@ -51,16 +50,16 @@ class IRCoT(Baseline):
         self.knowledge_answer = KnowledgeAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Alternate the two steps, then read."""
+        """Alternate thought and retrieval, then read."""
         question, thoughts = tree.question, list[str]()
         collected = self.retrieve(question, self.settings.k)
         last = add_search(tree, None, question, collected, source="query")
         while len(thoughts) < self.settings.max_thoughts:
-            thought = self.next_thought(
+            thought, concludes = self.next_thought(
                 question=question, answer_style=answer_style, passages=collected, thoughts=thoughts
             )
             thoughts.append(thought)
-            if concludes(thought):
+            if concludes:
                 break
             found = self.retrieve(thought, self.settings.k)
             last = add_search(tree, last, thought, found, source="query", round=last.round + 1)
@@ -69,15 +68,3 @@ class IRCoT(Baseline):
             question=question, answer_style=answer_style, passages=collected
         )
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
-
-    def kind_of(self, step: TraceStep) -> str:
-        """Of a thought, whether it is the last."""
-        _, _, reply = step
-        if "thought" not in reply:
-            return ""
-        return "ends" if concludes(reply.thought) else "goes on"
-
-
-def concludes(thought: str) -> bool:
-    """Whether the thought says that the answer is there."""
-    return "answer is" in thought.lower()

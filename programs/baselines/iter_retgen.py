@@ -7,11 +7,11 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..evidence import distinct
+from ..citations import distinct
 from ..modules import KnowledgeAnswer
-from ..modules.knowledge import behind_answer
+from ..modules.knowledge import augment
 from ..program import answered
-from ..tree import Node, ReasoningTree
+from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
 
@@ -30,8 +30,8 @@ class IterRetgenSettings(BaselineSettings):
 class IterRetgen(Baseline):
     """ITER-RETGEN (Shao et al., EMNLP Findings 2023, arXiv 2305.15294).
 
-    Each turn retrieves with the last turn's reasoning and answer before the question, and answers the question anew
-    from what that found alone; the last turn's answer is given.
+    Each turn retrieves with the last turn's reasoning and answer before the question, and answers the question again
+    from these passages alone; the last turn's answer is given.
 
     Args:
         retriever: finds the passages.
@@ -47,19 +47,14 @@ class IterRetgen(Baseline):
         self.knowledge_answer = KnowledgeAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Retrieve and generate in turns; ``passages`` are those of the last turn first."""
+        """Retrieve and generate in turns; ``passages`` begins with those of the last turn."""
         query, last, turns = tree.question, None, list[list[Passage]]()
         for turn in range(1, self.settings.turns + 1):
             turns.insert(0, self.retrieve(query, self.settings.k))
             answer, content, references = self.knowledge_answer(
                 question=tree.question, answer_style=answer_style, passages=turns[0]
             )
-            last = self.add_turn(tree, last, query, answer, turns[0], turn)
-            query = behind_answer(content, answer, tree.question)
+            source = "completed" if turns[0] else "lm"
+            last = add_search(tree, last, query, turns[0], answer=answer, source=source, round=turn)
+            query = augment(tree.question, content, answer)
         return answered(tree, answer, content, references, passages=distinct(turns))
-
-    def add_turn(
-        self, tree: ReasoningTree, last: Node | None, query: str, answer: str, found: list[Passage], turn: int
-    ) -> Node:
-        """The turn as a node below the one before."""
-        return add_search(tree, last, query, found, answer=answer, source="completed" if found else "lm", round=turn)

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
+from ..citations import numbered
 from ..modules import KnowledgeAnswer, PassageAnswer
-from ..modules.numbering import numbered
 from ..program import answered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
@@ -27,7 +27,7 @@ class OneRSettings(BaselineSettings):
 class OneR(Baseline):
     """One-step retrieval with a direct answer (ToR, section 4.3, OneR-Direct; SearChain, table 1, Direct Retrieval).
 
-    An answer without reasoning marks no passage: it has no references.
+    An answer without reasoning has no marks, and so no references.
 
     Args:
         retriever: finds the passages.
@@ -43,7 +43,7 @@ class OneR(Baseline):
         self.make_answer()
 
     def make_answer(self) -> None:
-        """The module that answers."""
+        """Make the module that answers."""
         self.passage_answer = PassageAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -55,7 +55,7 @@ class OneR(Baseline):
         return answered(tree, answer, content, references)
 
     def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:
-        """The answer, which is all the content there is."""
+        """Return the answer, which is also the final content, and no references."""
         answer = self.passage_answer(question=question, answer_style=answer_style, passages=numbered(found))
         return answer, answer, []
 
@@ -66,11 +66,11 @@ class OneRCoT(OneR):
     name = "oner-cot"
 
     def make_answer(self) -> None:
-        """The module that answers."""
+        """Make the module that answers."""
         self.knowledge_answer = KnowledgeAnswer()
 
     def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:
-        """The answer, the reasoning, and the passages that it cites."""
+        """Return the answer, the reasoning, and the passages that it cites."""
         drawn: tuple[str, str, list[Passage]] = self.knowledge_answer(
             question=question, answer_style=answer_style, passages=found
         )

@@ -1,4 +1,4 @@
-"""ReAct, and ReAct with self-consistency behind it."""
+"""ReAct, and ReAct that falls back on self-consistency."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import settle_marks
-from ..demonstrations import TraceStep
-from ..evidence import distinct
+from ..citations import distinct, numbered_among, settle_marks
+from ..majority import Sample, answer_of, majority, sample
 from ..modules import Acting, StepByStepAnswer
-from ..modules.numbering import numbered_among
-from ..modules.sampling import Sample, majority, sample
 from ..program import answered
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
@@ -22,7 +19,7 @@ class ReActSettings(BaselineSettings):
     """How long it acts.
 
     Attributes:
-        max_turns: thoughts with an action at most; the paper's for HotpotQA.
+        max_turns: thoughts with an action at most; the default is the paper's for HotpotQA.
         k: passages that a search observes.
     """
 
@@ -33,8 +30,8 @@ class ReActSettings(BaselineSettings):
 class ReAct(Baseline):
     """ReAct (Yao et al., ICLR 2023, arXiv 2210.03629): a thought, a search, an observation, until it finishes.
 
-    DSPy's own. The paper's actions look up pages of Wikipedia and words in them; here there is one, a search of the
-    index. Where the turns are spent, the answer is read from the trajectory all the same.
+    The implementation is DSPy's. The paper's actions look up pages of Wikipedia and words in them; here the only one
+    is a search of the index. When all turns are used, the answer is read from the trajectory.
 
     Args:
         retriever: finds the passages.
@@ -51,23 +48,18 @@ class ReAct(Baseline):
         self.acting = Acting(self.settings.max_turns, self.must_finish)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """One episode."""
+        """Answer by one episode."""
         reply, searches = self.act(tree, answer_style)
-        return told(tree, reply, searches)
+        return conclude(tree, reply, searches)
 
     def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dspy.Prediction, Searches]:
-        """The episode's end, and the searches on its way."""
+        """Run an episode; return its last reply, and its searches."""
         searches = Searches(self, tree)
         return self.acting(question=tree.question, answer_style=answer_style, find=searches.observe), searches
 
-    def kind_of(self, step: TraceStep) -> str:
-        """Of a turn, the action."""
-        _, _, reply = step
-        return str(reply.get("next_tool_name") or "")
-
 
 class Searches:
-    """The searches of one episode: they grow a tree, and number their passages through.
+    """The searches of one episode: they grow a tree, and number all their passages in one sequence.
 
     Attributes:
         passages: all that were found, each once.
@@ -79,7 +71,7 @@ class Searches:
         self.last: Node | None = None
 
     def observe(self, query: str) -> str:
-        """What the query finds, as the LM observes it."""
+        """Return what the query finds, as the LM observes it."""
         found = self.program.retrieve(query, self.program.settings.k)
         round = self.last.round + 1 if self.last else 1
         self.last = add_search(self.tree, self.last, query, found, source="query", round=round)
@@ -91,7 +83,7 @@ class ReActSelfConsistencySettings(ReActSettings):
     """How long it acts, and what it falls back on.
 
     Attributes:
-        samples: chains of thought, where it did not finish.
+        samples: chains of thought, if it did not finish.
         temperature: at which several are sampled.
     """
 
@@ -100,7 +92,7 @@ class ReActSelfConsistencySettings(ReActSettings):
 
 
 class ReActSelfConsistency(ReAct):
-    """ReAct → CoT-SC (the paper's section 3.2, A): where ReAct does not finish, self-consistency answers from memory.
+    """ReAct → CoT-SC (the paper's section 3.2, A): if ReAct does not finish, self-consistency answers from memory.
 
     Args:
         retriever: finds the passages.
@@ -117,22 +109,22 @@ class ReActSelfConsistency(ReAct):
         self.step_by_step_answer = StepByStepAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """One episode; where it has no answer, the majority of sampled chains of thought."""
+        """Answer by one episode; if it gives no answer, by the majority of sampled chains of thought."""
         reply, searches = self.act(tree, answer_style)
         if reply.answer is not None:
-            return told(tree, reply, searches)
+            return conclude(tree, reply, searches)
         samples: list[Sample] = sample(
             lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
             self.settings.samples,
             self.settings.temperature,
         )
-        answer, content, references = majority(samples, lambda drawn: drawn[0])
+        answer, content, references = majority(samples, answer_of)
         tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
-        given = [one for one, _, _ in samples]
-        return answered(tree, answer, content, references, passages=searches.passages, samples=given)
+        answers = list(map(answer_of, samples))
+        return answered(tree, answer, content, references, passages=searches.passages, samples=answers)
 
 
-def told(tree: ReasoningTree, reply: dspy.Prediction, searches: Searches) -> dspy.Prediction:
-    """The prediction of an episode with an answer."""
+def conclude(tree: ReasoningTree, reply: dspy.Prediction, searches: Searches) -> dspy.Prediction:
+    """Return the prediction of an episode with an answer."""
     content, references = settle_marks(reply.reasoning, searches.passages)
     return answered(tree, reply.answer, content, references, passages=searches.passages)

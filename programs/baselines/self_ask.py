@@ -5,15 +5,13 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
-from ...retrieval import Passage, Retriever
+from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..demonstrations import TraceStep
 from ..modules import FollowUp
-from ..modules.paragraph_review import said
 from ..modules.subquestions import Solution
 from ..tree import Node, ReasoningTree
 from .baseline import BaselineSettings
-from .solving import Solving, add_solution
+from .subquestions import Solving, add_solution
 
 
 class SelfAskSettings(BaselineSettings):
@@ -29,8 +27,8 @@ class SelfAskSettings(BaselineSettings):
 class SelfAsk(Solving):
     """Self-Ask without retrieval (Press et al., EMNLP Findings 2023, arXiv 2210.03350).
 
-    The paper writes follow-up questions and intermediate answers in one reply; here each is a call of its own, the
-    same calls that the variant with retrieval makes, so that the two differ in retrieval alone.
+    The paper writes follow-up questions and intermediate answers in one reply. Here each is a call of its own, as in
+    the variant with retrieval, so that the two differ only in retrieval.
 
     Args:
         settings: see `SelfAskSettings`.
@@ -56,13 +54,6 @@ class SelfAsk(Solving):
             path.append(add_solution(tree, path, solutions[-1]))
         return self.conclude(tree, answer_style, path, solutions)
 
-    def kind_of(self, step: TraceStep) -> str:
-        """Of a follow-up, whether there is one."""
-        _, _, reply = step
-        if "follow_up" not in reply:
-            return super().kind_of(step)
-        return "asks" if said(reply.follow_up) else "ends"
-
 
 class SelfAskRetrievalSettings(SelfAskSettings):
     """How it asks and searches.
@@ -75,7 +66,7 @@ class SelfAskRetrievalSettings(SelfAskSettings):
 
 
 class SelfAskRetrieval(SelfAsk):
-    """Self-Ask with a search engine (the paper's section 3.2): intermediate answers come from what is retrieved.
+    """Self-Ask with a search engine (the paper's section 3.2): intermediate answers come from retrieved passages.
 
     The paper's engine gives a ready answer; here the LM reads it from the passages.
 
@@ -88,7 +79,3 @@ class SelfAskRetrieval(SelfAsk):
     searches = True
     Settings = SelfAskRetrievalSettings
     settings: SelfAskRetrievalSettings
-
-    def find(self, query: str) -> list[Passage]:
-        """The passages for a follow-up question."""
-        return self.retrieve(query, self.settings.k)

@@ -8,10 +8,8 @@ from typing import Any
 import dspy
 from pydantic import Field
 
-from ...retrieval import DuplicateCheck, Reader, Retriever
 from ...signatures import AnswerStyle
-from ..demonstrations import Judgement, TraceStep
-from ..modules.sampling import majority, sample
+from ..majority import majority, sample
 from ..program import Program, answered
 from ..tree import ReasoningTree
 from .baseline import BaselineSettings
@@ -22,7 +20,7 @@ class SelfConsistencySettings(BaselineSettings):
 
     Attributes:
         of: the name of the program that reasons.
-        program: its settings; what is not given has its default.
+        program: its settings; those that are not given have their defaults.
         samples: how many times it reasons.
         temperature: at which all its calls are sampled.
     """
@@ -36,11 +34,11 @@ class SelfConsistencySettings(BaselineSettings):
 class SelfConsistency(Program):
     """Self-consistency (Wang et al., ICLR 2023, arXiv 2203.11171): several samples, and the majority's answer.
 
-    The paper samples chains of thought, 40 of them; here it is any program, and five by default. Of samples that
+    The paper samples 40 chains of thought; here any program can be sampled, five times by default. Of samples that
     agree, the first one's reasoning and references are given; of equally frequent answers, the one that came first.
 
     Args:
-        retriever, reader, duplicates: for the program inside, where it takes them.
+        program: the program that reasons, built as ``settings.of`` and ``settings.program`` say; `build` does this.
         settings: see `SelfConsistencySettings`.
     """
 
@@ -49,34 +47,17 @@ class SelfConsistency(Program):
     Settings = SelfConsistencySettings
     settings: SelfConsistencySettings
 
-    def __init__(
-        self,
-        retriever: Retriever | None = None,
-        reader: Reader | None = None,
-        settings: SelfConsistencySettings | None = None,
-        duplicates: DuplicateCheck | None = None,
-    ):
-        from ..registry import build  # which knows all programs, this one among them
-
-        settings = settings or SelfConsistencySettings()
-        inner = build(settings.of, dict(settings.program), retriever=retriever, reader=reader, duplicates=duplicates)
-        super().__init__(inner.retriever, settings)
-        self.program = inner
-
-    @classmethod
-    def takes_retriever(cls, settings: Mapping[str, Any]) -> bool:
-        """Whether the program inside does."""
-        from ..registry import kind_named
-
-        return kind_named(settings.get("of", "cot")).takes_retriever(settings.get("program", {}))
+    def __init__(self, program: Program, settings: SelfConsistencySettings | None = None):
+        super().__init__(program.retriever, settings or SelfConsistencySettings())
+        self.program = program
 
     @property
     def reader(self) -> Any:
-        """That of the program inside; None where it has none."""
+        """Return the reader of the program inside, or None if it has none."""
         return getattr(self.program, "reader", None)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Reason several times over, each on a tree of its own; the tree of the answer is grafted on last."""
+        """Reason several times, each time on a new tree; add these trees to this one, that of the answer last."""
         samples = sample(
             lambda: self.program.reason(ReasoningTree(question=tree.question), answer_style),
             self.settings.samples,
@@ -95,17 +76,9 @@ class SelfConsistency(Program):
             samples=[one.answer for one in samples],
         )
 
-    def kind_of(self, step: TraceStep) -> str:
-        """As the program inside."""
-        return self.program.kind_of(step)
-
-    def judgements(self, step: TraceStep) -> list[Judgement]:
-        """As the program inside."""
-        return self.program.judgements(step)
-
 
 def graft(tree: ReasoningTree, branch: ReasoningTree, round: int) -> None:
-    """Put another tree's nodes at the root of this one, in this round."""
+    """Add the nodes of another tree at the root of this one, in this round."""
     first = len(tree.nodes)
 
     def moved(id: int | None) -> int | None:

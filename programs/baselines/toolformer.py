@@ -7,12 +7,8 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import settle_marks
-from ..demonstrations import TraceStep
-from ..evidence import distinct
+from ..citations import distinct, numbered_among, settle_marks
 from ..modules import ThoughtsAnswer, Writing
-from ..modules.numbering import numbered_among
-from ..modules.paragraph_review import said
 from ..program import answered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
@@ -22,7 +18,7 @@ class ToolformerSettings(BaselineSettings):
     """How often it may search.
 
     Attributes:
-        max_searches: calls for a search at most; one beyond them ends the text.
+        max_searches: how many searches are made at most; a further call for one ends the text.
         k: passages that a search puts into the text.
     """
 
@@ -33,8 +29,8 @@ class ToolformerSettings(BaselineSettings):
 class Toolformer(Baseline):
     """Toolformer-style search (Schick et al., NeurIPS 2023, arXiv 2302.04761; SearChain, table 1).
 
-    The LM writes a text and calls for searches where it wants to; each result is put into the text, which goes on
-    from there. The paper trains the LM to do so; here it is asked to, in context.
+    The LM writes a text and calls for searches where it needs them; each result is put into the text, and the LM
+    continues from there. The paper trains the LM to do so; here the prompt asks for it.
 
     Args:
         retriever: finds the passages.
@@ -51,7 +47,7 @@ class Toolformer(Baseline):
         self.thoughts_answer = ThoughtsAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Write and search until the text ends; without an answer, it is read from the text."""
+        """Write and search until the text ends; if it ends without an answer, read the answer from the text."""
         text, written, results, last = list[str](), list[str](), list[Passage](), None
         for searched in range(self.settings.max_searches + 1):
             continuation, search, answer = self.writing(
@@ -70,10 +66,3 @@ class Toolformer(Baseline):
             answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=written)
         content, references = settle_marks(" ".join(text), results)
         return answered(tree, answer, content, references, passages=results)
-
-    def kind_of(self, step: TraceStep) -> str:
-        """Of a piece of the text, whether it calls for a search."""
-        _, _, reply = step
-        if "continuation" not in reply:
-            return ""
-        return "searches" if said(reply.search) else "ends"

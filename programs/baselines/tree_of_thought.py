@@ -9,22 +9,21 @@ import dspy
 from pydantic import Field
 
 from ...lm.parallel import together
-from ...retrieval import Passage, Retriever
+from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..demonstrations import TraceStep
 from ..modules import FollowUps, StepsJudge
 from ..modules.subquestions import Solution
 from ..tree import Node, ReasoningTree
 from .baseline import BaselineSettings
-from .solving import Solving, add_solution
+from .subquestions import Solving, add_solution
 
 
 class TreeOfThoughtSettings(BaselineSettings):
     """How wide and how deep it thinks.
 
     Attributes:
-        candidates: thoughts that are proposed to go on with from a path.
-        width: the best paths that are gone on with, the paper's b.
+        candidates: how many thoughts are proposed as the next one of a path.
+        width: how many of the best paths are continued, the paper's b.
         max_depth: thoughts on a path at most.
         k: passages that a thought's answer is read from.
     """
@@ -37,7 +36,7 @@ class TreeOfThoughtSettings(BaselineSettings):
 
 @dataclass(frozen=True)
 class Thought:
-    """A path, and what the LM thinks of it."""
+    """A path, and how the LM judges it."""
 
     path: list[Node]
     complete: bool = False
@@ -47,9 +46,9 @@ class Thought:
 class TreeOfThought(Solving):
     """Tree of Thoughts (Yao et al., NeurIPS 2023, arXiv 2305.10601), breadth first.
 
-    With retrieval, as in SearChain (table 1): a thought is a subquestion with the answer that was read for it in
-    retrieved passages. Each level proposes thoughts from every path, values the paths they lead to, and goes on with
-    the best. The paper's depth is fixed for each task; a question's is not known, so the LM says as well when a path
+    With retrieval, as in SearChain (table 1): a thought is a subquestion with an answer that was read in retrieved
+    passages. Each level proposes thoughts for every path, values the paths that they lead to, and continues the best.
+    The paper's depth is fixed for each task; the depth of a question is not known, so the LM also says whether a path
     is complete, and the best complete one ends the search. Calls that do not wait for each other run at the same time.
 
     Args:
@@ -66,12 +65,8 @@ class TreeOfThought(Solving):
         self.follow_ups = FollowUps()
         self.steps_judge = StepsJudge()
 
-    def find(self, query: str) -> list[Passage]:
-        """The passages for a thought."""
-        return self.retrieve(query, self.settings.k)
-
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Algorithm 2 of the paper, ToT-BFS."""
+        """Search breadth first (the paper's algorithm 2, ToT-BFS)."""
         frontier, solutions = [Thought([])], list[Solution]()
         for _ in range(self.settings.max_depth):
             grown = self.grow(tree, frontier, answer_style, solutions)
@@ -88,7 +83,7 @@ class TreeOfThought(Solving):
     def grow(
         self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
     ) -> list[list[Node]]:
-        """The paths one thought longer; what was solved for them is added to ``solutions``."""
+        """Return the paths that are one thought longer; append what was solved for them to ``solutions``."""
 
         def propose(path: list[Node]) -> list[str]:
             proposed: list[str] = self.follow_ups(
@@ -103,7 +98,7 @@ class TreeOfThought(Solving):
         return [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
 
     def best(self, tree: ReasoningTree, paths: list[list[Node]], answer_style: AnswerStyle) -> list[Thought]:
-        """The most promising paths, complete ones before all others."""
+        """Return the most promising paths, complete ones first."""
 
         def judge(path: list[Node]) -> Thought:
             complete, promise = self.steps_judge(question=tree.question, answer_style=answer_style, solved=path)
@@ -111,10 +106,3 @@ class TreeOfThought(Solving):
 
         thoughts = together([partial(judge, path) for path in paths])
         return sorted(thoughts, key=lambda thought: (not thought.complete, -thought.promise))[: self.settings.width]
-
-    def kind_of(self, step: TraceStep) -> str:
-        """Of a judgement, whether the path is complete."""
-        _, _, reply = step
-        if "complete" not in reply:
-            return super().kind_of(step)
-        return "complete" if reply.complete else "open"

@@ -12,10 +12,9 @@ from ...lm.parallel import together
 from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..demonstrations import TraceStep
-from ..evidence import distinct
+from ..citations import distinct, numbers_of
+from ..majority import Sample, agreement, answer_of, majority, sample
 from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification
-from ..modules.sampling import Sample, agreement, majority, sample
 from ..modules.verification import Verified
 from ..program import answered
 from ..tree import Node, ReasoningTree
@@ -30,8 +29,8 @@ class VerifyAndEditSettings(BaselineSettings):
     Attributes:
         samples: chains of thought.
         temperature: at which several are sampled.
-        threshold: the share of samples that must give the same answer for it to stand unverified.
-        k: passages that a sentence is verified by.
+        threshold: the share of samples that must give the same answer; if fewer do, the answer is verified.
+        k: passages that a sentence is verified with.
     """
 
     samples: int = Field(default=5, ge=1)
@@ -43,10 +42,10 @@ class VerifyAndEditSettings(BaselineSettings):
 class VerifyAndEdit(Baseline):
     """Verify-and-Edit (Zhao et al., ACL 2023, arXiv 2305.03268).
 
-    Samples chains of thought. Where fewer than the threshold agree, the majority's chain is verified: each sentence is
-    asked about, passages are retrieved for that, the sentence is edited by them, and the question is answered anew
-    from the edited chain. The paper writes an answer to each verifying question and puts it in the sentence's place;
-    here the sentence is written anew in one call.
+    Samples chains of thought. If fewer than the threshold agree, the majority's chain is verified: for each sentence
+    the LM writes a verifying question, passages are retrieved for it, and the LM edits the sentence by them; then the
+    question is answered again from the edited chain. The paper answers each verifying question and puts this answer in
+    the sentence's place; here one call writes the new sentence.
 
     Args:
         retriever: finds the passages.
@@ -64,20 +63,20 @@ class VerifyAndEdit(Baseline):
         self.thoughts_answer = ThoughtsAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Self-consistency decides whether to verify and edit."""
+        """Sample chains of thought; verify and edit the majority's if too few of them agree."""
         samples: list[Sample] = sample(
             lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
             self.settings.samples,
             self.settings.temperature,
         )
-        answer, content, _ = majority(samples, lambda drawn: drawn[0])
+        answer, content, _ = majority(samples, answer_of)
         node = tree.grow(None, query=tree.question, answer=answer, source="lm")
-        if agreement(samples, lambda drawn: drawn[0]) >= self.settings.threshold:
-            return answered(tree, answer, content, [], samples=[given for given, _, _ in samples])
+        if agreement(samples, answer_of) >= self.settings.threshold:
+            return answered(tree, answer, content, [], samples=list(map(answer_of, samples)))
         return self.edit(tree, node, content, answer_style)
 
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
-        """The answer from the reasoning, each sentence of it verified and edited."""
+        """Verify and edit each sentence of the reasoning, and answer from the result."""
         sentences = [text for text in _BETWEEN_SENTENCES.split(reasoning.strip()) if text]
         verified = together([partial(self.verify, tree.question, sentence) for sentence in sentences])
         for one in verified:
@@ -85,27 +84,20 @@ class VerifyAndEdit(Baseline):
         edited = [one.edited for one in verified]
         answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=edited)
         references = distinct([[one.passage] for one in verified if one.passage])
-        number = {passage.id: n for n, passage in enumerate(references, start=1)}
+        number = numbers_of(references)
         content = " ".join(
             f"{one.edited} [{number[one.passage.id]}]" if one.passage else one.edited for one in verified
         )
         return answered(tree, answer, content, references, passages=distinct([one.found for one in verified]))
 
     def verify(self, question: str, sentence: str) -> Verified:
-        """One sentence: asked about, searched for, and edited."""
+        """Ask about one sentence, search, and edit it."""
         query = self.verification.ask(question, sentence)
         return self.verification.edit(query, sentence, self.retrieve(query, self.settings.k))
 
-    def kind_of(self, step: TraceStep) -> str:
-        """Of an edit, whether it changed the sentence."""
-        _, given, reply = step
-        if "edited" not in reply:
-            return ""
-        return "same" if normalise(reply.edited) == normalise(given["sentence"]) else "changed"
-
 
 def add_verified(tree: ReasoningTree, parent: Node, verified: Verified) -> Node:
-    """The verifying query with the edited sentence as its answer."""
+    """Add the verifying question to the tree, with the edited sentence as its answer; return its node."""
     changed = normalise(verified.edited) != normalise(verified.sentence)
     return tree.grow(
         parent,

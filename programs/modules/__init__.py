@@ -1,30 +1,30 @@
-"""Modules: one LM call each, composed by the programs."""
+"""Modules: steps that ask an LM, composed by the programs. The signatures stand in files of the same names."""
 
-from .acting import Acting as Acting
-from .answering import DirectAnswer as DirectAnswer
-from .answering import PassageAnswer as PassageAnswer
-from .answering import Recitation as Recitation
-from .answering import StepByStepAnswer as StepByStepAnswer
-from .answering import ThoughtsAnswer as ThoughtsAnswer
+from .answers import DirectAnswer as DirectAnswer
+from .answers import PassageAnswer as PassageAnswer
+from .answers import Recitation as Recitation
+from .answers import StepByStepAnswer as StepByStepAnswer
+from .answers import ThoughtsAnswer as ThoughtsAnswer
 from .chain_of_query import ChainOfQuery as ChainOfQuery
 from .chain_of_query import CompletedChain as CompletedChain
 from .chain_of_query import CorrectedChain as CorrectedChain
-from .evidence_fusion import EvidenceFusion as EvidenceFusion
+from .chain_of_query import Tracing as Tracing
 from .knowledge import KnowledgeAnswer as KnowledgeAnswer
 from .knowledge import KnowledgeFilter as KnowledgeFilter
 from .knowledge import QueryBlending as QueryBlending
 from .knowledge import TopicNaming as TopicNaming
-from .paragraph_review import MissingParagraph as MissingParagraph
-from .paragraph_review import ParagraphReview as ParagraphReview
-from .reading import LMReader as LMReader
-from .searching import NextThought as NextThought
-from .searching import SearchQuery as SearchQuery
-from .searching import Writing as Writing
+from .reader import LMReader as LMReader
+from .reviews import EvidenceFusion as EvidenceFusion
+from .reviews import MissingParagraph as MissingParagraph
+from .reviews import ParagraphReview as ParagraphReview
+from .searches import Acting as Acting
+from .searches import NextThought as NextThought
+from .searches import SearchQuery as SearchQuery
+from .searches import Writing as Writing
 from .subquestions import FollowUp as FollowUp
 from .subquestions import FollowUps as FollowUps
 from .subquestions import QuestionSplit as QuestionSplit
 from .subquestions import StepPlan as StepPlan
 from .subquestions import StepsJudge as StepsJudge
 from .subquestions import SubquestionAnswer as SubquestionAnswer
-from .tracing import Tracing as Tracing
 from .verification import Verification as Verification

@@ -1,4 +1,4 @@
-"""Chain-of-query generation: the plan, and how it goes on after what retrieval had to say."""
+"""SearChain's steps: the chain of query, how it goes on after a passage was found, and the traced answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import dspy
 
 from ...lm.call import call
 from ...retrieval import Passage, Span
-from ...signatures import AnswerStyle, CompleteChain, CorrectChain, PlanChain, Step
-from ..tree import Node
+from ...signatures import AnswerStyle, CitedStep, CompleteChain, CorrectChain, PlanChain, Step, TraceAnswer
+from ..citations import numbers_of, settle_marks
+from ..tree import Node, passages_of
 
 
 class ChainOfQuery(dspy.Module):
@@ -18,13 +19,13 @@ class ChainOfQuery(dspy.Module):
         self.plan = dspy.Predict(PlanChain)
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[Step]:
-        """The planned chain; steps that the LM did not answer have ``answer=None``."""
+        """Return the planned chain; a step that the LM could not answer has ``answer=None``."""
         chain: list[Step] = call(self.plan, question=question, answer_style=answer_style).chain
         return chain
 
 
 class CorrectedChain(dspy.Module):
-    """The chain that goes on from a node which a passage contradicts (verification, section 3.2)."""
+    """The chain from a node on whose answer a passage contradicts (verification, section 3.2)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +34,7 @@ class CorrectedChain(dspy.Module):
     def forward(
         self, question: str, answer_style: AnswerStyle, solved: list[Node], node: Node, passage: Passage, span: Span
     ) -> list[Step]:
-        """The node's query with the LM's new answer, and the steps that follow it."""
+        """Return the node's query with the LM's new answer, and the steps after it."""
         reply = call(
             self.correct,
             question=question,
@@ -48,7 +49,7 @@ class CorrectedChain(dspy.Module):
 
 
 class CompletedChain(dspy.Module):
-    """The chain that goes on from a node which the LM could not answer (completion, section 3.2)."""
+    """The chain from a node on that the LM could not answer (completion, section 3.2)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +58,7 @@ class CompletedChain(dspy.Module):
     def forward(
         self, question: str, answer_style: AnswerStyle, solved: list[Node], node: Node, passage: Passage, span: Span
     ) -> list[Step]:
-        """The node's query with the LM's answer, if it now has one, and the steps that follow it."""
+        """Return the node's query with the LM's answer, if it now has one, and the steps after it."""
         reply = call(
             self.complete,
             question=question,
@@ -70,6 +71,30 @@ class CompletedChain(dspy.Module):
         return [Step(query=node.query, answer=reply.new_answer), *reply.chain]
 
 
+class Tracing(dspy.Module):
+    """The answer, with the path that led to it as a text that cites its passages (SearChain, section 3.2)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trace = dspy.Predict(TraceAnswer)
+
+    def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> tuple[str, str, list[Passage]]:
+        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``."""
+        passages = passages_of(path)
+        number = numbers_of(passages)
+        steps = [
+            CitedStep(
+                query=node.query,
+                answer=node.answer,
+                reference=number[node.passage.id] if node.passage else None,
+            )
+            for node in path
+        ]
+        reply = call(self.trace, question=question, answer_style=answer_style, steps=steps)
+        final_content, references = settle_marks(reply.final_content, passages)
+        return reply.answer, final_content, references
+
+
 def as_steps(nodes: list[Node]) -> list[Step]:
-    """Nodes of a path, as the LM is shown them."""
+    """Return the nodes of a path as the prompt shows them."""
     return [Step(query=node.query, answer=node.answer) for node in nodes]

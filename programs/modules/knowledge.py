@@ -1,4 +1,4 @@
-"""Query blending, knowledge filtering and answering (BlendFilter, section 3)."""
+"""BlendFilter's steps: query blending, knowledge filtering and answering (section 3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import dspy
 
 from ...lm.call import call
-from ...lm.window import shown_of
+from ...lm.window import passages_shown, shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
 from ...signatures import (
@@ -18,12 +18,12 @@ from ...signatures import (
     NameTopic,
     RecallPassage,
 )
-from ..citations import settle_marks
-from .numbering import numbered
+from ..citations import numbered, settle_marks
+from ..demonstrations import Judgement, note
 
 
 class QueryBlending(dspy.Module):
-    """Augments a question to a query that finds more (section 3.2)."""
+    """Queries that find more than the question alone (section 3.2)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,24 +31,24 @@ class QueryBlending(dspy.Module):
         self.recall = dspy.Predict(RecallPassage)
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
-        """The reasoning and answer that the passages lead to, and the question."""
+        """Return the reasoning and answer that the passages lead to, followed by the question."""
         reply = call(self.answer, question=question, answer_style=answer_style, passages=numbered(passages))
-        return behind_answer(reply.final_content, reply.answer, question)
+        return augment(question, reply.final_content, reply.answer)
 
     def internal(self, question: str) -> str:
-        """What the LM remembers, and the question."""
+        """Return what the LM remembers, followed by the question."""
         return f"{call(self.recall, question=question).passage} {question}".strip()
 
 
 class TopicNaming(dspy.Module):
-    """Names what the LM is to set aside before it filters (section 3.3)."""
+    """The topic that the LM is to forget before it filters (section 3.3)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.name_topic = dspy.Predict(NameTopic)
 
     def forward(self, question: str) -> str:
-        """The question's general topic."""
+        """Return the question's general topic."""
         return str(call(self.name_topic, question=question).topic)
 
 
@@ -58,7 +58,7 @@ class Filtered:
 
     Attributes:
         kept: passages, in the order in which they were given.
-        misnumbered: how many numbers of the reply were out of range or repeated; they are passed over.
+        misnumbered: how many numbers of the reply were out of range or repeated; they are ignored.
     """
 
     kept: list[Passage]
@@ -66,10 +66,11 @@ class Filtered:
 
 
 class KnowledgeFilter(dspy.Module):
-    """Keeps the passages that help to answer a question, as the LM judges them (section 3.3).
+    """A filter that keeps the passages which help to answer a question, as the LM judges them (section 3.3).
 
     Args:
-        topic: whether a topic is named, which the LM is told to know nothing of.
+        topic: whether there is a predictor for questions with a topic; the prompt tells the LM that it knows nothing
+            about that topic.
     """
 
     def __init__(self, topic: bool = True) -> None:
@@ -79,20 +80,23 @@ class KnowledgeFilter(dspy.Module):
             self.filter_on_topic = dspy.Predict(FilterKnowledgeOnTopic)
 
     def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
-        """The passages that are kept; those numbered 0 to k-1 in the prompt, as in the paper's."""
+        """Return the passages that are kept. The prompt numbers them from 0 to k-1, as the paper's does."""
         if not passages:
             return Filtered([])
-        shown = numbered(passages, start=0)
+        numbers = numbered(passages, start=0)
         if topic is None:
-            reply = call(self.filter, question=question, passages=shown)
+            reply = call(self.filter, question=question, passages=numbers)
         else:
-            reply = call(self.filter_on_topic, question=question, topic=topic, passages=shown)
-        kept = {number for number in reply.kept if 0 <= number < len(shown_of(passages, reply))}
+            reply = call(self.filter_on_topic, question=question, topic=topic, passages=numbers)
+        shown = passages_shown(reply)
+        kept = {number for number in reply.kept if 0 <= number < len(shown)}
+        kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
+        note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown)])
         return Filtered([passages[number] for number in sorted(kept)], misnumbered=len(reply.kept) - len(kept))
 
 
 class KnowledgeAnswer(dspy.Module):
-    """Answers step by step from the passages that are left (section 3.4)."""
+    """A step-by-step answer from the passages that are left (section 3.4)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,13 +105,13 @@ class KnowledgeAnswer(dspy.Module):
     def forward(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage], temperature: float | None = None
     ) -> tuple[str, str, list[Passage]]:
-        """The answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
+        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
         Args:
             question: in the user's words.
             answer_style: the form of the answer.
             passages: to answer from.
-            temperature: to sample at; the LM's own where None.
+            temperature: to sample at; None for the LM's own.
         """
         config = None if temperature is None else {"temperature": temperature}
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
@@ -115,6 +119,6 @@ class KnowledgeAnswer(dspy.Module):
         return reply.answer, final_content, references
 
 
-def behind_answer(final_content: str, answer: str, question: str) -> str:
-    """The question behind the reasoning and answer that were given to it, as a query."""
+def augment(question: str, final_content: str, answer: str) -> str:
+    """Return the question after the reasoning and answer that were given to it, as a query."""
     return f"{without_marks(final_content)} {answer} {question}".strip()

@@ -1,4 +1,4 @@
-"""Verifying a sentence of the reasoning (Zhao et al., ACL 2023, section 3)."""
+"""The verification of a sentence of the reasoning (Zhao et al., ACL 2023, section 3)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import dspy
 
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import without_marks
+from ...metrics import normalise, without_marks
 from ...retrieval import Passage
 from ...signatures import AskToVerify, EditSentence
-from .numbering import numbered
+from ..citations import numbered
+from ..demonstrations import note
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What became of a sentence.
+    """A sentence after its verification.
 
     Attributes:
-        query: what was asked to verify it.
+        query: the verifying question.
         sentence: as it was.
         edited: as it is now.
-        passage: the one that it rests on, if any.
-        found: all that was retrieved.
+        passage: the one that supports it, if any.
+        found: all passages that were retrieved.
     """
 
     query: str
@@ -34,7 +35,7 @@ class Verified:
 
 
 class Verification(dspy.Module):
-    """Asks about a sentence, and edits it by what was found."""
+    """A verifying question about a sentence, and the sentence edited by what was found."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,14 +43,15 @@ class Verification(dspy.Module):
         self.edit_sentence = dspy.Predict(EditSentence)
 
     def ask(self, question: str, sentence: str) -> str:
-        """The verifying query."""
+        """Return the verifying question."""
         return str(call(self.ask_to_verify, question=question, sentence=sentence).query)
 
     def edit(self, query: str, sentence: str, passages: list[Passage]) -> Verified:
-        """The sentence by the passages; without any, as it was."""
+        """Return the sentence edited by the passages; without passages it stays as it was."""
         if not passages:
             return Verified(query, sentence, sentence, None, [])
         reply = call(self.edit_sentence, query=query, sentence=sentence, passages=numbered(passages))
+        note(reply, "same" if normalise(reply.edited) == normalise(sentence) else "changed")
         shown = shown_of(passages, reply)
         cited = [shown[n - 1] for n in reply.references if 1 <= n <= len(shown)]
         return Verified(query, sentence, without_marks(reply.edited), cited[0] if cited else None, passages)

@@ -18,7 +18,7 @@ from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.lm.failure import Failure
 from questree.programs import ReasoningTree
-from questree.programs.rendering import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_html, as_mermaid, as_text
 from questree.retrieval import Passage
 
 EVILS = [

@@ -9,8 +9,8 @@ import pytest
 from tiny_world import QUESTIONS, SURE
 
 from questree.evaluation.records import Record, record
-from questree.programs import PROGRAMS, build
-from questree.programs.rendering import as_html, as_text
+from questree.programs import PROGRAMS, build, takes_retriever
+from questree.programs.tree_views import as_html, as_text
 from questree.retrieval import BaseRetriever, Passage
 from questree.simulate import simulated_lm
 from questree.simulate.engine import SimulatedEngine
@@ -51,7 +51,7 @@ def echoing(monkeypatch):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_passage_answers_in_the_lms_place(name, echoing):
-    searches = PROGRAMS[name].takes_retriever({})
+    searches = takes_retriever(name, {})
     program = build(name, {}, retriever=HostileRetriever() if searches else None)
     with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):
         asked = QUESTIONS[0]

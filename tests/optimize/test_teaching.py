@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from steps import last_step, titled
 
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import TreeOfReviews
 
-review = dspy.Predict("passages: list[str] -> relevant: bool, supported: bool")
-fuse = dspy.Predict("evidence: list[str] -> answer")
+PROGRAM = TreeOfReviews()
 
 
 def step(title: str, relevant: bool, supported: bool = False):
-    return (
-        review,
-        {"passages": [f"{title} | text"]},
-        dspy.Prediction(relevant=relevant, supported=supported, answer="x" if supported else None),
-    )
+    reply = {"relevant": relevant, "supported": supported, "answer": "x" if supported else None, "next_query": None}
+    return last_step(PROGRAM.paragraph_review, reply, question="q", answer_style="short", passages=titled([title]))
 
 
 REJECTS, SEARCHES, ACCEPTS = step("Other", False), step("Gold", True), step("Gold", True, True)
-FUSES = (fuse, {"evidence": []}, dspy.Prediction(answer="x"))
+FUSES = last_step(
+    PROGRAM.evidence_fusion,
+    {"final_content": "So.", "answer": "x"},
+    question="q",
+    answer_style="short",
+    evidence=[],
+    passages=[],
+)
 EXAMPLE = dspy.Example(question="q", gold_titles=["Gold"])
 
 
 @pytest.fixture
 def teaching() -> Teaching:
-    return Teaching(TreeOfReviews())
+    return Teaching()
 
 
 def test_questions_in_turn_show_each_kind_of_review(teaching):
@@ -35,7 +39,7 @@ def test_questions_in_turn_show_each_kind_of_review(teaching):
     for _ in range(3):
         trace = [REJECTS, REJECTS, SEARCHES, ACCEPTS, FUSES]
         teaching.leave_the_best(trace, EXAMPLE)
-        assert [predictor for predictor, *_ in trace] == [review, fuse]
+        assert [predictor for predictor, *_ in trace] == [PROGRAM.paragraph_review.review, PROGRAM.evidence_fusion.fuse]
         shown.append(trace[0])
     assert shown == [REJECTS, SEARCHES, ACCEPTS]
 

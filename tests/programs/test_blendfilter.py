@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from questree.programs import BlendFilter, BlendFilterSettings
 from questree.programs.modules import KnowledgeFilter
-from questree.programs.rendering import as_html, as_text
+from questree.programs.tree_views import as_html, as_text
 from questree.retrieval import Passage
 
 Q = "Which river?"

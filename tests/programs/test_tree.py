@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from questree.programs import ReasoningTree
-from questree.programs.rendering import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_html, as_mermaid, as_text
 from questree.retrieval import Passage, Span
 
 

@@ -12,7 +12,7 @@ from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
 from questree.lm.failure import SettingsError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
-from questree.programs.rendering import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_html, as_mermaid, as_text
 from questree.signatures import ReviewParagraphs, ReviewParagraphsCoT
 
 Q = "Which river flows through the birthplace of the author of The Metamorphosis?"

@@ -8,8 +8,8 @@ import dspy
 import pytest
 from tiny_world import BLANK, OLDER, PASSAGES, RIVER, SURE, ask
 
+from questree.common.text import text_or_none
 from questree.data import Question
-from questree.programs.modules.paragraph_review import said
 from questree.signatures import CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT
 from questree.simulate import Mind, Traits, World
 from questree.simulate.gathering import Shown, gather, missing_query
@@ -43,11 +43,11 @@ THREE_KINDS = [demo(PATH, True, True), demo(PATH[:1], True, False), demo(["Budde
 
 def test_a_path_is_rejected_searched_on_or_accepted_by_what_it_holds() -> None:
     rejected, searched, accepted = review(FAIR, "Buddenbrooks"), review(FAIR, *PATH[:2]), review(FAIR, *PATH)
-    assert (rejected.relevant, rejected.supported, said(rejected.answer)) == (False, False, None)
-    assert (searched.relevant, searched.supported, said(searched.answer)) == (True, False, None)
+    assert (rejected.relevant, rejected.supported, text_or_none(rejected.answer)) == (False, False, None)
+    assert (searched.relevant, searched.supported, text_or_none(searched.answer)) == (True, False, None)
     assert searched.next_query == "Which river flows through Prague?"
     assert (accepted.relevant, accepted.supported, accepted.answer) == (True, True, "Vltava")
-    assert said(accepted.next_query) is None
+    assert text_or_none(accepted.next_query) is None
 
 
 def test_the_next_query_describes_what_the_passages_do_not_name() -> None:

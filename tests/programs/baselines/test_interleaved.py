@@ -7,7 +7,7 @@ from answering import Asked, TableRetriever
 from dspy import lm15
 
 from questree import program
-from questree.programs.rendering import as_html, as_text
+from questree.programs.tree_views import as_html, as_text
 
 Q = "Which river?"
 

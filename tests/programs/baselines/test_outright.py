@@ -6,7 +6,7 @@ from answering import Asked
 from fakes import ListRetriever
 
 from questree import program
-from questree.programs.rendering import as_text
+from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
 
 Q = "Which river?"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+
 import dspy
 import pytest
 from answering import TableRetriever
 from dspy import lm15
+from steps import last_step, steps, titled
 
 from questree import program
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
+from questree.programs.demonstrations import kind_of
 
 NAMES = [
     "searchain",
@@ -110,27 +114,53 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
     assert not {id(p) for p in copy.predictors()} & {id(p) for p in before.predictors()}
 
 
+SUBQUESTION = {"solved": [], "query": "Where?", "passages": []}
+UNKNOWN, KNOWN = ({"query_answer": answer, "references": []} for answer in (None, "Prague"))
+THOUGHT = {"passages": [], "thoughts": []}
+
+
 @pytest.mark.parametrize(
-    ("name", "reply", "kind"),
+    ("name", "step", "inputs", "replies", "kind"),
     [
-        ("self-ask", {"follow_up": "Where?"}, "asks"),
-        ("self-ask", {"follow_up": "null"}, "ends"),
-        ("self-ask-retrieval", {"query_answer": "null"}, "unknown"),
-        ("plan-and-solve", {"query_answer": "Prague"}, "known"),
-        ("tree-of-thought", {"complete": True, "promise": 1.0}, "complete"),
-        ("tree-of-thought", {"query_answer": "Prague"}, "known"),
-        ("ircot", {"thought": "So the answer is Prague."}, "ends"),
-        ("ircot", {"thought": "Prague."}, "goes on"),
-        ("toolformer", {"continuation": "In", "search": "q"}, "searches"),
-        ("toolformer", {"continuation": "In", "search": None}, "ends"),
-        ("react", {"next_tool_name": "finish"}, "finish"),
-        ("verify-and-edit", {"edited": "Prague."}, "changed"),
-        ("verify-and-edit", {"edited": "vienna"}, "same"),
-        ("direct", {"answer": "Prague"}, ""),
-        ("self-consistency", {"answer": "Prague"}, ""),
+        ("self-ask", "follow_up", {"solved": []}, [{"follow_up": "Where?"}], "asks"),
+        ("self-ask", "follow_up", {"solved": []}, [{"follow_up": None}], "ends"),
+        (
+            "self-ask-retrieval",
+            "subquestion_answer",
+            SUBQUESTION,
+            [{"query_answer": None, "references": []}],
+            "unknown",
+        ),
+        ("plan-and-solve", "subquestion_answer", SUBQUESTION, [{"query_answer": "Prague"}], "known"),
+        ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": True, "promise": 1.0}], "complete"),
+        ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": False, "promise": 1.0}], "open"),
+        ("tree-of-thought", "subquestion_answer", SUBQUESTION, [KNOWN], "known"),
+        ("ircot", "next_thought", THOUGHT, [{"thought": "So the answer is Prague."}], "ends"),
+        ("ircot", "next_thought", THOUGHT, [{"thought": "Prague."}], "goes on"),
+        ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": "q", "answer": None}], "searches"),
+        ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": None, "answer": "a"}], "ends"),
+        ("direct", "direct_answer", {}, [{"answer": "Prague"}], ""),
     ],
 )
-def test_demonstrations_can_show_each_kind_of_step(name, reply, kind):
+def test_demonstrations_can_show_each_kind_of_step(name, step, inputs, replies, kind):
     """A predictor whose replies differ in kind, such as going on and ending, should be shown both."""
-    step = (None, {"question": Q, "query": "Where?", "sentence": "Vienna."}, dspy.Prediction(**reply))
-    assert built(name).kind_of(step) == kind
+    module = getattr(built(name), step)
+    given = {"question": Q, "answer_style": "short", **inputs}
+    wanted = {field: value for field, value in given.items() if field in inspect.signature(module.forward).parameters}
+    assert kind_of(last_step(module, *replies, **wanted)) == kind
+
+
+@pytest.mark.parametrize(("edited", "kind"), [("Prague.", "changed"), ("vienna", "same")])
+def test_an_edit_changes_the_sentence_or_leaves_it(edited, kind):
+    module = built("verify-and-edit").verification
+    reply = {"edited": edited, "references": []}
+    step = last_step(module.edit, reply, query="Where?", sentence="Vienna.", passages=titled("A"))
+    assert kind_of(step) == kind
+
+
+def test_a_turn_of_react_is_of_the_kind_of_its_action():
+    searches = {"next_thought": "Hm.", "next_tool_name": "search", "next_tool_args": {"query": "q"}}
+    finishes = {"next_thought": "Hm.", "next_tool_name": "finish", "next_tool_args": {}}
+    replies = [searches, finishes, {"reasoning": "So.", "answer": "a"}]
+    trace = steps(built("react").acting, *replies, question=Q, answer_style="short", find=str)
+    assert [kind_of(step) for step in trace] == ["search", "finish", ""]

@@ -11,8 +11,9 @@ from fakes import ListRetriever
 
 from questree import program
 from questree.common.errors import QuestreeError
+from questree.programs import takes_retriever
 from questree.programs.baselines.dsp import fuse
-from questree.programs.modules.sampling import agreement, majority, sample
+from questree.programs.majority import agreement, majority, sample
 from questree.retrieval import Passage
 
 Q = "Which river?"
@@ -84,7 +85,7 @@ def test_self_consistency_samples_chains_of_thought(answering):
     assert prediction.answer == "Vltava"
     assert sorted(prediction.samples) == ["Elbe", "Vltava", "Vltava"]
     assert len(prediction.tree.children(None)) == 3
-    assert [node.answer for node in prediction.tree.told()] == ["Vltava"]
+    assert [node.answer for node in prediction.tree.nodes_behind_answer()] == ["Vltava"]
 
 
 def test_self_consistency_goes_around_any_program_with_its_tree(answering):
@@ -107,12 +108,9 @@ def test_self_consistency_goes_around_any_program_with_its_tree(answering):
 
 
 def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
-    from questree.programs import PROGRAMS
-
-    kind = PROGRAMS["self-consistency"]
-    assert not kind.takes_retriever({})
-    assert kind.takes_retriever({"of": "oner"})
-    assert not kind.takes_retriever({"of": "searchain", "program": {"retrieval": False}})
+    assert not takes_retriever("self-consistency", {})
+    assert takes_retriever("self-consistency", {"of": "oner"})
+    assert not takes_retriever("self-consistency", {"of": "searchain", "program": {"retrieval": False}})
     with pytest.raises(QuestreeError, match="no program 'cott'"):
         program("self-consistency", of="cott")
 

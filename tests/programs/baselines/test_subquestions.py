@@ -9,7 +9,7 @@ from answering import Asked
 from fakes import ListRetriever
 
 from questree import program
-from questree.programs.modules.subquestions import filled_in
+from questree.common.placeholders import fill_in
 
 Q = "Which river flows through the birthplace of Kafka?"
 BORN, RIVER = "Where was Kafka born?", "Which river flows through Prague?"
@@ -110,7 +110,7 @@ def test_too_many_subquestions_are_left_out(scripted):
 
 
 def test_an_unknown_answer_is_not_filled_in():
-    assert filled_in("#1 or #2 or #3?", ["Prague", None]) == "Prague or #2 or #3?"
+    assert fill_in("#1 or #2 or #3?", ["Prague", None]) == "Prague or #2 or #3?"
 
 
 class Thinking:
@@ -147,7 +147,7 @@ def test_tree_of_thought_goes_on_with_the_best(answering):
     ]
     assert [one.given("count") for one in engine.asked if one.wants == "follow_ups"] == ["2", "2"]
     assert sorted(retriever.queries) == ["a", "b", "ba", "bb"]
-    assert [node.query for node in prediction.tree.told()] == ["b", "ba"]
+    assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["b", "ba"]
     assert [step["query"] for step in engine.asked[-1].given("steps")] == ["b", "ba"]
     assert [step["reference"] for step in engine.asked[-1].given("steps")] == [1, 2]
     assert len(prediction.passages) == 4
@@ -158,7 +158,7 @@ def test_tree_of_thought_ends_at_a_complete_path_and_keeps_its_width(answering):
     tree_of_thought = program("tree-of-thought", retriever=thinking_retriever(), candidates=2, width=2, max_depth=4)
     prediction = tree_of_thought(question=Q)
     assert [one.wants for one in engine.asked].count("follow_ups") == 3  # of the root, then of both its paths
-    assert [node.query for node in prediction.tree.told()] == ["a", "aa"]
+    assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["a", "aa"]
 
 
 def test_without_a_thought_the_lm_answers_alone(answering):

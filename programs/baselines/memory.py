@@ -1,0 +1,112 @@
+"""Answers from memory: direct, after a chain of thought, or from a recited passage."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import dspy
+from pydantic import Field
+
+from ...lm.parallel import together
+from ...retrieval import Retriever
+from ...signatures import AnswerStyle
+from ..majority import majority, sample
+from ..modules import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
+from ..program import answered
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings
+
+
+class Direct(Baseline):
+    """Direct prompting (SearChain, table 1): the question, and the answer; demonstrations come from compilation."""
+
+    name = "direct"
+    searches = False
+
+    def __init__(self, retriever: Retriever | None = None, settings: BaselineSettings | None = None):
+        super().__init__(retriever, settings)
+        self.direct_answer = DirectAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Answer in one call."""
+        answer = self.direct_answer(question=tree.question, answer_style=answer_style)
+        tree.grow(None, query=tree.question, answer=answer, source="lm")
+        return answered(tree, answer, answer, [])
+
+
+class ChainOfThought(Baseline):
+    """Chain-of-thought prompting (Wei et al., NeurIPS 2022, arXiv 2201.11903).
+
+    Without demonstrations it is the zero-shot kind (Kojima et al., NeurIPS 2022); compile it for those of the paper.
+    """
+
+    name = "cot"
+    searches = False
+
+    def __init__(self, retriever: Retriever | None = None, settings: BaselineSettings | None = None):
+        super().__init__(retriever, settings)
+        self.step_by_step_answer = StepByStepAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Reason and answer in one call."""
+        answer, content, references = self.step_by_step_answer(question=tree.question, answer_style=answer_style)
+        tree.grow(None, query=tree.question, answer=answer, source="lm")
+        return answered(tree, answer, content, references)
+
+
+class AutoCoT(ChainOfThought):
+    """Auto-CoT (Zhang et al., ICLR 2023, arXiv 2210.03493): chain of thought with automatic demonstrations.
+
+    Its own part is the compilation: the optimizer ``auto-cot``, which is its default, clusters the training questions
+    and lets the LM reason about one question of each cluster. Uncompiled, it is ``cot``.
+    """
+
+    name = "auto-cot"
+    default_optimizer = "auto-cot"
+
+
+class ReciteSettings(BaselineSettings):
+    """How much is recited.
+
+    Attributes:
+        recitations: how many passages are recited; one answer is read from each, and the majority's is given.
+        temperature: of several recitations; a single one is at the LM's own.
+    """
+
+    recitations: int = Field(default=1, ge=1)
+    temperature: float = Field(default=0.7, gt=0)
+
+
+class Recite(Baseline):
+    """Recite-and-answer (Sun et al., ICLR 2023, arXiv 2210.01296): a passage from memory, then the answer from it.
+
+    The paper draws 20 recitations. SearChain (table 1) does not say how many it draws; the default here is one.
+
+    Args:
+        settings: see `ReciteSettings`.
+    """
+
+    name = "recite"
+    searches = False
+    Settings = ReciteSettings
+    settings: ReciteSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: ReciteSettings | None = None):
+        super().__init__(retriever, settings)
+        self.recitation = Recitation()
+        self.passage_answer = PassageAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Recite, and answer from each recitation; the recited passage is the content."""
+        recited: list[str] = sample(
+            lambda: self.recitation(question=tree.question), self.settings.recitations, self.settings.temperature
+        )
+
+        def answer(recitation: str) -> str:
+            return str(self.passage_answer(question=tree.question, answer_style=answer_style, passages=[recitation]))
+
+        answers = together([partial(answer, recitation) for recitation in recited])
+        for given in answers:
+            tree.grow(None, query=tree.question, answer=given, source="lm")
+        chosen, content = majority(list(zip(answers, recited, strict=True)), lambda pair: pair[0])
+        return answered(tree, chosen, content, [], samples=answers)

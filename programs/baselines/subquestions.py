@@ -1,0 +1,162 @@
+"""Programs that solve subquestions one after another: what they share; Least-to-most and Plan-and-Solve."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import dspy
+from pydantic import Field
+
+from ...common.placeholders import fill_in
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ..citations import distinct
+from ..modules import QuestionSplit, StepPlan, SubquestionAnswer, Tracing
+from ..modules.subquestions import Solution
+from ..program import answered
+from ..tree import Node, ReasoningTree
+from .baseline import Baseline, BaselineSettings
+
+
+class Solving(Baseline):
+    """A baseline that solves subquestions, and answers the question from their answers.
+
+    If it searches, its settings have ``k``, the number of passages that a subquestion is answered from.
+    """
+
+    settings: Any
+
+    def __init__(self, retriever: Retriever | None, settings: BaselineSettings | None):
+        super().__init__(retriever, settings)
+        self.subquestion_answer = SubquestionAnswer(retrieval=self.searches)
+        self.tracing = Tracing()
+
+    def solve(self, question: str, path: list[Node], query: str) -> Solution:
+        """Answer a subquestion, given those before it on the path."""
+        found: list[Passage] = self.retrieve(query, self.settings.k) if self.searches else []
+        solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=found)
+        return solution
+
+    def conclude(
+        self, tree: ReasoningTree, answer_style: AnswerStyle, path: list[Node], solutions: Sequence[Solution]
+    ) -> dspy.Prediction:
+        """Return the answer that the path leads to; ``passages`` are all that any solution retrieved."""
+        answer, content, references = self.tracing(question=tree.question, answer_style=answer_style, path=path)
+        return answered(
+            tree, answer, content, references, passages=distinct([solution.found for solution in solutions])
+        )
+
+
+class StepsSettings(BaselineSettings):
+    """How many subquestions are solved.
+
+    Attributes:
+        max_steps: at most; those beyond it are left out.
+    """
+
+    max_steps: int = Field(default=8, ge=1)
+
+
+class SolvingInOrder(Solving):
+    """All subquestions are known before the first is solved; a later one may refer to earlier answers."""
+
+    Settings = StepsSettings
+    settings: StepsSettings
+
+    @abstractmethod
+    def subquestions(self, question: str, answer_style: AnswerStyle) -> list[str]:
+        """Return the subquestions in order, ``#n`` in them for the n-th answer."""
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Solve the subquestions in order, and conclude."""
+        path, solutions = list[Node](), list[Solution]()
+        for subquestion in self.subquestions(tree.question, answer_style)[: self.settings.max_steps]:
+            query = fill_in(subquestion, [solution.answer for solution in solutions])
+            solutions.append(self.solve(tree.question, path, query))
+            path.append(add_solution(tree, path, solutions[-1]))
+        return self.conclude(tree, answer_style, path, solutions)
+
+
+class LeastToMost(SolvingInOrder):
+    """Least-to-most prompting (Zhou et al., ICLR 2023, arXiv 2205.10625).
+
+    It splits the question, then answers the subquestions in sequence, each given the answers before it. In the paper
+    a subquestion may say "that person"; here it says ``#1``, which is filled in.
+
+    Args:
+        settings: see `StepsSettings`.
+    """
+
+    name = "least-to-most"
+    searches = False
+
+    def __init__(self, retriever: Retriever | None = None, settings: StepsSettings | None = None):
+        super().__init__(retriever, settings)
+        self.question_split = QuestionSplit()
+
+    def subquestions(self, question: str, answer_style: AnswerStyle) -> list[str]:
+        """Split the question (the paper's first stage: decomposition)."""
+        split: list[str] = self.question_split(question=question, answer_style=answer_style)
+        return split
+
+
+class PlanAndSolve(SolvingInOrder):
+    """Plan-and-Solve (Wang et al., ACL 2023, arXiv 2305.04091): devise a plan, then carry it out step by step.
+
+    The paper writes plan and solution in one reply. Here each step is a call of its own, as in the variant with
+    retrieval, so that the two differ only in retrieval.
+
+    Args:
+        settings: see `StepsSettings`.
+    """
+
+    name = "plan-and-solve"
+    searches = False
+
+    def __init__(self, retriever: Retriever | None = None, settings: StepsSettings | None = None):
+        super().__init__(retriever, settings)
+        self.step_plan = StepPlan()
+
+    def subquestions(self, question: str, answer_style: AnswerStyle) -> list[str]:
+        """Plan the steps."""
+        plan: list[str] = self.step_plan(question=question, answer_style=answer_style)
+        return plan
+
+
+class PlanAndSolveRetrievalSettings(StepsSettings):
+    """How it plans and searches.
+
+    Attributes:
+        k: passages that a step is solved from.
+    """
+
+    k: int = Field(default=3, ge=1)
+
+
+class PlanAndSolveRetrieval(PlanAndSolve):
+    """Plan-and-Solve with retrieval (SearChain, table 1): passages are retrieved for each planned step.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `PlanAndSolveRetrievalSettings`.
+    """
+
+    name = "plan-and-solve-retrieval"
+    searches = True
+    Settings = PlanAndSolveRetrievalSettings
+    settings: PlanAndSolveRetrievalSettings
+
+
+def add_solution(tree: ReasoningTree, path: list[Node], solution: Solution) -> Node:
+    """Add the solved subquestion to the tree, below the path, and return its node."""
+    source = "unsolved" if solution.answer is None else "completed" if solution.passage else "lm"
+    return tree.grow(
+        path[-1] if path else None,
+        round=len(path) + 1,
+        query=solution.query,
+        answer=solution.answer,
+        source=source,
+        passage=solution.passage,
+    )

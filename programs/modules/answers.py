@@ -1,0 +1,73 @@
+"""Answers to a question: outright, after some thought, or from texts."""
+
+from __future__ import annotations
+
+import dspy
+
+from ...common.text import neutralise
+from ...lm.call import call
+from ...retrieval import Passage
+from ...signatures import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep, AnswerStyle, RecallPassage
+from ..citations import settle_marks
+
+
+class DirectAnswer(dspy.Module):
+    """An answer from memory, without reasoning."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = dspy.Predict(Answer)
+
+    def forward(self, question: str, answer_style: AnswerStyle) -> str:
+        """Return the answer."""
+        return str(call(self.answer, question=question, answer_style=answer_style).answer)
+
+
+class PassageAnswer(dspy.Module):
+    """An answer from texts, without reasoning."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = dspy.Predict(AnswerFromPassages)
+
+    def forward(self, question: str, answer_style: AnswerStyle, passages: list[str]) -> str:
+        """Return the answer; ``passages`` are given as the prompt shows them."""
+        return str(call(self.answer, question=question, answer_style=answer_style, passages=passages).answer)
+
+
+class StepByStepAnswer(dspy.Module):
+    """An answer from memory after a chain of thought."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = dspy.Predict(AnswerStepByStep)
+
+    def forward(self, question: str, answer_style: AnswerStyle) -> tuple[str, str, list[Passage]]:
+        """Return the answer, the reasoning without marks (there is nothing to cite), and no references."""
+        reply = call(self.answer, question=question, answer_style=answer_style)
+        final_content, references = settle_marks(reply.final_content, [])
+        return reply.answer, final_content, references
+
+
+class ThoughtsAnswer(dspy.Module):
+    """An answer that follows from given thoughts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer = dspy.Predict(AnswerFromThoughts)
+
+    def forward(self, question: str, answer_style: AnswerStyle, thoughts: list[str]) -> str:
+        """Return the answer."""
+        return str(call(self.answer, question=question, answer_style=answer_style, thoughts=thoughts).answer)
+
+
+class Recitation(dspy.Module):
+    """A passage, written from memory, that answers a question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recall = dspy.Predict(RecallPassage)
+
+    def forward(self, question: str) -> str:
+        """Return the passage, neutralised: it becomes part of a prompt."""
+        return neutralise(str(call(self.recall, question=question).passage))

@@ -1,0 +1,44 @@
+"""The LM as reader, in place of a trained one."""
+
+from __future__ import annotations
+
+import math
+
+import dspy
+
+from ...lm.call import call
+from ...retrieval import Passage, Span
+from ...signatures import ReadPassage
+
+_CERTAIN = 0.999  # a confidence of 1.0 would be an infinite logit
+
+
+class LMReader(dspy.Module):
+    """A reader that asks the LM for the span and its confidence, whose logit is the score.
+
+    The threshold is the logit of .8: for passages that hold the answer, an LM seldom states a lower confidence.
+    """
+
+    name = "lm"
+    threshold = math.log(0.8 / 0.2)
+    read_many = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = dspy.Predict(ReadPassage)
+
+    def forward(self, query: str, passage: Passage) -> Span:
+        """Return the passage's answer to the query; an answer that the passage does not hold gives an empty span."""
+        shown = passage.shown()
+        reply = call(self.read, query=query, passages=[shown])
+        text = reply.span.strip() if _squeeze(reply.span) in _squeeze(shown) else ""
+        return Span(text=text, score=_logit(reply.confidence if text else 0.0))
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _logit(probability: float) -> float:
+    bounded = min(max(probability, 1 - _CERTAIN), _CERTAIN)
+    return math.log(bounded / (1 - bounded))

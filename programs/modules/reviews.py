@@ -1,0 +1,123 @@
+"""The steps of Tree of Reviews: paragraph review, missing-paragraph completion, evidence fusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import dspy
+
+from ...common.text import text_or_none
+from ...lm.call import call
+from ...lm.window import passages_shown, shown_of
+from ...retrieval import Passage
+from ...signatures import (
+    AnswerStyle,
+    Assertion,
+    CompleteParagraphs,
+    FuseAnalyses,
+    FuseEvidence,
+    FuseParagraphs,
+    ReviewParagraphs,
+    ReviewParagraphsCoT,
+)
+from ..citations import numbered, numbers_of, settle_marks
+from ..demonstrations import Judgement, note
+from ..evidence import Evidence
+from ..tree import Action, Review
+
+Fusion = Literal["analysis", "paragraph", "evidence"]
+_FUSIONS: dict[Fusion, type[dspy.Signature]] = {
+    "analysis": FuseAnalyses,
+    "paragraph": FuseParagraphs,
+    "evidence": FuseEvidence,
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A review, the action that follows from it, and the answer or the next query."""
+
+    review: Review
+    action: Action
+    answer: str | None
+    next_query: str | None
+
+
+class ParagraphReview(dspy.Module):
+    """A review of a path's paragraphs as one whole (ToR, section 3.2; table 8, with thoughts tables 7 and 13).
+
+    Args:
+        thoughts: whether the LM thinks before it judges.
+        judges_last: whether a review decides about the last paragraph alone, or about all of them together. A
+            demonstration must not contradict the gold passages.
+    """
+
+    def __init__(self, thoughts: bool, judges_last: bool = True) -> None:
+        super().__init__()
+        self.review = dspy.Predict(ReviewParagraphsCoT if thoughts else ReviewParagraphs)
+        self.judges_last = judges_last
+
+    def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> Verdict:
+        """Reject what is irrelevant, accept what is enough and answers, search on from the rest."""
+        shown = [passage.shown() for passage in passages]
+        reply = call(self.review, drop="first", question=question, answer_style=answer_style, passages=shown)
+        review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=reply.get("thoughts"))
+        answer = text_or_none(reply.answer)
+        action = action_of(review.relevant, review.supported, answer)
+        judged = passages_shown(reply)
+        note(reply, action, [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)])
+        return Verdict(review, action, answer, text_or_none(reply.next_query))
+
+
+class MissingParagraph(dspy.Module):
+    """The paragraph that a path lacks, written from memory (ToR, section 3.4, table 9).
+
+    The paper's prompt also answers the question from it, and does not use that answer: ours does not ask for it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.complete = dspy.Predict(CompleteParagraphs)
+
+    def forward(self, question: str, passages: list[Passage]) -> str | None:
+        """Return the missing paragraph; None if the LM wrote none."""
+        shown = [passage.shown() for passage in passages]
+        return text_or_none(call(self.complete, drop="first", question=question, passages=shown).information)
+
+
+class EvidenceFusion(dspy.Module):
+    """An answer from what the accepted paths assert, from their paragraphs, or from both (tables 10 to 12)."""
+
+    def __init__(self, fusion: Fusion) -> None:
+        super().__init__()
+        self.fuse = dspy.Predict(_FUSIONS[fusion])
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]
+    ) -> tuple[str, str, list[Passage]]:
+        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
+
+        Args:
+            question: in the user's words.
+            answer_style: the form of the answer.
+            evidence: of the accepted paths.
+            passages: those of the evidence, and others that may support the answer, each once.
+        """
+        number = numbers_of(passages)
+        assertions = [
+            Assertion(answer=piece.answer, references=[number[passage.id] for passage in piece.passages])
+            for piece in evidence
+        ]
+        shown: dict[str, Any] = {"assertions": assertions, "passages": numbered(passages)}
+        inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
+        reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
+        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply))
+        return reply.answer, final_content, references
+
+
+def action_of(relevant: bool, supported: bool, answer: str | None) -> Action:
+    """Return the action that follows from a review (ToR, section 3.2, iii)."""
+    if not relevant:
+        return "reject"
+    return "accept" if supported and answer else "search"

@@ -1,0 +1,132 @@
+"""Steps of reasoning that searches on its way: the next thought, query, piece of text, or action."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+
+from ...common.text import changed_texts, neutralise, text_or_none
+from ...lm.call import call
+from ...lm.failure import CallFailedError
+from ...retrieval import Passage
+from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
+from ..citations import numbered
+from ..demonstrations import note
+
+
+class NextThought(dspy.Module):
+    """The next sentence of the reasoning (IRCoT)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = dspy.Predict(WriteNextThought)
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, passages: list[Passage], thoughts: list[str]
+    ) -> tuple[str, bool]:
+        """Return the sentence, and whether it concludes with the answer."""
+        shown = numbered(passages)
+        reply = call(self.write, question=question, answer_style=answer_style, passages=shown, thoughts=thoughts)
+        thought = str(reply.thought)
+        concludes = "answer is" in thought.lower()
+        note(reply, "ends" if concludes else "goes on")
+        return thought, concludes
+
+
+class SearchQuery(dspy.Module):
+    """The query of the next hop (DSP)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = dspy.Predict(WriteSearchQuery)
+
+    def forward(self, question: str, passages: list[Passage]) -> str:
+        """Return the query."""
+        return str(call(self.write, question=question, passages=numbered(passages)).query)
+
+
+class Writing(dspy.Module):
+    """The next piece of a text, up to where it calls for a search (Toolformer)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.write = dspy.Predict(WriteOrSearch)
+
+    def forward(
+        self, question: str, answer_style: AnswerStyle, written: list[str]
+    ) -> tuple[str, str | None, str | None]:
+        """Return the next piece; the query to search for, None at the end of the text; the answer, None before it."""
+        reply = call(self.write, question=question, answer_style=answer_style, written=written)
+        search = text_or_none(reply.search)
+        note(reply, "searches" if search else "ends")
+        return str(reply.continuation), search, text_or_none(reply.answer)
+
+
+def search(query: str) -> str:  # its docstring is part of the prompt
+    """Finds passages of an encyclopedia, each behind its number. The query is complete in itself."""
+    raise NotImplementedError(f"{query}: each question brings a search of its own")
+
+
+class Acting(dspy.ReAct):
+    """DSPy's ReAct whose calls go through `call`: retried, counted, and failing with a cause.
+
+    Args:
+        max_turns: how many thoughts with an action there may be.
+        must_finish: whether there is an answer only if the LM finished by itself; otherwise one is always read from
+            the trajectory.
+    """
+
+    def __init__(self, max_turns: int, must_finish: bool = False):
+        super().__init__(AnswerByActing, tools=[search], max_iters=max_turns)
+        self.must_finish = must_finish
+        self.failure: CallFailedError | None = None
+
+    def forward(self, question: str, answer_style: AnswerStyle, find: Callable[[str], str]) -> dspy.Prediction:
+        """Return ``trajectory``, ``reasoning`` and ``answer``, which is None if there is none.
+
+        Args:
+            question: in the user's words.
+            answer_style: the form of the answer.
+            find: returns what a query finds, as the prompt shows it.
+        """
+        episode = copy.copy(self)  # questions are asked at the same time: they share the predictors, not the tool
+
+        def found(query: str) -> str:
+            try:
+                return find(query)
+            except CallFailedError as error:
+                episode.failure = error  # DSPy turns whatever a tool raises into an observation
+                raise
+
+        described = self.tools["search"]
+        tool = dspy.Tool(found, name=described.name, desc=described.desc, args=described.args)
+        episode.tools = {**self.tools, "search": tool}
+        return super(Acting, episode).forward(question=question, answer_style=answer_style)
+
+    def _call_with_potential_trajectory_truncation(
+        self, module: dspy.Module, trajectory: dict[str, Any], **inputs: Any
+    ) -> dspy.Prediction:
+        """Make one call of an episode, in place of DSPy's method of this name."""
+        if self.failure is not None:
+            raise self.failure
+        extracts = module is self.extract
+        if extracts and self.must_finish and not _finished(trajectory):
+            return dspy.Prediction(reasoning="", answer=None)
+        shown = changed_texts(trajectory, neutralise)
+        predict = module.predict if extracts else module
+        while True:
+            try:
+                reply = call(predict, **inputs, trajectory=self._format_trajectory(shown))
+                note(reply, str(reply.get("next_tool_name") or ""))
+                return reply
+            except CallFailedError as error:
+                if error.failure.cause != "context-window" or len(shown) <= 4:  # the four fields of the last turn
+                    raise
+                shown = self.truncate_trajectory(shown)
+
+
+def _finished(trajectory: dict[str, Any]) -> bool:
+    return any(name.startswith("tool_name_") and value == "finish" for name, value in trajectory.items())

@@ -1,0 +1,109 @@
+"""What Tree of Reviews and its control, Chain of Reviews, have in common: expansion and fusion."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import dspy
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..lm.failure import CallFailedError
+from ..retrieval import Passage, Retriever
+from ..retrieval.contracts import Similarity
+from ..signatures import AnswerStyle
+from .citations import distinct
+from .evidence import (
+    compare_words,
+    evidence_pool,
+    evidence_within,
+    passages_within,
+    ranked_passages,
+    relevant_passages,
+)
+from .modules import EvidenceFusion, MissingParagraph, ParagraphReview
+from .modules.reviews import Fusion, Verdict
+from .program import Program, answered
+from .tree import Action, ReasoningTree
+
+Expansion = Literal["direct", "cot", "mpc"]
+
+
+class ReviewingSettings(BaseModel):
+    """How paragraphs are reviewed, searches expanded and evidence fused.
+
+    Attributes:
+        expansion: where the query of a search comes from (section 3.4): the review itself (direct), the review
+            after some thoughts (cot), or a missing paragraph that the LM writes from memory (mpc).
+        fusion: what the final answer is read from (section 3.3): what the accepted paths assert (analysis),
+            their paragraphs (paragraph), or both (evidence).
+        relevance_pruning: if off, the search continues from irrelevant paths as well.
+        evidence_tokens: how much evidence the final answer is read from, in tokens, about.
+        max_passages: how many paragraphs a prediction gives, for recall@15.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    expansion: Expansion = "mpc"
+    fusion: Fusion = "evidence"
+    relevance_pruning: bool = True
+    evidence_tokens: int = Field(default=4096, ge=1)
+    max_passages: int = Field(default=15, ge=1)
+
+
+class Reviewing(Program):
+    """A program that reviews paragraphs, searches for what they lack, and fuses what it accepted."""
+
+    settings: ReviewingSettings
+    judges_last: ClassVar[bool]
+    """Whether a review decides about the last paragraph of its path, or about all of them."""
+
+    def __init__(self, retriever: Retriever | None, settings: ReviewingSettings):
+        super().__init__(retriever, settings)
+        self.paragraph_review = ParagraphReview(settings.expansion == "cot", self.judges_last)
+        if settings.expansion == "mpc":
+            self.missing_paragraph = MissingParagraph()
+        self.evidence_fusion = EvidenceFusion(settings.fusion)
+
+    def action(self, verdict: Verdict) -> Action:
+        """Return the action that follows from a review; without relevance pruning, nothing is rejected."""
+        return "search" if verdict.action == "reject" and not self.settings.relevance_pruning else verdict.action
+
+    def expand(self, question: str, passages: list[Passage], verdict: Verdict) -> str | None:
+        """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none."""
+        if self.settings.expansion != "mpc":
+            return verdict.next_query
+        written: str | None = self.missing_paragraph(question=question, passages=passages)
+        return written
+
+    def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Answer from the evidence pool, as much of it as the token budget holds (section 3.3, evidence fusion).
+
+        If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
+        paragraphs the LM answers alone.
+        """
+        pool = evidence_pool(tree)
+        read = evidence_within(pool, self.settings.evidence_tokens)
+        passages = distinct([piece.passages for piece in read])
+        if not pool:
+            passages = passages_within(relevant_passages(tree), self.settings.evidence_tokens)
+        answer, content, references = self.evidence_fusion(
+            question=tree.question, answer_style=answer_style, evidence=read, passages=passages
+        )
+        limit = self.settings.max_passages
+        found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
+        return answered(tree, answer, content, references, passages=found, evidence=pool)
+
+    @property
+    def similarity(self) -> Similarity:
+        """Return the function that compares texts: by the retriever's embeddings if it has any, else by words."""
+        by_embeddings = None if self.retriever is None else self.retriever.similarity
+        if by_embeddings is None:
+            return compare_words
+
+        def similarity(texts: Any, others: Any) -> Any:
+            try:
+                return by_embeddings(texts, others)
+            except Exception as error:
+                raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+        return similarity
