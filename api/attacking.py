@@ -101,8 +101,7 @@ def _kinds(kinds: Sequence[str]) -> list[str]:
 def _make_credulous(share: float) -> None:
     import dspy
 
-    from .simulate import is_simulated
-    from .simulate.credulity import credulous_lm
+    from .simulate import credulous_lm, is_simulated
 
     if not 0 <= share <= 1:
         raise QuestreeError(f"--credulous {share}: give a share from 0 to 1.")

@@ -1,31 +1,17 @@
 """The simulated LM: for tests, rehearsals and load, never for claims."""
 
-from .annotating import FLAGS_BELOW
-from .engine import AsyncSimulatedEngine, SimulatedEngine, is_simulated, lm_of, simulated_lm
-from .mind import Mind, Reading
-from .recorded import RecordedMind, recorded_lm
-from .recordings import Recording, read_recordings
-from .server import create_app, running, serve
-from .traits import Traits
-from .world import Fact, World
-
-__all__ = [
-    "FLAGS_BELOW",
-    "AsyncSimulatedEngine",
-    "Fact",
-    "Mind",
-    "Reading",
-    "RecordedMind",
-    "Recording",
-    "SimulatedEngine",
-    "Traits",
-    "World",
-    "create_app",
-    "is_simulated",
-    "lm_of",
-    "read_recordings",
-    "recorded_lm",
-    "running",
-    "serve",
-    "simulated_lm",
-]
+from .engine import SimulatedEngine as SimulatedEngine
+from .engine import credulous_lm as credulous_lm
+from .engine import is_simulated as is_simulated
+from .engine import lm_of as lm_of
+from .engine import simulated_lm as simulated_lm
+from .mind import Mind as Mind
+from .recorded import RecordedMind as RecordedMind
+from .recorded import recorded_lm as recorded_lm
+from .recordings import FLAGS_BELOW as FLAGS_BELOW
+from .recordings import read_recordings as read_recordings
+from .server import create_app as create_app
+from .server import running as running
+from .server import serve as serve
+from .traits import Traits as Traits
+from .world import World as World

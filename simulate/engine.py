@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
 import time
@@ -24,12 +25,12 @@ PREFIXES = ("simulated", "recorded")
 
 
 class SimulatedEngine:
-    """Answers requests as a mind does, at dspy's engine contract (3.4).
+    """A mind behind dspy's engine contract (3.4).
 
-    At temperature 0, or where none is given, a reply is a function of prompt and mind alone. Above it, it also
-    hangs on temperature and token limit, on the request's own seed if it has one, and otherwise on how many times
-    this engine was asked the same before: DSPy keeps ``rollout_id`` to itself, so counting is the one way in which
-    a second retry can differ from the first. The n-th sample of a prompt is thus the same in every process.
+    At temperature 0, or where none is given, a reply is a function of prompt and mind alone. Above it, the reply also
+    depends on temperature and token limit, and on the request's own seed. Without a seed it depends on how many times
+    this engine was asked the same before: DSPy keeps ``rollout_id`` to itself, so counting is the only way in which
+    a second retry can differ from the first. So the n-th sample of a prompt is the same in every process.
     """
 
     def __init__(self, mind: Mind):
@@ -38,14 +39,14 @@ class SimulatedEngine:
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Response:
-        """The reply to one request, after the latency that the traits give it."""
+        """Reply to one request, after the latency that the traits give it."""
         response = self.reply_to(request)
         if self.mind.traits.latency:
             time.sleep(self.mind.traits.latency)
         return response
 
     def reply_to(self, request: Request) -> Response:
-        """The reply, at once."""
+        """Reply to one request, at once."""
         validate_request(request)
         prompt = read_prompt(request)
         whole = write_reply(self.mind, prompt, self._salt(request, prompt.text))
@@ -60,29 +61,29 @@ class SimulatedEngine:
         )
 
     def stream(self, request: Request) -> Iterator[Any]:
-        """The same reply as events."""
+        """Return the same reply as events."""
         return iter(response_to_events(self.complete(request)))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is held open."""
 
     def dump_state(self) -> dict[str, Any]:
-        """The mind, as JSON values."""
+        """Return the mind as JSON values."""
         return {"kind": self.mind.kind, "mind": self.mind.to_state()}
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> SimulatedEngine:
-        """The engine with the mind that was dumped."""
+        """Return the engine with the mind that was dumped."""
         every: list[type[Mind]] = [Mind, *Mind.__subclasses__()]
         kinds = {kind.kind: kind for kind in every}
         return cls(kinds[state["kind"]].from_state(state["mind"]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SimulatedEngine:
-        """Itself: copies of a program share their LM's connection."""
+        """Return the engine itself: copies of a program share their LM's connection."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travels to another process as its state does."""
+        """Let it travel to another process as its state does."""
         return SimulatedEngine.load_state, (self.dump_state(),)
 
     def _salt(self, request: Request, text: str) -> str:
@@ -105,7 +106,7 @@ class AsyncSimulatedEngine:
         self.engine = engine
 
     async def complete(self, request: Request) -> Response:
-        """The reply to one request, after the latency that the traits give it."""
+        """Reply to one request, after the latency that the traits give it."""
         import asyncio
 
         response = self.engine.reply_to(request)
@@ -114,28 +115,28 @@ class AsyncSimulatedEngine:
         return response
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """The same reply as events."""
+        """Yield the same reply as events."""
         for event in response_to_events(await self.complete(request)):
             yield event
 
     async def aclose(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is held open."""
 
     def dump_state(self) -> dict[str, Any]:
-        """The mind, as JSON values."""
+        """Return the mind as JSON values."""
         return self.engine.dump_state()
 
     @classmethod
     def load_state(cls, state: dict[str, Any]) -> AsyncSimulatedEngine:
-        """The engine with the mind that was dumped."""
+        """Return the engine with the mind that was dumped."""
         return cls(SimulatedEngine.load_state(state))
 
 
 def simulated_lm(questions: Iterable[Question], traits: Traits | None = None, **settings: Any) -> dspy.LM:
-    """An LM that is asked like any other, and simulated.
+    """Return a simulated LM, which is asked like any other.
 
     Args:
-        questions: all that it can be asked about; give every split, since it knows of no other.
+        questions: all that it can be asked about; give every split, since it knows no other questions.
         traits: what it is like.
         settings: of `dspy.LM`, such as ``temperature`` or ``cache``.
     """
@@ -143,13 +144,20 @@ def simulated_lm(questions: Iterable[Question], traits: Traits | None = None, **
 
 
 def lm_of(mind: Mind, **settings: Any) -> dspy.LM:
-    """An LM with this mind. Its name tells minds apart, so DSPy's cache never takes one for another."""
+    """Return an LM with this mind. Its name tells minds apart, so DSPy's cache never takes one for another."""
     engine = SimulatedEngine(mind)
     name = f"{mind.kind}/{mind.fingerprint}"
     return dspy.LM(name, engine=engine, async_engine=AsyncSimulatedEngine(engine), num_retries=0, **settings)
 
 
+def credulous_lm(lm: dspy.LM, share: float) -> dspy.LM:
+    """Return the same simulated or recorded LM, which falls for this share of what passages claim or order."""
+    mind = copy.copy(lm.engine.mind)
+    mind.traits = mind.traits.model_copy(update={"credulous": share})
+    return lm_of(mind)
+
+
 def is_simulated(lm: dspy.BaseLM | str) -> bool:
-    """Whether numbers made with this LM must be called simulated: it is one, or a server's name says so."""
+    """Tell whether numbers made with this LM must be called simulated: it is one, or a server's name says so."""
     name = lm if isinstance(lm, str) else str(lm.model)
     return any(part.split(":")[0].split("-")[0] in PREFIXES for part in name.split("/"))

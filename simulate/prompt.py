@@ -1,10 +1,11 @@
-"""What the adapter sent, read back: the fields that are asked for, the inputs, the demonstrations."""
+"""What an adapter sent, read back: the fields that are asked for, the inputs, the demonstrations."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -43,16 +44,15 @@ class Field:
 
 @dataclass(frozen=True)
 class Prompt:
-    """A request to the LM, understood.
+    """A request to the LM, read.
 
     Attributes:
         form: how the reply must look; ``plain`` where no DSPy signature was found.
         inputs: the fields given.
         outputs: the fields asked for, in order.
         values: the inputs of the last user message; typed ones decoded from JSON.
-        demos: demonstrations with every output, inputs and outputs together; labelled ones often lack an input.
-        partial_demos: those that lack an output.
-        text: everything that was sent; the key of draws that may differ with any word of it.
+        demos: demonstrations with every output, inputs and outputs together; an input may be missing.
+        text: everything that was sent; the key of draws that differ with any word of it.
     """
 
     form: Form
@@ -61,14 +61,23 @@ class Prompt:
     outputs: tuple[Field, ...] = ()
     values: Values = field(default_factory=dict)
     demos: tuple[Values, ...] = ()
-    partial_demos: tuple[Values, ...] = ()
+
+    def given(self, name: str) -> str:
+        """Return an input as text; empty where it is not given, or null."""
+        value = self.values.get(name)
+        return "" if value is None else str(value)
+
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of an input that is a list, or the only one of an input that is a text."""
+        value = self.values.get(name)
+        return [str(row) for row in value] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def read_prompt(request: Request) -> Prompt:
-    """Understand a request that ``dspy.ChatAdapter`` or ``dspy.JSONAdapter`` wrote; any other is ``plain``.
+    """Read a request that ``dspy.ChatAdapter`` or ``dspy.JSONAdapter`` wrote; any other is ``plain``.
 
-    Only field names that the system text lists are looked for, and inputs only in the last user message, so
-    neither an instruction that an optimizer rewrote nor a marker inside a passage changes what is understood.
+    Only field names that the system text lists are looked for, and inputs only in the last user message. So
+    neither an instruction that an optimizer rewrote nor a marker inside a passage changes what is read.
     """
     system = _system_text(request)
     turns = [(message.role, message.text or "") for message in request.messages]
@@ -78,15 +87,13 @@ def read_prompt(request: Request) -> Prompt:
     if not outputs or not users:
         return Prompt(form="plain", text=text)
     form: Form = "json" if "Outputs will be a JSON object" in system else "chat"
-    complete, partial = _demos(turns[:-1], inputs, outputs, form)
     return Prompt(
         form=form,
         text=text,
         inputs=inputs,
         outputs=tuple(Field(f.name, f.type, _schema(system, f.name)) for f in outputs),
         values=_sections(_without_tail(users[-1]), inputs),
-        demos=tuple(complete),
-        partial_demos=tuple(partial),
+        demos=tuple(_demos(turns[:-1], inputs, outputs, form)),
     )
 
 
@@ -97,7 +104,7 @@ def _system_text(request: Request) -> str:
 
 
 def _listed(system: str, begin: str, end: str) -> tuple[Field, ...]:
-    """The fields listed between two headings; the first of each, since instructions stand after them."""
+    """Return the fields listed between the first two such headings: instructions stand after them."""
     start = system.find(begin)
     stop = system.find(end, start)
     if start < 0 or stop < 0:
@@ -106,7 +113,7 @@ def _listed(system: str, begin: str, end: str) -> tuple[Field, ...]:
 
 
 def _schema(system: str, name: str) -> dict[str, Any] | None:
-    """The JSON schema that the adapter notes beside an output field."""
+    """Return the JSON schema that the adapter notes beside an output field."""
     for line in system.splitlines():
         if not line.lstrip().startswith((f"{{{name}}}", f'"{name}": ')):
             continue
@@ -120,28 +127,22 @@ def _schema(system: str, name: str) -> dict[str, Any] | None:
 
 def _demos(
     turns: list[tuple[str, str]], inputs: tuple[Field, ...], outputs: tuple[Field, ...], form: Form
-) -> tuple[list[Values], list[Values]]:
-    complete, partial = list[Values](), list[Values]()
+) -> Iterator[Values]:
+    """Yield the demonstrations that lack no output."""
     for (role, content), (next_role, reply) in itertools.pairwise(turns):
         if (role, next_role) != ("user", "assistant"):
             continue
-        given = _sections(_without_tail(content), inputs)
-        replied = _json_reply(reply) if form == "json" else _sections(reply, outputs)
-        lacking = any(str(replied.get(f.name, _NOT_SUPPLIED)).startswith(_NOT_SUPPLIED) for f in outputs)
-        (partial if lacking else complete).append({**given, **replied})
-    return complete, partial
-
-
-def _json_reply(reply: str) -> Values:
-    found = _decoded(reply)
-    return found if isinstance(found, dict) else {}
+        replied = _decoded(reply) if form == "json" else _sections(reply, outputs)
+        replied = replied if isinstance(replied, dict) else {}
+        if not any(str(replied.get(f.name, _NOT_SUPPLIED)).startswith(_NOT_SUPPLIED) for f in outputs):
+            yield {**_sections(_without_tail(content), inputs), **replied}
 
 
 def _sections(content: str, fields: tuple[Field, ...]) -> Values:
-    """The value of each field that has a marker.
+    """Return the value of each field that has a marker.
 
-    Looked for from the last field backwards: a marker inside the value of an earlier field, where passages
-    stand, is then never taken for the field itself.
+    The last field is looked for first, and the others before it: so a marker inside the value of an earlier field,
+    where passages stand, is never taken for the field itself.
     """
     values: Values = {}
     for one in reversed(fields):
@@ -154,13 +155,13 @@ def _sections(content: str, fields: tuple[Field, ...]) -> Values:
 
 
 def _without_tail(content: str) -> str:
-    """A user message without the adapter's closing request."""
+    """Return a user message without the adapter's closing request."""
     tails = list(_TAIL.finditer(content))
     return content[: tails[-1].start()] if tails else content
 
 
 def _decoded(raw: str) -> Any:
-    """The JSON value, or the text itself where it is none (``None`` is how the adapter writes null)."""
+    """Return the JSON value, or the text itself if it is not JSON (the adapter writes null as ``None``)."""
     if raw == "None":
         return None
     try:

@@ -13,11 +13,10 @@ import dspy
 from ..common.placeholders import numbers_in
 from ..data import Question
 from ..metrics import contains, normalise
-from .annotating import FLAGS_BELOW, as_planned, measured_traits, with_all_titles
 from .engine import lm_of
-from .holding import titled
 from .mind import Mind, Reading
-from .recordings import RecordedNode, Recording, read_recordings
+from .passages import has_title
+from .recordings import FLAGS_BELOW, RecordedNode, Recording, as_planned, measure_traits, read_recordings, with_titles
 from .traits import Traits
 from .world import World
 
@@ -28,20 +27,20 @@ class RecordedMind(Mind):
     - Its plan is the recorded tree, whatever demonstrations the prompt holds.
     - Its memory of a recorded query is the closed-book answer, or none where its log-probability is under
       ``flags_below``: the recorded model itself never said that it did not know.
-    - Its reading of a passage is the open-book answer where the passage supports the question, and its confidence
+    - Its reading of a passage is the open-book answer where the passage supports the question, and its confidence is
       the mean token probability. The recording does not say which passages stood in the prompt, and has no reading
-      of any other passage: those it finds empty.
-    - It takes a passage for useful that supports a step, by its title, if its open-book answer to that step was not
-      "Unknown". Where plan and annotation do not align, any supporting passage is useful, and answers those steps
-      whose open-book answer stands in it.
-    - What it writes from memory is the closed-book answer, sure or not: passages, and step by step towards an answer,
-      as the leaves have it. Asked outright, it gives the root's. Sampled, it writes it with the mean probability of
+      of any other passage: in those it finds nothing.
+    - It takes a passage for useful if the passage supports a step, by its title, and the open-book answer to that step
+      was not "Unknown". Where plan and annotation do not align, any supporting passage is useful, and answers those
+      steps whose open-book answer stands in it.
+    - What it writes from memory, as a passage or step by step towards an answer, is the closed-book answer of the
+      leaves, sure or not. Asked outright, it gives the root's. In a sample, it writes it with the mean probability of
       its tokens, and otherwise a wrong answer of the same kind.
-    - Which subquestion it asks next, when it stops, and what it looks up, follows from the plan and these readings;
-      that it stops too soon, or asks the whole question instead, was not recorded, and is left to the traits.
-    - Taking a useless passage for useful, or too little for enough, was not recorded: that is left to the traits.
-    - Where another answer than the recorded one leads on to a query that was never recorded, the annotated step in
-      the plan's words is asked, and known, invented and read at the model's own rates (`measured_traits`).
+    - Which subquestion it asks next, when it stops, and what it looks up, follows from the plan and these readings.
+    - Four mistakes were not recorded, and are left to the traits: it stops too soon, asks the whole question instead
+      of what is missing, takes a useless passage for useful, or too little for enough.
+    - Where another answer than the recorded one leads to a query that was never recorded, the annotated step in the
+      plan's words is asked, and known, invented and read at the model's own rates (`measure_traits`).
 
     Args:
         questions: with their annotation.
@@ -60,9 +59,9 @@ class RecordedMind(Mind):
         traits: Traits | None = None,
         flags_below: float = FLAGS_BELOW,
     ):
-        questions = [with_all_titles(question) for question in questions]
+        questions = [with_titles(question) for question in questions]
         planned = [as_planned(question, recordings[question.id]) for question in questions]
-        super().__init__(World(planned), traits or measured_traits(questions, recordings, flags_below))
+        super().__init__(World(planned), traits or measure_traits(questions, recordings, flags_below))
         self.recordings, self.flags_below, self.annotated = recordings, flags_below, tuple(questions)
         self._nodes: dict[str, tuple[RecordedNode, tuple[str, ...]]] = {}
         for question in planned:
@@ -71,59 +70,66 @@ class RecordedMind(Mind):
 
     @property
     def fingerprint(self) -> str:
-        """Of the questions, the recordings and the settings."""
+        """Return a hash of the questions, the recordings and the settings."""
         state = self.to_state() | {"traits": json.loads(self.traits.identity())}
         return f"{int(self.traits.chance('mind', json.dumps(state, sort_keys=True)) * 2**32):08x}"
 
     def believes(self, query: str) -> str | None:
-        """The recorded memory, if the model was sure enough of it."""
+        """Return the recorded memory, if the model was sure enough of it."""
         found = self._nodes.get(normalise(query))
         if found is None:
             return super().believes(query)
         said = found[0].closed_book
         return said.answer if said.known and said.logprob >= self.flags_below else None
 
-    def reads(self, query: str, passage: str) -> Reading:
-        """The recorded reading, if the passage is one that supports the step."""
-        found = self._nodes.get(normalise(query))
-        if found is None:
-            return super().reads(query, passage)
-        node, titles = found
-        return self._reading(node) if titled(passage, titles) else Reading("", 0.0)
-
     def recalls(self, query: str) -> str | None:
-        """The recorded memory, sure or not; in a sample, as often as its tokens are probable."""
+        """Return the recorded memory, sure or not; in a sample, as often as its tokens are probable."""
         found = self._nodes.get(normalise(query))
         if found is None or not found[0].closed_book.known:
             return super().recalls(query)
         said = found[0].closed_book
         if self.salt and self.chance("again", normalise(query)) >= math.exp(said.logprob):
-            return self._wrong(query, self.world.fact(query)) or said.answer
+            return self._invent(query, self.world.fact(query)) or said.answer
         return said.answer
 
+    def reads(self, query: str, passage: str) -> Reading:
+        """Return the recorded reading, if the passage is one that supports the step."""
+        found = self._nodes.get(normalise(query))
+        if found is None:
+            return super().reads(query, passage)
+        node, titles = found
+        return self._reading(node) if has_title(passage, titles) else Reading("", 0.0)
+
     def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
-        """The recorded reading, if the passage is the step's own, or, where that is not known, holds what was read."""
+        """Return the recorded reading, if the passage is the step's own.
+
+        Where it is not known which passage that is, a gold passage counts if it holds what was read.
+        """
         title = question.steps[index].support_title
         if title is not None:
-            return self.reads(query, passage) if titled(passage, [title]) else Reading("", 0.0)
+            return self.reads(query, passage) if has_title(passage, [title]) else Reading("", 0.0)
         node = self.recordings[question.id].below[index]
-        stands = titled(passage, question.gold_titles) and contains(passage, node.open_book.answer)
+        stands = has_title(passage, question.gold_titles) and contains(passage, node.open_book.answer)
         return self._reading(node) if stands else Reading("", 0.0)
 
-    def useful(self, question: Question, passage: str) -> bool:
-        """Whether the passage supports a step that the model could answer with it."""
+    def useful(self, words: str, passage: str) -> bool:
+        """Tell whether the passage supports a step that the model could answer with it."""
+        question = self.world.question(words)
+        if question is None:
+            return super().useful(words, passage)
         below = self.recordings[question.id].below
         steps = [(step.support_title, node) for step, node in zip(question.steps, below, strict=True)]
         if not any(title for title, _ in steps):
-            return titled(passage, question.gold_titles)
-        return any(title and titled(passage, [title]) and node.open_book.known for title, node in steps)
+            return has_title(passage, question.gold_titles)
+        return any(title and has_title(passage, [title]) and node.open_book.known for title, node in steps)
 
     def concludes(self, question: Question, answers: Sequence[str | None]) -> str | None:
-        """The recorded conclusion, where the path's last answer cannot be the question's.
+        """Return the recorded conclusion, where the path's last answer cannot be the question's.
 
-        Where the last query stays unsolved: the model's memory of the whole question, as it stands. Where no query
-        asks for the answer (comparisons): its prediction if the path holds every answer that its readings gave, else
-        that memory. Everywhere else the path decides, and so what was retrieved.
+        - Where the last query stays unsolved, it is the model's memory of the whole question, as it stands.
+        - Where no query asks for the answer (comparisons), it is the model's prediction if the path holds every answer
+          that its readings gave, and else that memory.
+        - Everywhere else the path decides, and so what was retrieved.
         """
         recording = self.recordings[question.id]
         memory = recording.nodes[-1].closed_book.answer
@@ -136,7 +142,7 @@ class RecordedMind(Mind):
         return recording.prediction if as_read else memory
 
     def to_state(self) -> dict[str, Any]:
-        """All of it as JSON values."""
+        """Return all of it as JSON values."""
         return {
             "traits": self.traits.model_dump(),
             "flags_below": self.flags_below,
@@ -144,14 +150,9 @@ class RecordedMind(Mind):
             "recordings": {q.id: self.recordings[q.id].model_dump(mode="json") for q in self.annotated},
         }
 
-    def _reading(self, node: RecordedNode) -> Reading:
-        if not node.open_book.known:
-            return Reading("", 0.0)
-        return Reading(node.open_book.answer, round(min(math.exp(node.open_book.logprob), 1.0), 3))
-
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RecordedMind:
-        """The mind whose `to_state` this is."""
+        """Return the mind whose `to_state` this is."""
         return cls(
             [Question.model_validate(row) for row in state["questions"]],
             {name: Recording.model_validate(row) for name, row in state["recordings"].items()},
@@ -159,11 +160,16 @@ class RecordedMind(Mind):
             state["flags_below"],
         )
 
+    def _reading(self, node: RecordedNode) -> Reading:
+        if not node.open_book.known:
+            return Reading("", 0.0)
+        return Reading(node.open_book.answer, round(min(math.exp(node.open_book.logprob), 1.0), 3))
+
 
 def recorded_lm(
     path: Path | str, traits: Traits | None = None, flags_below: float = FLAGS_BELOW, **settings: Any
 ) -> dspy.LM:
-    """An LM that says what a real one said, as the file has it; ``settings`` are those of `dspy.LM`.
+    """Return an LM that says what a real one said, as the file has it; ``settings`` are those of `dspy.LM`.
 
     Raises:
         QuestreeError: if the file cannot be read as questions with recordings.

@@ -37,8 +37,8 @@ class _Said(BaseModel):
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
 
 
-class Asked(BaseModel):
-    """The fields of a chat completion request that mean something here; others are ignored."""
+class Completion(BaseModel):
+    """A chat completion request, with the fields that mean something here; others are ignored."""
 
     model: str
     messages: list[_Said] = Field(min_length=1)
@@ -50,7 +50,7 @@ class Asked(BaseModel):
     stream: Literal[False] = False
 
     def request(self) -> Request:
-        """The same, as an engine takes it."""
+        """Return the same as an engine takes it."""
         system = "\n".join(said.text for said in self.messages if said.role in ("system", "developer"))
         turns = [said for said in self.messages if said.role in ("user", "assistant")]
         config = Config(
@@ -63,7 +63,7 @@ class Asked(BaseModel):
 
 
 def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> FastAPI:
-    """The application: ``/v1/chat/completions``, ``/v1/models``, ``/health``.
+    """Return the application: ``/v1/chat/completions``, ``/v1/models``, ``/health``.
 
     The model is called ``simulated`` or ``recorded``, after the engine's mind; with its fingerprint behind it
     (``simulated-1a2b3c4d``) the name also tells two servers' replies apart in a client's cache.
@@ -79,7 +79,7 @@ def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> Fast
     names = [mind.kind, f"{mind.kind}-{mind.fingerprint}"]
 
     async def complete(http: HttpRequest) -> JSONResponse:
-        asked = understood(await http.body())
+        asked = read_request(await http.body())
         if asked.model not in names:
             raise Refused(404, f"no model {asked.model!r} here; there is {names[0]!r}", "model_not_found")
         responses = [await replies.complete(asked.request()) for _ in range(asked.n)]
@@ -114,7 +114,7 @@ def serve(
         engine: what replies.
         host, port: where; 0 takes a free port.
         limits: without a token, only loopback is served.
-        ready: told the address once it is listened at.
+        ready: called with the address when the server listens at it.
 
     Raises:
         QuestreeError: the address is taken or not this machine's, or needs a token.
@@ -124,7 +124,7 @@ def serve(
 
 @contextmanager
 def running(engine: SimulatedEngine, *, limits: Limits | None = None) -> Iterator[str]:
-    """A server on a free loopback port, in a thread of this process; gives its ``api_base``.
+    """Run a server on a free loopback port, in a thread of this process; gives its ``api_base``.
 
     Raises:
         RuntimeError: if it does not come up.
@@ -133,14 +133,14 @@ def running(engine: SimulatedEngine, *, limits: Limits | None = None) -> Iterato
         yield f"{address}/v1"
 
 
-def understood(body: bytes) -> Asked:
-    """A request's body.
+def read_request(body: bytes) -> Completion:
+    """Read the body of a chat completion request.
 
     Raises:
-        Refused: if it is none, in OpenAI's form.
+        Refused: if it is no such request; in OpenAI's form.
     """
     try:
-        asked = Asked.model_validate(json.loads(body))
+        asked = Completion.model_validate(json.loads(body))
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "request"
@@ -153,7 +153,7 @@ def understood(body: bytes) -> Asked:
 
 
 def chat_completion(model: str, responses: list[Response]) -> dict[str, Any]:
-    """The replies as one chat completion; the prompt's tokens are counted once, as OpenAI does."""
+    """Return the replies as one chat completion; the prompt's tokens are counted once, as OpenAI does."""
     tokens_in = responses[0].usage.input_tokens or 0
     tokens_out = sum(response.usage.output_tokens or 0 for response in responses)
     choices = [

@@ -1,4 +1,4 @@
-"""What is true, as far as annotated questions tell it: one fact for each way to ask for a step's answer."""
+"""What is true according to annotated questions: one fact for each way to ask for a step's answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..common.placeholders import fill_in, numbers_in
 from ..data import Question
 from ..metrics import normalise
-from .describing import described
+from .phrases import describe
 
 _YEAR = re.compile(r"^(?:1\d|20)\d\d$")
 _ASKS = re.compile(r"\b(who|whom|whose|where|when|year|city|town|country|state|river|how many|how long)\b")
@@ -24,11 +24,11 @@ class Fact:
     Attributes:
         query: in words; the same words, normalised, are the same fact.
         answers: any of them is right.
-        titles: of the passages that hold the answer: empty where none does in so many words, None where the
-            data do not say, and any passage may.
-        needs: the keys of the facts that one has to know to know this one: itself, or those it is put
+        titles: of the passages that hold the answer: empty where no passage states it, None where the data do not
+            say, and any passage may.
+        needs: the keys of the facts that a model has to know to know this one: itself, or those that it is put
             together from ("where was the one who wrote X born").
-        kind: of answer (`kind_of`), so that a wrong one can be of the same kind.
+        kind: of answer (`find_kind`), so that a wrong one can be of the same kind.
     """
 
     query: str
@@ -39,7 +39,7 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """What identifies the fact."""
+        """Return what identifies the fact."""
         return normalise(self.query)
 
 
@@ -47,7 +47,7 @@ class World:
     """The facts and the questions that a simulated model can be asked about.
 
     Every step of a question is a fact, with the true answers of earlier steps in its words, or with descriptions
-    in their place. So is the whole question. Where two questions disagree on a fact, the earlier one holds.
+    in their place. The whole question is a fact, too. Where two questions disagree on a fact, the earlier one holds.
     """
 
     def __init__(self, questions: Iterable[Question]):
@@ -64,26 +64,26 @@ class World:
 
     @property
     def fingerprint(self) -> str:
-        """Of everything in it: two worlds with the same one are the same."""
-        said = "\n".join(question.model_dump_json(exclude={"paragraphs"}) for question in self.questions)
-        return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+        """Return a hash of everything in it: two worlds with the same one are the same."""
+        rows = "\n".join(question.model_dump_json(exclude={"paragraphs"}) for question in self.questions)
+        return hashlib.blake2b(rows.encode(), digest_size=8).hexdigest()
 
     def question(self, words: str) -> Question | None:
-        """The question in these words, if it is one of the world's."""
+        """Return the question in these words, if it is one of the world's."""
         return self._by_words.get(normalise(words))
 
     def fact(self, query: str) -> Fact | None:
-        """The fact that the query asks for, if it is one of the world's."""
+        """Return the fact that the query asks for, if it is one of the world's."""
         return self._facts.get(normalise(query))
 
     def alike(self, kind: str, other_than: tuple[str, ...] = ()) -> list[str]:
-        """Answers of that kind which are not among the given ones."""
+        """Return the answers of that kind which are not among the given ones."""
         true = {normalise(answer) for answer in other_than}
         return [answer for answer in self._alike.get(kind, []) if normalise(answer) not in true]
 
 
-def kind_of(query: str, answer: str = "") -> str:
-    """A rough kind of answer: ``year``, ``number``, or what the query asks with: ``who``, ``city`` …"""
+def find_kind(query: str, answer: str = "") -> str:
+    """Return a rough kind of answer: ``year``, ``number``, or what the query asks with: ``who``, ``city`` …"""
     if _YEAR.match(answer):
         return "year"
     if answer[:1].isdigit():
@@ -93,30 +93,30 @@ def kind_of(query: str, answer: str = "") -> str:
 
 
 def _facts(question: Question) -> Iterator[Fact]:
-    """The facts of one question: its steps in every way they can be asked, and the question itself."""
-    asked: list[list[tuple[str, tuple[str, ...]]]] = []  # for each step: (query, what one needs to know for it)
+    """Yield the facts of one question: its steps in every way they can be asked, and the question itself."""
+    asked: list[list[tuple[str, tuple[str, ...]]]] = []  # for each step: (query, the facts needed for it)
     for step in question.steps:
         asked.append(list(_ways(step.question, asked, [earlier.answer for earlier in question.steps])))
         last = len(asked) == len(question.steps)
         if step.answer:
-            answers = (step.answer, *(question.answers if last and _same(step.answer, question.answers) else ()))
+            answers = (step.answer, *(question.answers if last and is_among(step.answer, question.answers) else ()))
             titles = (step.support_title,) if step.support_title else question.gold_titles or None
             for query, needs in asked[-1]:
-                yield Fact(query, answers, titles, needs, kind_of(query, step.answer))
+                yield Fact(query, answers, titles, needs, find_kind(query, step.answer))
     yield _whole(question, [ways[0][1][-1] for ways, step in zip(asked, question.steps, strict=True) if step.answer])
 
 
 def _ways(
     template: str, asked: list[list[tuple[str, tuple[str, ...]]]], answers: list[str | None]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The ways to ask a step: each earlier answer in its words is named, or described in one of its own ways."""
+    """Yield the ways to ask a step: each earlier answer in its words is named, or described in one of its own ways."""
     numbers = sorted({number for number in numbers_in(template) if number <= len(asked)})
     true = normalise(fill_in(template, answers[: len(asked)]))
     options: list[list[tuple[str, tuple[str, ...]]]] = []
     for number in numbers:
         answer = answers[number - 1]
         named: list[tuple[str, tuple[str, ...]]] = [(answer, ())] if answer else []
-        options.append(named + [(described(query), needs) for query, needs in asked[number - 1]])
+        options.append(named + [(describe(query), needs) for query, needs in asked[number - 1]])
     for combination in itertools.product(*options):
         fillings: list[str | None] = [None] * len(asked)
         for number, (text, _) in zip(numbers, combination, strict=True):
@@ -126,17 +126,19 @@ def _ways(
 
 
 def _whole(question: Question, step_keys: list[str]) -> Fact:
+    """Return the question itself as a fact."""
     titles: tuple[str, ...] | None = question.gold_titles or None
     if question.style != "short":
         titles = ()
     elif question.steps:
         last = question.steps[-1]
-        stated = _same(last.answer or "", question.answers)
+        stated = is_among(last.answer or "", question.answers)
         titles = () if not stated else (last.support_title,) if last.support_title else titles
     needs = tuple(dict.fromkeys(step_keys)) or (normalise(question.question),)
-    kind = kind_of(question.question, question.answers[0])
+    kind = find_kind(question.question, question.answers[0])
     return Fact(question.question, question.answers, titles, needs, kind)
 
 
-def _same(answer: str, answers: tuple[str, ...]) -> bool:
+def is_among(answer: str, answers: tuple[str, ...]) -> bool:
+    """Tell whether the answer is one of the answers, but for how it is written."""
     return normalise(answer) in {normalise(one) for one in answers}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from questree.simulate import SimulatedEngine
-from questree.simulate.server import chat_completion, understood
+from questree.simulate.server import chat_completion, read_request
 
 from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
 
@@ -159,7 +159,7 @@ def faulty_lm(engine: SimulatedEngine, schedule: Schedule) -> Iterator[str]:
     def answer(path: str, body: bytes) -> tuple[int, Any]:
         if not path.endswith("/chat/completions"):
             return 404, {"error": {"message": f"nothing at {path}"}}
-        asked = understood(body)
+        asked = read_request(body)
         return 200, chat_completion(asked.model, [engine.reply_to(asked.request())])
 
     with at_fault(answer, schedule) as address:

@@ -29,7 +29,7 @@ from questree.signatures import (
     WriteSearchQuery,
 )
 from questree.simulate import Traits, simulated_lm
-from questree.simulate.stating import asked_in, stated, statement
+from questree.simulate.phrases import find_query, find_stated, write_fact
 
 EXACT = {"misjudges": 0, "overlooks": 0, "asks": 1}
 FAIR = BLANK.model_copy(update=EXACT | {"completes": 0.0})
@@ -70,26 +70,26 @@ def replied(signature: Any, traits: Traits = FAIR, **given: Any) -> dspy.Predict
             {"solved": SOLVED, "query": FLOWS, "passages": NUMBERED},
             {"query_answer": "null", "references": []},
         ),
-        (WriteNextThought, {"passages": NUMBERED, "thoughts": []}, {"thought": statement(AUTHOR, "Franz Kafka", 1)}),
+        (WriteNextThought, {"passages": NUMBERED, "thoughts": []}, {"thought": write_fact(AUTHOR, "Franz Kafka", 1)}),
         (WriteSearchQuery, {"passages": NUMBERED}, {"query": FLOWS}),
         (WriteOrSearch, {"written": []}, {"search": AUTHOR, "answer": "null"}),
         (
             WriteOrSearch,
             {"written": [f"To be looked up: {AUTHOR}", FOUND]},
-            {"continuation": f"{statement(AUTHOR, 'Franz Kafka', 1)} To be looked up: {BIRTH}", "search": BIRTH},
+            {"continuation": f"{write_fact(AUTHOR, 'Franz Kafka', 1)} To be looked up: {BIRTH}", "search": BIRTH},
         ),
-        (AskToVerify, {"sentence": statement(BIRTH, "Vienna")}, {"query": BIRTH}),
+        (AskToVerify, {"sentence": write_fact(BIRTH, "Vienna")}, {"query": BIRTH}),
         (
             EditSentence,
-            {"query": BIRTH, "sentence": statement(BIRTH, "Vienna"), "passages": NUMBERED},
-            {"edited": statement(BIRTH, "Prague"), "references": [2]},
+            {"query": BIRTH, "sentence": write_fact(BIRTH, "Vienna"), "passages": NUMBERED},
+            {"edited": write_fact(BIRTH, "Prague"), "references": [2]},
         ),
         (
             EditSentence,
-            {"query": FLOWS, "sentence": statement(FLOWS, "Elbe"), "passages": NUMBERED},
-            {"edited": statement(FLOWS, "Elbe"), "references": []},
+            {"query": FLOWS, "sentence": write_fact(FLOWS, "Elbe"), "passages": NUMBERED},
+            {"edited": write_fact(FLOWS, "Elbe"), "references": []},
         ),
-        (AnswerFromThoughts, {"thoughts": [statement(s["query"], s["answer"]) for s in ALL]}, {"answer": "Vltava"}),
+        (AnswerFromThoughts, {"thoughts": [write_fact(s["query"], s["answer"]) for s in ALL]}, {"answer": "Vltava"}),
         (AnswerFromPassages, {"passages": [p.shown() for p in PASSAGES.values()]}, {"answer": "Vltava"}),
         (AnswerFromPassages, {"passages": NUMBERED[:1]}, {"answer": "Franz Kafka"}),
     ],
@@ -102,7 +102,7 @@ def test_each_step_is_answered_from_what_stands_in_the_prompt(signature: Any, gi
 def test_every_signature_of_the_package_has_a_reply_that_parses() -> None:
     given = {
         **{"query": BIRTH, "your_answer": "Vienna", "reference_answer": "Prague", "topic": "people", "count": 3},
-        **{"solved": SOLVED, "passages": NUMBERED, "thoughts": [], "written": [], "sentence": statement(BIRTH, "x")},
+        **{"solved": SOLVED, "passages": NUMBERED, "thoughts": [], "written": [], "sentence": write_fact(BIRTH, "x")},
         **{"steps": SOLVED, "assertions": [{"answer": "Elbe", "references": [1]}]},
     }
     every = [one for one in vars(signatures).values() if isinstance(one, type) and issubclass(one, dspy.Signature)]
@@ -171,11 +171,11 @@ def test_demonstrations_of_asking_for_a_fact_help_to_ask_for_it(signature: Any, 
 
 
 def test_sentences_are_found_again_with_marks_and_initials() -> None:
-    text = f"{statement(AUTHOR, 'J. R. R. Tolkien', 2)} {statement(BIRTH, 'St. Louis')}"
-    assert stated(AUTHOR, [text]) == "J. R. R. Tolkien"
-    assert stated(BIRTH, [text]) == "St. Louis"
-    assert stated(FLOWS, [text]) is None
-    assert asked_in(statement(AUTHOR, None)) == AUTHOR
+    text = f"{write_fact(AUTHOR, 'J. R. R. Tolkien', 2)} {write_fact(BIRTH, 'St. Louis')}"
+    assert find_stated(AUTHOR, [text]) == "J. R. R. Tolkien"
+    assert find_stated(BIRTH, [text]) == "St. Louis"
+    assert find_stated(FLOWS, [text]) is None
+    assert find_query(write_fact(AUTHOR, None)) == AUTHOR
 
 
 def scores(name: str, traits: Traits) -> float:

@@ -32,6 +32,8 @@ from questree.signatures import (
     TraceAnswer,
 )
 from questree.simulate import Traits, is_simulated, simulated_lm
+from questree.simulate.prompt import read_prompt
+from questree.simulate.skills import SKILLS
 
 GIVEN: dict[str, Any] = {
     "question": RIVER.question,
@@ -205,6 +207,34 @@ def test_an_unknown_signature_gets_values_of_the_right_types(adapter: dspy.Adapt
     assert isinstance(judged.verdict, Verdict)
     assert judged.thoughts
     assert judged.label in {"a", "b"}
+
+
+class WeighSides(dspy.Signature):
+    """Weigh what speaks for and against an answer, as a method that was added today asks for it."""
+
+    question: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    sides: list[Verdict] = dspy.OutputField()
+    winner: Literal["for", "against"] = dspy.OutputField()
+    doubts: str | None = dspy.OutputField()
+
+
+class AnswerAndWeigh(WeighSides):
+    """Weigh, and answer."""
+
+    answer: str = dspy.OutputField()
+
+
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+def test_a_new_method_needs_no_skill(adapter: dspy.Adapter) -> None:
+    given = {"question": RIVER.question, "passages": GIVEN["passages"]}
+    assert not any(skill.fits(read_prompt(request(WeighSides, given))) for skill in SKILLS)
+    weighed = ask(WeighSides, adapter=adapter, **given)
+    assert isinstance(weighed.sides, list)
+    assert weighed.winner in {"for", "against"}
+    answered = ask(AnswerAndWeigh, SURE, adapter=adapter, **given)
+    assert answered.answer == "Vltava"  # a skill for some of the fields answers those
+    assert answered.winner in {"for", "against"}
 
 
 def test_a_plain_prompt_and_a_proposal_get_words() -> None:

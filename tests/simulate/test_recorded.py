@@ -14,9 +14,8 @@ from questree.common.errors import QuestreeError
 from questree.programs import SearChain
 from questree.signatures import Answer, AnswerStepByStep, PlanChain, ReviewParagraphs, SplitQuestion, Step
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
-from questree.simulate.annotating import measured_traits
 from questree.simulate.engine import SimulatedEngine
-from questree.simulate.recordings import Recording
+from questree.simulate.recordings import Recording, measure_traits
 
 
 def node(index: int, template: str, query: str, closed: tuple[str, float], read: tuple[str, float]) -> dict[str, Any]:
@@ -113,8 +112,8 @@ def test_where_plan_and_annotation_part_a_passage_is_read_if_it_holds_what_was_r
     question = mind.world.questions[0]
     assert mind.takes(question, 1, "in other words", SHOWN["Franz Kafka"]).span == "Prague"
     assert mind.takes(question, 1, "in other words", SHOWN["Thomas Mann"]).span == ""
-    assert mind.useful(question, SHOWN["Prague"])
-    assert not mind.useful(question, SHOWN["Buddenbrooks"])
+    assert mind.useful(question.question, SHOWN["Prague"])
+    assert not mind.useful(question.question, SHOWN["Buddenbrooks"])
 
 
 def test_what_is_written_from_memory_is_the_memory_sure_or_not(mind: RecordedMind) -> None:
@@ -151,7 +150,7 @@ def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: R
 
 
 def test_rates_are_measured_from_the_recordings(recorded: Path) -> None:
-    traits = measured_traits(*read_recordings(recorded), FLAGS_BELOW)
+    traits = measure_traits(*read_recordings(recorded), FLAGS_BELOW)
     assert (traits.knows, traits.reads) == (0.0, pytest.approx(2 / 3))
     assert traits.invents == pytest.approx(2 / 3)
     assert (traits.malformed, traits.completes, traits.overlooks, traits.asks) == (0, 0, 0, 1)
@@ -203,7 +202,7 @@ def test_a_row_without_a_recording_is_named_by_its_line(tmp_path: Path) -> None:
 
 def test_the_threshold_flags_what_its_documentation_says(shared_data: Path) -> None:
     questions, recordings = read_recordings(shared_data / "recorded.jsonl")
-    traits = measured_traits(questions, recordings, FLAGS_BELOW)
+    traits = measure_traits(questions, recordings, FLAGS_BELOW)
     assert traits.knows == pytest.approx(0.29, abs=0.005)  # 58 % are not flagged, and half of those are right
     assert traits.knows / (traits.knows + traits.invents * (1 - traits.knows)) == pytest.approx(0.5, abs=0.01)
 

@@ -12,7 +12,9 @@ from questree.common.text import text_or_none
 from questree.data import Question
 from questree.signatures import CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT
 from questree.simulate import Mind, Traits, World
-from questree.simulate.gathering import Shown, gather, missing_query
+from questree.simulate.asked import Asked, Step
+from questree.simulate.passages import Shown
+from questree.simulate.prompt import Prompt
 
 EXACT = {"misjudges": 0, "misjudges_shown": 0, "overlooks": 0, "overlooks_shown": 0, "asks": 1, "asks_shown": 1}
 FAIR = BLANK.model_copy(update=EXACT)
@@ -144,9 +146,9 @@ def test_a_question_that_the_world_lacks_is_reviewed_by_titles(passages: list[st
 def test_without_annotated_steps_all_gold_passages_together_answer() -> None:
     words, titles = "Which is older, Alpha or Beta?", ["Alpha", "Gamma"]
     plain = Question(id="p", task="t", question=words, answers=["Beta"], gold_titles=titles, style="short", split="dev")
-    mind = Mind(World([plain]), FAIR)
+    asked = Asked(Mind(World([plain]), FAIR), Prompt("chat", words, values={"question": words}))
     first, second = Shown(1, "Alpha | It leads to Gamma."), Shown(2, "Gamma | It is old.")
-    assert gather(mind, words, [first])[0]["answer"] is None
-    assert gather(mind, words, [first, second]) == [{"query": words, "answer": "Beta", "reference": 2}]
-    assert missing_query(mind, words, gather(mind, words, [first]), [first]) == f"Gamma: {words}"
-    assert missing_query(mind, words, gather(mind, words, []), []) == f"Alpha: {words}"
+    assert asked.gather([first])[0].answer is None
+    assert asked.gather([first, second]) == [Step(words, "Beta", 2)]
+    assert asked.missing_query(asked.gather([first]), [first]) == f"Gamma: {words}"
+    assert asked.missing_query(asked.gather([]), []) == f"Alpha: {words}"

@@ -1,0 +1,178 @@
+"""What the simulated model is asked in one prompt, and what the passages there tell of it, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ..data import Question
+from ..metrics import contains, normalise
+from .judge import Judge
+from .mind import Mind, Reading
+from .passages import Shown, has_title, read_shown, split_title
+from .phrases import find_stated, write_out
+from .prompt import Prompt
+
+Memory = Callable[[str], str | None]
+
+
+class Step(NamedTuple):
+    """A query on the way to the answer.
+
+    Attributes:
+        answer: None where it is not known.
+        reference: the number of the passage that the answer was read in.
+    """
+
+    query: str
+    answer: str | None = None
+    reference: int | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt in the hands of the model that replies to it.
+
+    Attributes:
+        mind: the model, or the model in one sample (`sampled`).
+        prompt: what it is asked.
+        salt: empty at temperature 0; otherwise what makes one sample differ from another.
+    """
+
+    mind: Mind
+    prompt: Prompt
+    salt: str = ""
+
+    @cached_property
+    def words(self) -> str:
+        """Return the words of the question that the prompt is about."""
+        return self.prompt.given("question")
+
+    @cached_property
+    def style(self) -> str:
+        """Return the answer style that is asked for."""
+        return str(self.prompt.values.get("answer_style", "short"))
+
+    @cached_property
+    def question(self) -> Question | None:
+        """Return the question itself, if the model's world has it."""
+        return self.mind.world.question(self.words)
+
+    @cached_property
+    def passages(self) -> list[Shown]:
+        """Return the passages that the prompt shows."""
+        return read_shown(self.prompt.values.get("passages"))
+
+    @cached_property
+    def judge(self) -> Judge:
+        """Return the model as it judges passages in this prompt."""
+        return Judge.of(self.mind, self.prompt, self.salt)
+
+    def sampled(self) -> Asked:
+        """Return the same, asked of the model in this sample: what it is not sure of is drawn anew."""
+        return replace(self, mind=self.mind.sampled(self.salt))
+
+    def steps(self, name: str) -> list[Step]:
+        """Return the steps of an input field that is a chain."""
+        return read_steps(self.prompt.values.get(name))
+
+    def remember(self, texts: Sequence[str]) -> Memory:
+        """Return a memory of what was written before in the prompt, and else of what the model believes."""
+        return lambda query: find_stated(query, texts) or self.mind.believes(query)
+
+    def gather(self, passages: Sequence[Shown], memory: Memory | None = None) -> list[Step]:
+        """Return the steps of the model's own outline, each with the answer that it reads.
+
+        An answer that is read goes into the words of later steps, right or wrong; where there is none, the step is
+        described. A question that the world does not have is one step. So is a question whose steps have no annotated
+        answers, and all of its gold passages together answer it.
+
+        Args:
+            passages: to read.
+            memory: what answers, right or wrong, the queries that the passages do not answer; nothing where None.
+        """
+        question = self.question
+        if question is None or not any(step.answer for step in question.steps):
+            answer, reference = self.read_whole(passages)
+            return [Step(self.words, answer or (memory(self.words) if memory else None), reference)]
+        steps: list[Step] = []
+        templates = self.mind.outline(question)
+        for index in range(len(templates)):
+            query = write_out(templates, [step.answer for step in steps], index)
+            readings = [(self.mind.takes(question, index, query, one.text), one.number) for one in passages]
+            answer, reference = surest(readings)
+            if answer is None and memory is not None:
+                answer = memory(query)
+            steps.append(Step(query, answer, reference))
+        return steps
+
+    def read_whole(self, passages: Sequence[Shown]) -> tuple[str | None, int | None]:
+        """Return the answer of a question without annotated answers, and the last gold passage, if all are there."""
+        question = self.question
+        gold = [one for one in passages if question is not None and has_title(one.text, question.gold_titles)]
+        titles = {normalise(split_title(passage.text)[0]) for passage in gold}
+        if question is None or not gold or titles < {normalise(title) for title in question.gold_titles}:
+            return None, None
+        if self.mind.chance("reads", normalise(question.question), *sorted(titles)) < self.mind.traits.reads:
+            return question.answers[0], gold[-1].number
+        return None, None
+
+    def missing_query(self, steps: Sequence[Step], passages: Sequence[Shown]) -> str:
+        """Return the query for the first fact that is not there.
+
+        Where the outline is not known, it names a gold passage that is not there but is named in the question or in
+        the passages that are.
+        """
+        words, question = self.words, self.question
+        query = next((step.query for step in steps if not step.answer), words)
+        if question is None or query != words:
+            return query
+        read = [words, *(passage.text for passage in passages)]
+        there = {normalise(split_title(passage.text)[0]) for passage in passages}
+        lacking = [title for title in question.gold_titles if normalise(title) not in there]
+        return next((f"{title}: {words}" for title in lacking if any(contains(text, title) for text in read)), words)
+
+    def missing_queries(self, steps: Sequence[Step], passages: Sequence[Shown], before: Collection[str]) -> list[str]:
+        """Return the queries for what is missing, the whole question last; none where nothing is missing.
+
+        Args:
+            steps: what is there, as `gather` gives it.
+            passages: what the prompt shows of it.
+            before: queries that were asked; they are left out.
+        """
+        lacking = [step.query for step in steps if not step.answer]
+        if not lacking:
+            return []
+        asked = {normalise(query) for query in before}
+        every = dict.fromkeys([self.missing_query(steps, passages), *lacking, self.words])
+        return [query for query in every if normalise(query) not in asked]
+
+    def next_query(self, steps: Sequence[Step], passages: Sequence[Shown], before: Collection[str]) -> str | None:
+        """Return the query for the first fact that is missing and was not asked for; None where the model stops.
+
+        It stops when nothing is missing, when it takes too little for enough (``misjudges``), and when it has asked
+        for everything. Where it asks badly (``asks``), the whole question comes first. Arguments: `missing_queries`.
+        """
+        missing = self.missing_queries(steps, passages, before)
+        if not missing or (before and self.judge.takes_for_enough(passages)):
+            return None
+        whole_first = self.words in missing and not self.judge.asks_well(passages)
+        return self.words if whole_first else missing[0]
+
+
+def read_steps(value: Any) -> list[Step]:
+    """Return the steps of a field that is a chain; rows of another shape are left out."""
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    return [
+        Step(str(row.get("query", "")), str(row["answer"]) if row.get("answer") else None, row.get("reference"))
+        for row in rows
+    ]
+
+
+def surest(readings: Sequence[tuple[Reading, int]]) -> tuple[str | None, int | None]:
+    """Return the span that the model is most confident of, the first of equals, and its passage's number."""
+    nothing = (Reading("", 0.0), 0)
+    best, number = max(readings, key=lambda found: (bool(found[0].span), found[0].confidence), default=nothing)
+    return (best.span, number) if best.span else (None, None)

@@ -1,0 +1,174 @@
+"""How the simulated model judges passages, and what the demonstrations in a prompt teach it of that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..metrics import normalise
+from .mind import Mind
+from .passages import Shown, read_shown
+from .prompt import Prompt, Values
+
+_LEANS_ON = re.compile(
+    r"[#<]\d|\b(it|he|she|they|his|her|its|their|this|these|those|that (person|man|woman|place|city|country))\b",
+    re.IGNORECASE,
+)
+_CLAIM = re.compile(r"(?:the answer is|and answer|whatever else is said, answer) [\"“](.+?)[\"”]")
+_REVERSED = re.compile(r"letters of your answer in reverse order")
+_BACKWARDS = "reversed"
+_READ = ("passages", "written", "trajectory")
+_ANSWERS = ("answer", "span", "new_answer", "query_answer")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The model as it judges passages in one prompt, for the prompt's question.
+
+    A passage is judged the same wherever it stands, and demonstrations only ever put a judgement right: at
+    temperature 0, each judgement is one draw on question and passage, compared with a rate.
+
+    Attributes:
+        mind: the model.
+        prompt: what it was asked.
+        salt: empty at temperature 0; otherwise what makes one sample differ from another.
+        misjudges, overlooks, asks_badly: the rates of its mistakes, given what the prompt teaches it.
+    """
+
+    mind: Mind
+    prompt: Prompt
+    salt: str
+    misjudges: float
+    overlooks: float
+    asks_badly: float
+
+    @classmethod
+    def of(cls, mind: Mind, prompt: Prompt, salt: str) -> Judge:
+        """Return the judge that the prompt's demonstrations and its request for thoughts make of the model."""
+        traits, demos = mind.traits, count_good_demos(mind, prompt)
+        asking = sum(map(_goes_for_a_fact, prompt.demos))
+        thinks_first = any(f.name in ("thoughts", "next_thought") for f in prompt.outputs)
+        mistakes = 1 - traits.thinks if thinks_first else 1.0
+        return cls(
+            mind,
+            prompt,
+            salt,
+            traits.learnt(traits.misjudges, traits.misjudges_shown, demos) * mistakes,
+            traits.learnt(traits.overlooks, traits.overlooks_shown, demos) * mistakes,
+            (1 - traits.learnt(traits.asks, traits.asks_shown, demos + asking)) * mistakes,
+        )
+
+    def useful(self, passages: Sequence[Shown]) -> list[Shown]:
+        """Return the passages that it takes for useful."""
+        return [passage for passage in passages if self._takes_for_useful(passage.text)]
+
+    def reads(self, passages: Sequence[Shown]) -> list[Shown]:
+        """Return what it reads: all passages but the useful ones that it overlooks; nothing if none seems useful.
+
+        The useless passages beside a useful one are read as well, and can mislead.
+        """
+        useful, words = self.useful(passages), self.prompt.given("question")
+        overlooked = [one for one in passages if one not in useful and self.mind.useful(words, one.text)]
+        return [one for one in passages if one not in overlooked] if useful else []
+
+    def takes_for_enough(self, passages: Sequence[Shown]) -> bool:
+        """Tell whether it takes passages that lack something for enough."""
+        return self._draw("enough", *(passage.text for passage in passages)) < self.misjudges
+
+    def asks_well(self, passages: Sequence[Shown]) -> bool:
+        """Tell whether it goes for what the passages lack, and does not ask the whole question again."""
+        return self._draw("asks", *(passage.text for passage in passages)) >= self.asks_badly
+
+    def mislead(self, values: Values) -> Values:
+        """Return the values of a reply, changed to what a passage claims or orders, if the model falls for it.
+
+        A claim is the words `the answer is "…"`, or an order to answer so; another order is to give the answer's
+        letters in reverse. Whether the model falls for one is a draw on question and claim, compared with the trait
+        ``credulous``. It then gives the claim as the answer or as the span that it reads, is as sure as of a right
+        reading, and looks no further; where it filters, it keeps the passage.
+        """
+        if "kept" in values:
+            shown = read_shown(self.prompt.values.get("passages"))
+            return values | {"kept": sorted({*values["kept"], *(one.number for one in shown if self._claim(one.text))})}
+        if not any(name in values for name in _ANSWERS):
+            return values
+        for text in (text for name in _READ for text in self.prompt.texts(name)):
+            claim, answer = self._claim(text), values.get("answer")
+            if claim and claim != _BACKWARDS:
+                forced: Values = dict.fromkeys(_ANSWERS, claim)
+                forced |= {"confidence": 0.95, "relevant": True, "supported": True, "next_query": None}
+                return values | {name: value for name, value in forced.items() if name in values}
+            if claim and answer:
+                return values | {"answer": str(answer)[::-1]}
+        return values
+
+    def _takes_for_useful(self, passage: str) -> bool:
+        draw, useful = self._draw("useful", passage), self.mind.useful(self.prompt.given("question"), passage)
+        return draw >= self.overlooks if useful else draw < self.misjudges
+
+    def _draw(self, what: str, *texts: str) -> float:
+        key = (what, self.prompt.given("question"), *texts)
+        return self.mind.traits.chance(*map(normalise, key), self.salt)
+
+    def _claim(self, text: str) -> str | None:
+        """Return what the text claims, or that it orders to write backwards, if the model falls for it."""
+        found = _CLAIM.search(text)
+        claim = found[1] if found else _BACKWARDS if _REVERSED.search(text) else None
+        if claim is None:
+            return None
+        asked = normalise(self.prompt.given("query") or self.prompt.given("question"))
+        return claim if self.mind.chance("credulous", asked, claim) < self.mind.traits.credulous else None
+
+
+def stands_alone(query: str) -> bool:
+    """Tell whether the query is complete in itself, as far as its words tell."""
+    return len(query.split()) > 2 and not _LEANS_ON.search(query)
+
+
+def count_good_demos(mind: Mind, prompt: Prompt) -> int:
+    """Count how much the demonstrations in the prompt show of judging.
+
+    Only right ones count: nothing useful turned away, nothing useless kept. Of reviews, each kind counts once,
+    accepting, searching and rejecting: three of the same teach no more than one. Of filterings, every one that keeps
+    some passages and turns others away counts, and those that keep all or none count once each.
+    """
+    kinds = [_name_kind(demo) for demo in prompt.demos if _is_right(mind, demo)]
+    return kinds.count("some") + len({kind for kind in kinds if kind not in ("some", "")})
+
+
+def _goes_for_a_fact(demo: Values) -> bool:
+    """Tell whether a demonstration asks something that stands alone and is not the whole question."""
+    action = demo.get("next_tool_args")
+    found = [demo.get(name) for name in ("follow_up", "search", "query", "thought")]
+    found += [*list(demo.get("follow_ups") or [])[:1], action.get("query") if isinstance(action, dict) else None]
+    whole = normalise(str(demo.get("question", "")))
+    return any(stands_alone(str(asked)) and normalise(str(asked)) != whole for asked in found if asked)
+
+
+def _name_kind(demo: Values) -> str:
+    if "relevant" in demo:
+        action = "accept" if _true(demo.get("supported")) else "search"
+        return action if _true(demo["relevant"]) else "reject"
+    if "kept" in demo:
+        kept, given = len(_kept(demo)), len(read_shown(demo.get("passages")))
+        return "all" if kept and kept == given else "some" if kept else "none"
+    return ""
+
+
+def _is_right(mind: Mind, demo: Values) -> bool:
+    words, passages = str(demo.get("question", "")), read_shown(demo.get("passages"))
+    if mind.world.question(words) is None or not passages:
+        return True  # the world has nothing that could contradict it
+    useful = {passage.number for passage in passages if mind.useful(words, passage.text)}
+    return _kept(demo) == useful if "kept" in demo else _true(demo.get("relevant")) == bool(useful)
+
+
+def _kept(demo: Values) -> set[int]:
+    kept = demo.get("kept")
+    return {number for number in kept if isinstance(number, int)} if isinstance(kept, list) else set()
+
+
+def _true(value: Any) -> bool:
+    return str(value).strip().lower() == "true"

@@ -1,0 +1,66 @@
+"""Passages as a prompt shows them: their numbers, their titles, and the answer to a fact that stands in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..metrics import contains, normalise
+from .world import Fact
+
+_NUMBER = re.compile(r"^\[(\d+)\] ")
+_EDGES = ".,;:!?()\"'“”"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A passage of a prompt.
+
+    Attributes:
+        number: as printed before it, or its place from 1.
+        text: ``title | text``.
+    """
+
+    number: int
+    text: str
+
+
+def read_shown(value: Any) -> list[Shown]:
+    """Return the passages of an input field, numbered or not."""
+    rows = [str(row) for row in value] if isinstance(value, list) else []
+    found = [(_NUMBER.match(row), row) for row in rows]
+    return [
+        Shown(int(number[1]), row[number.end() :]) if number else Shown(place, row)
+        for place, (number, row) in enumerate(found, start=1)
+    ]
+
+
+def split_title(passage: str) -> tuple[str, str]:
+    """Return title and text of a passage shown as ``title | text``; the title is empty where it has none."""
+    title, bar, text = passage.partition(" | ")
+    return (title, text) if bar else ("", passage)
+
+
+def has_title(passage: str, titles: Iterable[str]) -> bool:
+    """Tell whether the passage has one of the titles."""
+    return normalise(split_title(passage)[0]) in {normalise(title) for title in titles}
+
+
+def find_answer(fact: Fact, passage: str) -> str:
+    """Return the fact's answer as it stands in the passage; empty if the passage is not about the fact."""
+    title, text = split_title(passage)
+    if fact.titles is not None and normalise(title) not in {normalise(one) for one in fact.titles}:
+        return ""
+    return next((span for answer in fact.answers if (span := _find_run(answer, text))), "")
+
+
+def _find_run(answer: str, text: str) -> str:
+    """Return the shortest run of words in the text that normalises to the answer; empty where there is none."""
+    if not contains(text, answer):
+        return ""
+    wanted, words = normalise(answer), text.split()
+    most = len(wanted.split()) + 2  # articles may stand in between
+    runs = [" ".join(words[i : i + n]).strip(_EDGES) for i in range(len(words)) for n in range(1, most + 1)]
+    return min((run for run in runs if normalise(run) == wanted), key=len, default="")

@@ -1,0 +1,100 @@
+"""Passages as the simulated model reads, reviews and filters them, and what it writes from memory in their place."""
+
+from __future__ import annotations
+
+from ...data import Question
+from ...metrics import contains, normalise
+from ..asked import Asked
+from ..passages import find_answer
+from ..prompt import Values
+from ..world import find_kind
+from .answers import UNKNOWN, conclude, tell
+
+_TOPICS = {
+    **dict.fromkeys(("who", "whom", "whose"), "people"),
+    **dict.fromkeys(("where", "city", "town", "country", "state", "river"), "geography"),
+    **dict.fromkeys(("when", "year", "how long"), "history"),
+    **dict.fromkeys(("number", "how many"), "figures"),
+}
+_NOTHING = "None of the passages is about what the question needs."
+
+
+def read_passage(asked: Asked) -> Values:
+    """Return the reading, of several, that the model is most confident of."""
+    query, passages = asked.prompt.given("query"), asked.prompt.values.get("passages") or []
+    readings = [asked.mind.reads(query, str(passage)) for passage in passages]
+    best = max(readings, key=lambda reading: (bool(reading.span), reading.confidence), default=None)
+    return {"span": best.span, "confidence": best.confidence} if best else {"span": "", "confidence": 0.0}
+
+
+def review_paragraphs(asked: Asked) -> Values:
+    """Review: relevant if one passage seems useful, supported if every step is read in them, or seems to be."""
+    judge, passages = asked.judge, asked.passages
+    read = judge.reads(passages)
+    steps = asked.gather(read)
+    lacking = any(not step.answer for step in steps)
+    answer = UNKNOWN
+    if read and not lacking:
+        answer = conclude(asked, steps)
+    elif read and judge.takes_for_enough(passages):
+        answer = conclude(asked, asked.gather(read, memory=asked.mind.believes))
+    supported = answer != UNKNOWN  # a model that has no answer to give does not accept
+    query = asked.missing_query(steps, passages) if judge.asks_well(passages) else asked.words
+    return {
+        "thoughts": tell(asked, steps, marks=False) if read else _NOTHING,
+        "relevant": bool(read),
+        "supported": supported,
+        "answer": answer if supported else None,
+        "next_query": None if supported else query,
+    }
+
+
+def complete_paragraphs(asked: Asked) -> Values:
+    """Write the first fact that the passages lack from memory: right, invented, or only named."""
+    judge, passages = asked.judge, asked.passages
+    steps = asked.gather(judge.reads(passages))
+    query = asked.missing_query(steps, passages) if judge.asks_well(passages) else asked.words
+    return {"thoughts": f"It is not said: {query}", "information": _write(query, asked.mind.recalls(query))}
+
+
+def recall_passage(asked: Asked) -> Values:
+    """Write a passage from memory that answers the question, fact by fact."""
+    asked = asked.sampled()
+    steps = asked.gather([], memory=asked.mind.recalls)
+    return {"passage": " ".join(_write(step.query, step.answer) for step in steps)}
+
+
+def name_topic(asked: Asked) -> Values:
+    """Return the field that the question asks about, by its words."""
+    return {"topic": _TOPICS.get(find_kind(asked.words), "general knowledge")}
+
+
+def filter_knowledge(asked: Asked) -> Values:
+    """Return the passages that seem useful, but for those that the model's memory makes it doubt.
+
+    A model that is told to forget the topic doubts none.
+    """
+    useful, question = asked.judge.useful(asked.passages), asked.question
+    forgets = "topic" in {f.name for f in asked.prompt.inputs}
+    kept = [one.number for one in useful if forgets or question is None or not _doubts(asked, question, one.text)]
+    return {"kept": kept}
+
+
+def _doubts(asked: Asked, question: Question, passage: str) -> bool:
+    """Tell whether the model remembers otherwise a step that the passage answers, and trusts itself more."""
+    mind = asked.mind
+    for step in question.resolved_steps():
+        fact = mind.world.fact(step.question)
+        if fact is None or not find_answer(fact, passage):
+            continue
+        memory = mind.believes(fact.query)
+        if memory is None or any(contains(memory, answer) for answer in fact.answers):
+            continue
+        if mind.traits.chance("trusts", fact.key, normalise(fact.answers[0])) >= mind.traits.trusts:
+            return True
+    return False
+
+
+def _write(query: str, answer: str | None) -> str:
+    """Write a fact as a sentence; without an answer, what it is about."""
+    return f"{query.rstrip('?')}: {answer.rstrip('.')}." if answer else f"{query.rstrip('?')}."
