@@ -83,7 +83,7 @@ class World:
 
 
 def find_kind(query: str, answer: str = "") -> str:
-    """Return a rough kind of answer: ``year``, ``number``, or what the query asks with: ``who``, ``city`` …"""
+    """Return a rough kind of answer: ``year``, ``number``, or what the query asks with, such as ``who`` or ``city``."""
     if _YEAR.match(answer):
         return "year"
     if answer[:1].isdigit():

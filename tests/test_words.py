@@ -17,9 +17,13 @@ SAME: dict[str, str] = {  # files in different rooms that share a name, because 
     "__init__": "the exports of a folder",
     "base": "what the others of the folder extend",
     "registry": "from a name to what it stands for",
+    **dict.fromkeys(
+        ("answers", "chain_of_query", "knowledge", "searches", "subquestions"),
+        "prompts, the steps that ask them, and how the simulated LM answers them",
+    ),
 }
 
-NOT_YET = set(ROOMS)  # rooms whose words are still being rewritten
+NOT_YET = set(ROOMS) - {"simulate"}  # rooms whose words are still being rewritten
 
 rooms = pytest.mark.parametrize(
     "room", [pytest.param(room, marks=pytest.mark.xfail(strict=False) if room in NOT_YET else ()) for room in ROOMS]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..asked import Asked
 from ..prompt import Prompt, Values
-from . import answers, chains, knowledge, searches, subquestions
+from . import answers, chain_of_query, knowledge, searches, subquestions
 
 
 class Skill(NamedTuple):
@@ -28,9 +28,9 @@ class Skill(NamedTuple):
 
 
 SKILLS = [
-    Skill("question your_answer reference_answer", "new_answer chain", chains.correct_chain),
-    Skill("question query reference_answer", "new_answer chain", chains.complete_chain),
-    Skill("question", "chain", chains.plan_chain),
+    Skill("question your_answer reference_answer", "new_answer chain", chain_of_query.correct_chain),
+    Skill("question query reference_answer", "new_answer chain", chain_of_query.complete_chain),
+    Skill("question", "chain", chain_of_query.plan_chain),
     Skill("question passages", "relevant supported answer next_query", knowledge.review_paragraphs),
     Skill("question passages", "information", knowledge.complete_paragraphs),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
@@ -49,8 +49,8 @@ SKILLS = [
     Skill("question solved count", "follow_ups", subquestions.propose_follow_ups),
     Skill("question solved", "complete promise", subquestions.judge_steps),
     Skill("question solved query", "query_answer", subquestions.answer_subquestion),
-    Skill("question", "subquestions", chains.split_question),
-    Skill("question", "plan", chains.split_question),
+    Skill("question", "subquestions", chain_of_query.split_question),
+    Skill("question", "plan", chain_of_query.split_question),
     Skill("question sentence", "query", subquestions.ask_to_verify),
     Skill("query sentence passages", "edited references", subquestions.edit_sentence),
     Skill("question thoughts", "answer", answers.answer_from_thoughts),

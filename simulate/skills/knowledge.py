@@ -28,7 +28,7 @@ def read_passage(asked: Asked) -> Values:
 
 
 def review_paragraphs(asked: Asked) -> Values:
-    """Review: relevant if one passage seems useful, supported if every step is read in them, or seems to be."""
+    """Review the passages: relevant if one seems useful, supported if every step is read in them, or seems to be."""
     judge, passages = asked.judge, asked.passages
     read = judge.reads(passages)
     steps = asked.gather(read)

@@ -30,7 +30,7 @@ def propose_follow_ups(asked: Asked) -> Values:
 
 
 def judge_steps(asked: Asked) -> Values:
-    """Judge: complete when every step is answered, or seems to be; as promising as the share of steps that are.
+    """Judge the steps: complete when every one is answered, or seems to be; as promising as the share that are.
 
     An answer to the whole question at once completes it too, and promises half.
     """
