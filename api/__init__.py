@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # DSPy's LM clients fetch a price list when they are imported, unless told not to.
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from .common.errors import QuestreeError as QuestreeError
     from .data import load_task as load_task
     from .evaluation import evaluate as evaluate
-    from .front import load as load
-    from .front import program as program
     from .optimize import compile as compile
+    from .programs import Program
+    from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval import Passage as Passage
     from .retrieval import build_index as build_index
     from .retrieval import load_index as load_index
@@ -33,16 +34,81 @@ _HOMES = {
     "build_index": ".retrieval",
     "compile": ".optimize",
     "evaluate": ".evaluation",
-    "load": ".front",
     "load_index": ".retrieval",
     "load_task": ".data",
-    "program": ".front",
 }
-__all__ = list(_HOMES)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return [*_HOMES, "load", "program"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: the command line answers before DSPy is loaded."""
+    """Import a name when it is first used: the command line answers before DSPy is loaded."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name], __name__), name)
+
+
+def program(
+    name: str,
+    *,
+    retriever: Retriever | str | Path | None = None,
+    reader: Reader | None = None,
+    duplicates: DuplicateCheck | None = None,
+    **settings: Any,
+) -> Program:
+    """Return an uncompiled program.
+
+    Args:
+        name: as registered, ``searchain`` for example.
+        retriever: one, or its name: an index's folder, ``http://host:port`` of a retriever server, or several
+            joined by ``+`` (see `questree.retrieval.open_retriever`).
+        reader: for programs that read spans; the LM reads where None.
+        duplicates: for programs that skip repeated queries; by their words where None.
+        settings: of the program, by the names in its ``Settings``.
+
+    Raises:
+        QuestreeError: there is no such program or setting, or a value does not fit; names what there is.
+    """
+    from .programs import build
+
+    return build(name, settings, retriever=_opened(retriever), reader=reader, duplicates=duplicates)
+
+
+def load(
+    source: str | Path,
+    *,
+    retriever: Retriever | str | Path | None = None,
+    reader: Reader | None = None,
+    duplicates: DuplicateCheck | None = None,
+    allow_changed_signatures: bool = False,
+) -> Program:
+    """Return a compiled program, ready to be called. Nothing in the artifact is run, and no address in it is used.
+
+    Args:
+        source: the folder of an artifact, or ``runs:/…`` or ``models:/…`` of MLflow.
+        retriever, reader, duplicates: as for `program`.
+        allow_changed_signatures: load although prompts in the code have changed since it was compiled.
+
+    Raises:
+        QuestreeError: there is no artifact, it is damaged or newer, or a signature has changed since.
+    """
+    from .optimize import load as load_artifact
+
+    return load_artifact(
+        source,
+        retriever=_opened(retriever),
+        reader=reader,
+        duplicates=duplicates,
+        allow_changed_signatures=allow_changed_signatures,
+    )
+
+
+def _opened(retriever: Retriever | str | Path | None) -> Retriever | None:
+    if not isinstance(retriever, (str, Path)):
+        return retriever
+    from .retrieval import open_retriever
+
+    return open_retriever(retriever)

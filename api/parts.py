@@ -1,21 +1,22 @@
-"""From the names that a user types to the parts that a program is made of."""
+"""What a user's settings name, as objects: task, LM, retriever, reader, duplicate check, tracking, programs."""
 
 from __future__ import annotations
 
 import logging
 import os
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common.errors import IndexRefused, QuestreeError
-from .retrieval import build_index, load_index
 from .retrieval.opening import named_members, open_members
 from .settings import RunSettings
 
 if TYPE_CHECKING:
     import dspy
 
+    from .data import Task
+    from .evaluation import Tracking
     from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval.base import IndexRetriever
@@ -25,23 +26,180 @@ logger = logging.getLogger(__name__)
 RECORDED = "recorded:"
 
 
-def build_lm(settings: RunSettings) -> dspy.LM:
-    """The LM that ``--lm`` names: simulated, recorded, or any that DSPy knows.
+class Parts:
+    """The parts that settings name. Each is made when it is first asked for, and only once."""
 
-    Raises:
-        QuestreeError: if the task or file behind a simulated one cannot be read.
-    """
-    if settings.lm == "simulated":
+    def __init__(self, settings: RunSettings):
+        self.settings = settings
+
+    @cached_property
+    def task(self) -> Task:
+        """Return the task, with its splits."""
         from .data import load_task
-        from .simulate import simulated_lm
 
-        tasks = [load_task(name.strip()) for name in settings.task.split(",")]  # readers are calibrated on several
-        return simulated_lm([one for task in tasks for questions in task.questions.values() for one in questions])
-    if settings.lm.startswith(RECORDED):
-        from .simulate import recorded_lm
+        return load_task(self.settings.task, seed=self.settings.seed)
 
-        return recorded_lm(Path(settings.lm.removeprefix(RECORDED)))
-    return _served_lm(settings)
+    def examples(self, splits: str, limit: int | None) -> list[dspy.Example]:
+        """Return the first ``limit`` questions of one split, or of several: ``dev,test``."""
+        return [example for split in splits.split(",") for example in self.task.examples(split.strip())][:limit]
+
+    @cached_property
+    def lm(self) -> dspy.LM:
+        """Return the LM that ``--lm`` names: simulated, recorded, or any that DSPy knows.
+
+        Raises:
+            QuestreeError: the task or file behind a simulated one cannot be read.
+        """
+        name = self.settings.lm
+        if name == "simulated":
+            from .data import load_task
+            from .simulate import simulated_lm
+
+            # several tasks where a reader is calibrated
+            tasks = [load_task(task.strip()) for task in self.settings.task.split(",")]
+            return simulated_lm([one for task in tasks for questions in task.questions.values() for one in questions])
+        if name.startswith(RECORDED):
+            from .simulate import recorded_lm
+
+            return recorded_lm(Path(name.removeprefix(RECORDED)))
+        return _served_lm(self.settings)
+
+    def use_lm(self) -> None:
+        """Configure DSPy with the LM, its cache on disk, and the limits of the settings."""
+        import dspy
+
+        from .lm.kept_replies import use_lm_cache
+        from .lm.limits import limit_process
+
+        use_lm_cache(self.settings.api_base)
+        dspy.configure(lm=self.lm)
+        limit_process(self.settings.limits)
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Return the retriever that the settings name, with their defence around it.
+
+        Raises:
+            QuestreeError: as `undefended`; or the defence needs a reader, and none is named.
+        """
+        from .retrieval.defences import defended
+
+        reader = self.reader if self.settings.defence == "reader" else None
+        return defended(self.undefended, self.settings.defence, reader)
+
+    @cached_property
+    def undefended(self) -> Retriever:
+        """Return the retriever that ``--retriever`` names; for the bundled task, one that is made on first use.
+
+        Raises:
+            QuestreeError: none is named, or it cannot be used; says which command makes one.
+        """
+        if self.settings.retriever is not None:
+            return _open_once(named_members(self.settings.retriever))
+        if self.settings.task != "mini":
+            raise QuestreeError(
+                "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
+            )
+        from .common.caches import cache_folder
+        from .data import MINI_CORPUS
+
+        return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")
+
+    @cached_property
+    def reader(self) -> Reader | None:
+        """Return the reader that ``--reader`` names, with its stored threshold; None for the LM, which programs have.
+
+        Raises:
+            CheckpointError: the reader cannot be had.
+        """
+        from .retrieval.calibrated import ReaderManifest, stored
+
+        name = self.settings.reader
+        if name == "lm":
+            return None
+        manifest = stored(ReaderManifest, name)
+        if manifest is None or manifest.kind != "lm":
+            from .retrieval import DPRReader
+
+            return DPRReader.load(name, threshold=None if manifest is None else manifest.threshold)
+        from .programs.modules import LMReader
+
+        if manifest.model != self.settings.lm:
+            logger.warning("%s holds the threshold of %s; the LM here is %s.", name, manifest.model, self.settings.lm)
+        reader = LMReader()
+        reader.threshold = reader.threshold if manifest.threshold is None else manifest.threshold
+        return reader
+
+    @cached_property
+    def duplicates(self) -> DuplicateCheck | None:
+        """Return the check that ``--duplicates`` names, with its stored threshold; None for SearChain's own, by words.
+
+        Raises:
+            QuestreeError: the retriever has no embeddings to compare by.
+            CheckpointError: the cross-encoder cannot be had.
+        """
+        from .retrieval import CrossEncoderDuplicates, RetrieverDuplicates
+        from .retrieval.calibrated import DuplicatesManifest, stored
+
+        name, retriever = self.settings.duplicates, self.settings.retriever
+        if name == "exact":
+            return None
+        manifest = stored(DuplicatesManifest, name)
+        threshold = manifest.threshold if manifest else None
+        if name == "retriever" or (manifest and manifest.kind == "retriever"):
+            chosen_with = manifest.calibration.get("retriever") if manifest else None
+            if chosen_with not in (None, retriever):
+                logger.warning("%s was calibrated with %s; the retriever here is %s.", name, chosen_with, retriever)
+            return RetrieverDuplicates.of(self.retriever, threshold=threshold)
+        return CrossEncoderDuplicates.load((manifest and manifest.model) or name, threshold=threshold)
+
+    @cached_property
+    def tracking(self) -> Tracking:
+        """Return where runs are tracked."""
+        from .evaluation import Tracking
+
+        uri = self.settings.tracking_uri
+        return Tracking.off() if uri == "none" else Tracking(uri=uri)
+
+    def program(self, name: str, **program_settings: Any) -> Program:
+        """Return a registered program, uncompiled, or a compiled one.
+
+        Args:
+            name: as in `questree.programs.PROGRAMS`; or a folder, ``runs:/…`` or ``models:/…`` of a compiled one.
+            program_settings: of an uncompiled program; a compiled one has its own.
+
+        Raises:
+            QuestreeError: there is no such program or setting, or a part of it cannot be had.
+        """
+        from .optimize import load
+        from .programs import PROGRAMS, build, takes_retriever
+
+        parts: dict[str, Any] = {"reader": self.reader, "duplicates": self.duplicates}
+        if name in PROGRAMS:
+            searches = takes_retriever(name, program_settings)
+            return build(name, program_settings, retriever=self.retriever if searches else None, **parts)
+        if program_settings:
+            raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")
+        if ":/" in name:  # an address in MLflow
+            import mlflow
+
+            mlflow.set_tracking_uri(self.settings.tracking_uri)
+        return load(name, retriever=self.retriever, **parts)
+
+
+def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
+    """Return the index of exactly these passages: the one in the folder, or a new one in its place."""
+    from .retrieval import build_index, load_index
+
+    try:
+        return load_index(folder, corpus=corpus)
+    except IndexRefused:
+        return load_index(build_index(corpus, folder, overwrite=True))
+
+
+@lru_cache(maxsize=4)
+def _open_once(members: tuple[str, ...]) -> Retriever:
+    return open_members(members)
 
 
 def _served_lm(settings: RunSettings) -> dspy.LM:
@@ -60,124 +218,3 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
         num_retries=RETRIES if settings.retries is None else settings.retries,
         **server,
     )
-
-
-def build_retriever(settings: RunSettings) -> Retriever:
-    """The retriever that the settings name, with their defence around it.
-
-    Raises:
-        QuestreeError: as `named_retriever` and `defended`.
-    """
-    from .retrieval.defences import defended
-
-    reader = build_reader(settings) if settings.defence == "reader" else None
-    return defended(named_retriever(settings), settings.defence, reader)
-
-
-def named_retriever(settings: RunSettings) -> Retriever:
-    """The retriever that ``--retriever`` names; for the bundled task, one that is made on first use.
-
-    Raises:
-        QuestreeError: if none is named, or it cannot be used; says which command makes one.
-    """
-    if settings.retriever is not None:
-        return _retriever(named_members(settings.retriever))
-    if settings.task != "mini":
-        raise QuestreeError(
-            "No index is named. Make one with `questree index CORPUS --out DIR` and name it: --retriever DIR."
-        )
-    from .common.caches import cache_folder
-    from .data import MINI_CORPUS
-
-    return load_or_build(MINI_CORPUS, cache_folder() / "indexes" / "mini")
-
-
-@lru_cache(maxsize=4)
-def _retriever(members: tuple[str, ...]) -> Retriever:
-    """Opened once, for all programs of a command."""
-    return open_members(members)
-
-
-@lru_cache(maxsize=1)
-def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
-    """The index of exactly these passages: the one that is there, or a new one in its place."""
-    try:
-        return load_index(folder, corpus=corpus)
-    except IndexRefused:
-        return load_index(build_index(corpus, folder, overwrite=True))
-
-
-def build_reader(settings: RunSettings) -> Reader | None:
-    """The reader that ``--reader`` names, with its stored threshold; None for the LM, which programs come with."""
-    from .retrieval.calibrated import ReaderManifest, stored
-
-    if settings.reader == "lm":
-        return None
-    manifest = stored(ReaderManifest, settings.reader)
-    if manifest is None or manifest.kind != "lm":
-        return _span_reader(settings.reader, None if manifest is None else manifest.threshold)
-    from .programs.modules import LMReader
-
-    if manifest.model != settings.lm:
-        logger.warning("%s holds the threshold of %s; the LM here is %s.", settings.reader, manifest.model, settings.lm)
-    reader = LMReader()
-    reader.threshold = reader.threshold if manifest.threshold is None else manifest.threshold
-    return reader
-
-
-@lru_cache(maxsize=1)
-def _span_reader(name: str, threshold: float | None) -> Reader:
-    from .retrieval import DPRReader
-
-    return DPRReader.load(name, threshold=threshold)
-
-
-def build_duplicates(settings: RunSettings) -> DuplicateCheck | None:
-    """The check that ``--duplicates`` names, with its stored threshold; None for the one by words, SearChain's own.
-
-    Raises:
-        QuestreeError: the retriever has no embeddings to compare by.
-        CheckpointError: the cross-encoder cannot be had.
-    """
-    from .retrieval import CrossEncoderDuplicates, RetrieverDuplicates
-    from .retrieval.calibrated import DuplicatesManifest, stored
-
-    if settings.duplicates == "exact":
-        return None
-    manifest = stored(DuplicatesManifest, settings.duplicates)
-    threshold = manifest.threshold if manifest else None
-    if settings.duplicates == "retriever" or (manifest and manifest.kind == "retriever"):
-        chosen_with = manifest.calibration.get("retriever") if manifest else None
-        if chosen_with not in (None, settings.retriever):
-            logger.warning(
-                "%s was calibrated with %s; the retriever here is %s.",
-                settings.duplicates,
-                chosen_with,
-                settings.retriever,
-            )
-        return RetrieverDuplicates.of(build_retriever(settings), threshold=threshold)
-    return CrossEncoderDuplicates.load((manifest and manifest.model) or settings.duplicates, threshold=threshold)
-
-
-def build_program(name: str, settings: RunSettings, **program_settings: Any) -> Program:
-    """A registered program by name, uncompiled; or a compiled one, by its folder or MLflow URI.
-
-    Args:
-        name: as in `questree.programs.PROGRAMS`, a folder, ``runs:/…`` or ``models:/…``.
-        settings: name the index, the reader and the duplicate check.
-        program_settings: of the program; a compiled one has its own.
-    """
-    from .front import load, program
-    from .programs import PROGRAMS, takes_retriever
-
-    parts: dict[str, Any] = {"reader": build_reader(settings), "duplicates": build_duplicates(settings)}
-    if name in PROGRAMS:
-        searches = takes_retriever(name, program_settings)
-        return program(name, retriever=build_retriever(settings) if searches else None, **parts, **program_settings)
-    if program_settings:
-        raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")
-    if ":/" in name:  # an address in MLflow
-        import mlflow
-
-        mlflow.set_tracking_uri(settings.tracking_uri)
-    return load(name, retriever=build_retriever(settings), **parts)

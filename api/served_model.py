@@ -10,7 +10,7 @@ import mlflow
 from mlflow.pyfunc.model import PythonModel
 
 from questree.optimize import answer_all
-from questree.parts import build_lm, build_program
+from questree.parts import Parts
 from questree.settings import RunSettings
 
 
@@ -19,15 +19,15 @@ class ServedProgram(PythonModel):
 
     def load_context(self, context: Any) -> None:
         """Load the program, once a process. Requests come on many threads, so DSPy is not configured globally."""
-        self.settings = RunSettings(**(context.model_config or {}))
-        self.lm = build_lm(self.settings)
-        self.program = build_program(str(Path(context.artifacts["program"])), self.settings)
+        parts = Parts(RunSettings(**(context.model_config or {})))
+        self.lm, self.concurrency = parts.lm, parts.settings.concurrency
+        self.program = parts.program(str(Path(context.artifacts["program"])))
 
     # MLflow takes type hints of the input for its schema, and warns where it cannot
     def predict(self, context, model_input, params=None) -> list[dict[str, Any]]:  # type: ignore[no-untyped-def]
-        """One answer for each row, in order."""
+        """Return one answer for each row, in order."""
         with dspy.context(lm=self.lm):
-            return answer_all(self.program, model_input.to_dict("records"), self.settings.concurrency)
+            return answer_all(self.program, model_input.to_dict("records"), self.concurrency)
 
 
 mlflow.models.set_model(ServedProgram())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from questree.evaluation.comparison.table import as_markdown_table, told
-from questree.experiments import ablate_named
+from questree.experiment import Experiment
 from questree.settings import RunSettings
 
 Ablation = tuple[str, list[str], list[Any] | None]
@@ -57,7 +57,7 @@ def main() -> None:
             tracking_uri="none",
             out=given.out / f"{name}-{'-'.join(over)}",
         )
-        comparison, _ = ablate_named(name, settings, over=over, values=with_default(name, over, values))
+        comparison, _ = Experiment(settings).ablate(name, over=over, values=with_default(name, over, values))
         print(f"\n### {name}: {', '.join(over)}\n\n`{command(name, over, values)}`\n")
         print(as_markdown_table(told(comparison)), flush=True)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,3 +47,37 @@ def _own_limits() -> Iterator[None]:
 
     yield
     limit_process(Limits())
+
+
+class Ran(NamedTuple):
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder, with a cache of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+@pytest.fixture
+def questree(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Ran]:
+    """Run a command as a user would, in the workplace; its words are the arguments."""
+    from questree.cli import main
+
+    def run(*words: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["questree", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return Ran(int(end.value.code or 0), said.out, said.err)
+
+    return run

@@ -22,13 +22,12 @@ def ablate(
     set_: options.ProgramSettings = None,
 ) -> None:
     """Score a program under several settings on the same questions: differences are paired, runs have one parent."""
-    from ..experiments import ablate_named
+    from ..experiment import Experiment
     from .report import comparison_bars, comparison_table
 
     with comparison_bars() as on_progress:
-        comparison, folder = ablate_named(
+        comparison, folder = Experiment(settings).ablate(
             program,
-            settings,
             over=over,
             values=[options.read_value(one) for one in value] if value else None,
             metrics=metric,

@@ -120,12 +120,12 @@ def theta(
     Each question is read with its own passage and with one that does not answer: the highest that --retriever finds, or
     another question's. With the LM as reader, each is an LM call. calibrate-reader does the same, and keeps the best.
     """
-    from ..readers import calibrate_named
+    from ..reader_experiments import ReaderExperiment
     from .calibrate_reader import print_sweep
-    from .reader_report import counting_bars
+    from .report import counting_bars
 
     with counting_bars() as on_read:
-        calibrated = calibrate_named(settings, test_split=None, keep=False, on_read=on_read)
+        calibrated = ReaderExperiment(settings).calibrate(test_split=None, keep=False, on_read=on_read)
     print_sweep(calibrated, value)
 
 

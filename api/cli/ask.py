@@ -48,11 +48,11 @@ def ask(
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
     """Answer one question and show how."""
-    from ..experiments import use_lm
-    from ..parts import build_program
+    from ..parts import Parts
 
-    use_lm(settings)
-    answerer = build_program(program, settings, **options.named_values(set_, "--set"))
+    parts = Parts(settings)
+    parts.use_lm()
+    answerer = parts.program(program, **options.named_values(set_, "--set"))
     if form is Form.text and out is None:
         prediction = ask_live(answerer, question, style.value)
     else:

@@ -43,14 +43,13 @@ def attack(
     ] = None,
 ) -> None:
     """Plant passages against each question and count how often the attacker's answer is given. Goes on where it was."""
-    from ..attacking import attack_named
     from ..evaluation.attacks.table import told
+    from ..experiment import Experiment
     from .report import comparison_bars, print_figures
 
     with comparison_bars() as on_progress:
-        run, folder = attack_named(
+        run, folder = Experiment(settings).attack(
             programs,
-            settings,
             kinds=kind or ["poison"],
             planted=planted or [5],
             defences=defence or ["none"],

@@ -23,11 +23,12 @@ def calibrate_duplicates(
     It is chosen on one half of the pairs and scored on the other. A cross-encoder's folder keeps its own; else --out
     (by default one under duplicates/) becomes a folder to be given as --duplicates.
     """
-    from ..duplicate_checks import calibrate_duplicates_named
-    from .reader_report import counting_bars, print_points
+    from ..reader_experiments import ReaderExperiment
+    from .report import counting_bars, print_points
 
+    experiment = ReaderExperiment(settings.model_copy(update={"duplicates": check}))
     with counting_bars() as on_read:
-        found = calibrate_duplicates_named(pairs, settings.model_copy(update={"duplicates": check}), on_read=on_read)
+        found = experiment.calibrate_duplicates(pairs, on_read=on_read)
     print_points(found.readings, found.chosen, found.own, [n / 10 for n in range(1, 10)])
     typer.echo(f"{len(found.readings)} pairs compared with {found.name}")
     if found.f1 is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..readers import CalibratedReader
+    from ..reader_experiments import CalibratedReader
     from ..settings import RunSettings
 
 SETTINGS = ("task", "split", "limit", "seed", "lm", "api_base", "retriever", "concurrency", "out")
@@ -24,27 +24,25 @@ def calibrate_reader(
     or another question's. A folder keeps its own threshold; for a reader by name and for the LM, --out (by default one
     under readers/) becomes a folder that names it, to be given as --reader. The plot lies beside the threshold.
     """
-    from ..readers import calibrate_named
-    from .reader_report import counting_bars
+    from ..reader_experiments import ReaderExperiment
+    from .report import counting_bars
 
+    experiment = ReaderExperiment(settings.model_copy(update={"reader": reader}))
     with counting_bars() as on_read:
-        calibrated = calibrate_named(
-            settings.model_copy(update={"reader": reader}),
-            test_split=None if test_split == "none" else test_split,
-            on_read=on_read,
-        )
+        calibrated = experiment.calibrate(test_split=None if test_split == "none" else test_split, on_read=on_read)
     print_sweep(calibrated)
     if calibrated.scores is not None:
-        from .reader_report import told
-        from .report import SIMULATED
+        from .report import SIMULATED, list_scores
 
-        typer.echo(f"{test_split}: {told(calibrated.scores)}" + (f" ({SIMULATED})" if calibrated.simulated else ""))
+        typer.echo(
+            f"{test_split}: {list_scores(calibrated.scores)}" + (f" ({SIMULATED})" if calibrated.simulated else "")
+        )
     typer.echo(f"stored in {calibrated.folder}, with theta.png; use it with --reader {calibrated.folder}")
 
 
 def print_sweep(calibrated: "CalibratedReader", thetas: list[float] | None = None) -> None:
     """Precision, recall and F1 at some thetas, the reader's own among them, and the best."""
-    from .reader_report import print_points
+    from .report import print_points
 
     shown = thetas or [*map(float, range(-2, 7)), 1.5]
     print_points(calibrated.readings, calibrated.chosen, calibrated.own, shown, simulated=calibrated.simulated)

@@ -25,16 +25,13 @@ def compare(
     metric: options.Metrics = None,
 ) -> None:
     """Score several programs on the same questions: a table with intervals, a page with plots. Goes on where it was."""
-    from ..experiments import compare_named
+    from ..experiment import Experiment
     from ..programs import PROGRAMS
     from .report import comparison_bars, print_figures
 
     with comparison_bars() as on_progress:
-        comparison, folder = compare_named(
-            [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])],
-            settings,
-            metrics=metric,
-            on_progress=on_progress,
+        comparison, folder = Experiment(settings).compare(
+            [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])], metrics=metric, on_progress=on_progress
         )
     from ..evaluation.comparison.table import told
 

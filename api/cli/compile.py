@@ -30,17 +30,16 @@ def compile(
     set_: options.ProgramSettings = None,
 ) -> None:
     """Compile a program: choose its demonstrations or instructions, and score it before and after."""
-    from ..experiments import compile_named
+    from ..experiment import Experiment
     from .report import compile_bars, print_compiled
 
     with compile_bars() as on_progress:
-        compiled, folder = compile_named(
+        compiled, folder = Experiment(settings).compile(
             program,
-            settings,
             optimizer=optimizer,
             optimizer_settings=options.named_values(optimizer_set, "--optimizer-set"),
             train_limit=train_limit,
-            metric_name=metric,
+            metric=metric,
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )

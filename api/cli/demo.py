@@ -63,13 +63,12 @@ def _index(folder: Path) -> None:
 
 
 def _compile(settings: RunSettings, candidates: int) -> str:
-    from ..experiments import compile_named
+    from ..experiment import Experiment
     from .report import compile_bars, print_compiled
 
     with compile_bars() as on_progress:
-        compiled, _ = compile_named(
+        compiled, _ = Experiment(settings).compile(
             "searchain",
-            settings,
             optimizer="bootstrap-random-search",
             optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 4, "max_labeled_demos": 4},
             on_progress=on_progress,
@@ -79,14 +78,10 @@ def _compile(settings: RunSettings, candidates: int) -> str:
 
 
 def _ask(address: str, settings: RunSettings, page: Path) -> None:
-    import mlflow
-
-    from ..front import load
-    from ..parts import build_reader
+    from ..parts import Parts
     from ..programs.tree_views import as_html
     from .ask import ask_live
 
-    mlflow.set_tracking_uri(settings.tracking_uri)
-    prediction = ask_live(load(address, retriever=settings.retriever, reader=build_reader(settings)), QUESTION, "short")
+    prediction = ask_live(Parts(settings).program(address), QUESTION, "short")
     cited = [passage.cited() for passage in prediction.references]
     page.write_text(as_html(prediction.tree, prediction.answer, prediction.final_content, cited), encoding="utf-8")

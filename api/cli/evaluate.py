@@ -19,12 +19,12 @@ def evaluate(
     set_: options.ProgramSettings = None,
 ) -> None:
     """Ask a program every question of a split and score it. Goes on where it was interrupted."""
-    from ..experiments import evaluate_named
+    from ..experiment import Experiment
     from .report import evaluation_table, progress_bar
 
     with progress_bar() as on_progress:
-        evaluation, folder = evaluate_named(
-            program, settings, metrics=metric, on_progress=on_progress, **options.named_values(set_, "--set")
+        evaluation, folder = Experiment(settings).evaluate(
+            program, metrics=metric, on_progress=on_progress, **options.named_values(set_, "--set")
         )
     from rich.console import Console
 

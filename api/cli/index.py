@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from ..retrieval import BadLine
+    from rich.console import Console
+
+    from ..retrieval import BadLine, Progress
+    from ..retrieval.indexes.index_kind import Report
+
+_BETWEEN_LINES = 30.0
 
 
-def _known(kind: str) -> str:
-    """The kinds are looked up when one is asked for, since `questree --help` should be fast."""
+def _check_kind(kind: str) -> str:
+    """Return a kind that exists. The kinds are read here, and not before, since `questree --help` should be fast."""
     from ..common.errors import QuestreeError
     from ..retrieval.indexes.kinds import chosen_kind
 
@@ -23,7 +31,8 @@ def _known(kind: str) -> str:
     return kind
 
 
-def _known_format(form: str | None) -> str | None:
+def _check_format(form: str | None) -> str | None:
+    """Return a corpus format that exists, or None."""
     from ..common.errors import QuestreeError
     from ..retrieval.corpora.formats import named_format
 
@@ -41,13 +50,13 @@ def index(
             "folder), KILT's knowledge source; also .gz, .bz2, .xz."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the index. Until it is done, it is OUT.building.")],
+    out: Annotated[Path, typer.Option(help="Folder of the index. While it is being built, it is OUT.building.")],
     kind: Annotated[
         str,
         typer.Option(
-            callback=_known,
-            help="auto is exact late interaction while the corpus is small, else PLAID (colbert). "
-            "All of them: questree retrievers.",
+            callback=_check_kind,
+            help="Kind of index; all of them: questree retrievers. "
+            "auto is exact late interaction while the corpus is small, else PLAID (colbert).",
         ),
     ] = "auto",
     checkpoint: Annotated[
@@ -56,7 +65,7 @@ def index(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", callback=_known_format, help="Of the corpus, if it should not be recognised."),
+        typer.Option("--format", callback=_check_format, help="Format of the corpus. Default: it is recognised."),
     ] = None,
     values: Annotated[
         list[str] | None,
@@ -80,7 +89,6 @@ def index(
 
     from ..common.text import readable_size
     from ..retrieval import KINDS, add_to_index, build_index, read_manifest
-    from .index_progress import shown_progress
     from .options import named_values
 
     if add and (overwrite or checkpoint or values or kind != "auto"):
@@ -90,10 +98,10 @@ def index(
     if values and kind == "auto":
         raise typer.BadParameter("--set is of one kind: name it with --kind")
     bad: list[BadLine] = []
-    with shown_progress(Console(stderr=True)) as shown:
+    with progress_of_index(Console(stderr=True)) as report:
         reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad}
         if add:
-            add_to_index(corpus, out, devices=device or (), progress=shown, **reading)
+            add_to_index(corpus, out, devices=device or (), progress=report, **reading)
         else:
             build_index(
                 corpus,
@@ -103,7 +111,7 @@ def index(
                 settings=KINDS[kind].settings_of(named_values(values, "--set")) if values else None,
                 devices=device or (),
                 overwrite=overwrite,
-                progress=shown,
+                progress=report,
                 **reading,
             )
     for line in bad:
@@ -112,3 +120,68 @@ def index(
     size = sum(file.bytes for file in manifest.files.values())
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {readable_size(size)}, {manifest.fingerprint}"
     typer.echo(f"{out}: {held}; use it with --retriever {out}")
+
+
+@contextmanager
+def progress_of_index(console: Console) -> Iterator[Report]:
+    """Show what is done, how fast, how long it takes and how large the index will be: a bar, or lines in a file."""
+    if not console.is_terminal:
+        yield _lines(console)
+        return
+    from rich.progress import BarColumn
+    from rich.progress import Progress as Bar
+
+    clock = _Clock()
+    with Bar("{task.description}", BarColumn(), "{task.fields[text]}", console=console) as bar:
+        task = bar.add_task("starting", total=None, text="")
+
+        def report(now: Progress) -> None:
+            bar.update(task, description=now.stage, completed=now.done, total=now.total or None, text=clock.state(now))
+
+        yield report
+
+
+def _lines(console: Console) -> Report:
+    """Return a report that prints a line for each stage, and one now and then."""
+    clock, last = _Clock(), ("", 0.0)
+
+    def report(now: Progress) -> None:
+        nonlocal last
+        if now.stage != last[0] or time.monotonic() > last[1] + _BETWEEN_LINES:
+            last = (now.stage, time.monotonic())
+            console.print(f"{now.stage}: {clock.state(now)}".removesuffix(": "), soft_wrap=True, highlight=False)
+
+    return report
+
+
+class _Clock:
+    """Since when the present stage runs, and how much was done before."""
+
+    def __init__(self) -> None:
+        self._stage, self._started, self._before = "", 0.0, 0
+
+    def state(self, now: Progress) -> str:
+        """Return counts, speed, time left and size of a stage, as far as they are known."""
+        if now.stage != self._stage:
+            self._stage, self._started, self._before = now.stage, time.monotonic(), now.done
+        if not now.total and not now.done:
+            return ""
+        parts = [f"{now.done:,}" + (f" of {now.total:,}" if now.total else "")]
+        if now.kept:
+            parts.append(f"{now.kept:,} of them kept")
+        seconds, done = time.monotonic() - self._started, now.done - self._before
+        if seconds > 1 and done > 0:
+            rate = done / seconds
+            parts.append(f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second")
+            if now.total:
+                parts.append(f"{_duration((now.total - now.done) / rate)} left")
+        if now.bytes:
+            from ..common.text import readable_size
+
+            parts.append(f"{readable_size(now.bytes)} when done")
+        return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    hours, minutes = divmod(round(seconds) // 60, 60)
+    return f"{hours}:{minutes:02}:{round(seconds) % 60:02}" if hours else f"{minutes}:{round(seconds) % 60:02}"

@@ -2,93 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
+from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ..evaluation.comparison.comparison import Comparison
-    from ..evaluation.evaluation import Evaluation
-    from ..evaluation.run import Progress as RunProgress
+    from ..evaluation import Comparison, Evaluation
+    from ..evaluation import Progress as RunProgress
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
+    from ..optimize.readers import ReaderScores, Reading, ThetaPoint, TrainingProgress
 
 SIMULATED = "simulated LM: these numbers say nothing about methods"
+
+Count = Callable[[str, int, int], None]
+
+
+class _Bars(Progress):
+    """Bars by name, and a text at the end of each."""
+
+    def __init__(self, *columns: ProgressColumn | str):
+        super().__init__(*columns, "{task.fields[text]}", console=Console(stderr=True))
+        self.named: dict[Hashable, TaskID] = {}
+
+    def show(
+        self, name: str, done: int | None = None, total: int | None = None, text: str = "", *, key: Hashable = None
+    ) -> None:
+        """Move a bar; add it first, if there is none of this key (the name, where None)."""
+        key = key or name
+        if key not in self.named:
+            self.named[key] = self.add_task(name, total=total, text="")
+        self.update(self.named[key], completed=done, total=total, text=text)
 
 
 @contextmanager
 def progress_bar(what: str = "questions") -> Iterator[Callable[[RunProgress], None]]:
-    """A bar with questions done, calls, tokens and cost so far; what it yields is an ``on_progress``."""
+    """Show a bar with questions done, calls, tokens and cost so far; yield an ``on_progress``."""
     with comparison_bars() as on_progress:
         yield lambda progress: on_progress(what, progress)
 
 
 @contextmanager
+def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
+    """Show a bar for each program, with what it spent, and one for all of them; yield an ``on_progress``."""
+    latest: dict[str, RunProgress] = {}
+    with _Bars("{task.description}", BarColumn(), MofNCompleteColumn(), TimeLeft()) as bars:
+
+        def on_progress(name: str, progress: RunProgress) -> None:
+            latest[name] = progress
+            bars.show(name, progress.done, progress.total, _spent([progress]))
+            if len(latest) > 1:
+                runs = list(latest.values())
+                bars.show("so far", sum(run.done for run in runs), sum(run.total for run in runs), _spent(runs))
+
+        yield on_progress
+
+
+def _spent(runs: Sequence[RunProgress]) -> str:
+    spent = [run.spent for run in runs]
+    tokens = sum(one.tokens_in + one.tokens_out for one in spent)
+    text = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, ${sum(one.cost for one in spent):.2f}"
+    failed = sum(run.failed for run in runs)
+    return f"{text}, {failed} failed" if failed else text
+
+
+@contextmanager
 def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
-    """A line for each stage of a compilation, with the best candidate so far; yields an ``on_progress``."""
-    columns = (TextColumn("{task.description:>8}"), BarColumn(), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        stages: dict[str, TaskID] = {}
-        best = 0.0
+    """Show a bar for each stage of a compilation, with the best candidate so far; yield an ``on_progress``."""
+    best = 0.0
+    with _Bars(TextColumn("{task.description:>8}"), BarColumn()) as bars:
 
         def on_progress(progress: CompileProgress) -> None:
             nonlocal best
-            if progress.stage not in stages:
-                stages[progress.stage] = bars.add_task(progress.stage, total=None, told="")
-            task = stages[progress.stage]
             if progress.questions is not None:
                 done, total = progress.questions.done, progress.questions.total
-                bars.update(task, completed=done, total=total, told=f"{done}/{total} questions")
-            if progress.candidate is not None:
-                best = max(best, progress.candidate.score)
-                told = f"candidate {progress.candidate.number}: {progress.candidate.score:.3f}, best {best:.3f}"
-                bars.update(task, told=told)
+                bars.show(progress.stage, done, total, f"{done}/{total} questions")
+            elif progress.candidate is not None:
+                number, score = progress.candidate.number, progress.candidate.score
+                best = max(best, score)
+                bars.show(progress.stage, text=f"candidate {number}: {score:.3f}, best {best:.3f}")
+            else:
+                bars.show(progress.stage)
 
         yield on_progress
 
 
 @contextmanager
-def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
-    """A bar for each program, with what it spent, and one line for all of them; yields an ``on_progress``."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, TextColumn("{task.fields[spent]}"), console=Console(stderr=True)) as bars:
-        tasks: dict[str, TaskID] = {}
-        latest: dict[str, RunProgress] = {}
-
-        def show(name: str, done: int, total: int, told: str) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total, spent="")
-            bars.update(tasks[name], completed=done, total=total, spent=told)
-
-        def on_progress(name: str, progress: RunProgress) -> None:
-            latest[name] = progress
-            show(name, progress.done, progress.total, _spent([progress]))
-            if len(latest) > 1:
-                runs = latest.values()
-                show("so far", sum(run.done for run in runs), sum(run.total for run in runs), _spent(list(runs)))
-
-        yield on_progress
+def counting_bars() -> Iterator[Count]:
+    """Show a bar for each thing that is counted; yield what takes its name, how many are done, and of how many."""
+    with _Bars("{task.description}", BarColumn(), MofNCompleteColumn(), TimeLeft()) as bars:
+        yield lambda what, done, total: bars.show(what, done, total, key=(what, total))
 
 
-def _spent(runs: list[RunProgress]) -> str:
-    spent = [run.spent for run in runs]
-    tokens = sum(one.tokens_in + one.tokens_out for one in spent)
-    told = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, ${sum(one.cost for one in spent):.2f}"
-    failed = sum(run.failed for run in runs)
-    return f"{told}, {failed} failed" if failed else told
+@contextmanager
+def training_bars() -> Iterator[tuple[Count, Callable[[TrainingProgress], None]]]:
+    """Show bars for what is counted and for the steps of a training; yield an ``on_mined`` and an ``on_progress``.
+
+    Each look at the dev questions prints a line.
+    """
+    with _Bars("{task.description}", BarColumn(), MofNCompleteColumn()) as bars:
+
+        def on_progress(progress: TrainingProgress) -> None:
+            loss = f"loss {progress.loss:.3f}"
+            pace = f"{progress.questions_per_second:.1f} questions/s, {progress.seconds_left / 60:.0f} min left"
+            bars.show("steps", progress.step, progress.steps, f"{loss}, {pace}")
+            if progress.scores:
+                bars.console.print(f"step {progress.step}: {loss}; dev: {list_scores(progress.scores)}")
+
+        yield lambda what, done, total: bars.show(what, done, total, key=(what, total)), on_progress
 
 
 def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> None:
-    """Texts by heading, one line for each; in several tables where the screen is too narrow for one."""
+    """Print texts by heading, one line for each; in several tables where the screen is too narrow for one."""
     console = Console()
-    widths = {heading: max(map(len, _parts(heading, lines))) for heading in lines[0]}
+    widths = {heading: max(map(len, _unbroken(heading, lines))) for heading in lines[0]}
     for headings in _fitting(widths, console.width):
         table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
         for place, heading in enumerate(headings):
@@ -99,7 +134,7 @@ def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> Non
 
 
 def _fitting(widths: Mapping[str, int], screen: int) -> Iterator[list[str]]:
-    """The headings of each table: all begin with the first one, and none is wider than the screen."""
+    """Yield the headings of each table: all begin with the first one, and none is wider than the screen."""
     first, *others = widths
     chosen = [first]
     for heading in others:
@@ -110,16 +145,15 @@ def _fitting(widths: Mapping[str, int], screen: int) -> Iterator[list[str]]:
     yield chosen
 
 
-def _parts(heading: str, lines: Sequence[Mapping[str, str]]) -> list[str]:
-    """What should not be broken: the words of the heading, and the cells."""
+def _unbroken(heading: str, lines: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return what should not be broken: the words of the heading, and the cells."""
     return [*heading.split(), *(line[heading] for line in lines), ""]
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """One row for each program: its score, its difference to the first, and what else was measured."""
+    """Return one row for each program: its score, its difference to the first, and what else was measured."""
     table = Table(title=SIMULATED if comparison.simulated else None)
-    evaluations = comparison.evaluations
-    figures = {name: _figures(evaluation) for name, evaluation in evaluations.items()}
+    figures = {name: _figures(evaluation) for name, evaluation in comparison.evaluations.items()}
     columns = list({column: None for one in figures.values() for column in one})
     for heading in ("", columns[0], "difference", *columns[1:]):
         table.add_column(heading)
@@ -129,24 +163,8 @@ def comparison_table(comparison: Comparison) -> Table:
     return table
 
 
-def _signed(interval: Interval) -> str:
-    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
-
-
-def print_compiled(name: str, compiled: Compiled) -> None:
-    """The scores before and after, and the gain with its interval."""
-    console = Console()
-    console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
-    gain, spent = compiled.gain, compiled.compilation.spent
-    console.print(
-        f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
-        f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
-        f"{compiled.compilation.seconds:.0f} s"
-    )
-
-
 def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
-    """One column for each evaluation; a title that says "simulated" where any of them is."""
+    """Return one column for each evaluation; the title says "simulated" where any of them is."""
     simulated = any(evaluation.simulated for evaluation in evaluations.values())
     table = Table(title=SIMULATED if simulated else None)
     for heading in ("", *evaluations):
@@ -157,8 +175,24 @@ def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
     return table
 
 
+def print_compiled(name: str, compiled: Compiled) -> None:
+    """Print the scores before and after, and the gain with its interval."""
+    console = Console()
+    console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
+    gain, spent = compiled.gain, compiled.compilation.spent
+    console.print(
+        f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
+        f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
+        f"{compiled.compilation.seconds:.0f} s"
+    )
+
+
+def _signed(interval: Interval) -> str:
+    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+
+
 def _figures(evaluation: Evaluation) -> dict[str, str]:
-    """What there is to say of an evaluation, in the order in which it matters."""
+    """Return what there is to say of an evaluation, in the order in which it matters."""
     spent, n = evaluation.spent, evaluation.n
     nodes = sum(evaluation.sources.values())
     figures = {}
@@ -174,3 +208,33 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
     figures["cost in all"] = f"${spent.cost:.2f}"
     figures |= {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
     return figures
+
+
+def list_scores(scores: ReaderScores) -> str:
+    """Return a reader's scores in a line."""
+    return f"EM {scores.em}, span F1 {scores.span_f1}, relevance F1 {scores.relevance_f1} at theta {scores.theta:.2f}"
+
+
+def print_points(
+    readings: Sequence[Reading], chosen: ThetaPoint, own: float, shown: Sequence[float], *, simulated: bool = False
+) -> None:
+    """Print precision, recall and F1 at these thresholds, at the model's own and at the chosen one."""
+    from ..optimize.readers import theta_sweep
+
+    lines = [("own" if point.theta == own else "", point) for point in theta_sweep(readings, sorted({*shown, own}))]
+    figures = [
+        {"": what, **{name: f"{value:.3f}" for name, value in vars(point).items()}}
+        for what, point in [*lines, ("best", chosen)]
+    ]
+    print_figures(figures, simulated=simulated)
+
+
+def print_looks(history: Sequence[Mapping[str, float]]) -> None:
+    """Print what each look at the dev questions found."""
+    columns = {"mean_loss": "loss", "dev_em": "EM", "dev_span_f1": "span F1", "dev_relevance_f1": "relevance F1"}
+    rows = [
+        {"step": f"{look['step']:.0f}", **{heading: f"{look[key]:.3f}" for key, heading in columns.items()}}
+        for look in history
+    ]
+    if rows:
+        print_figures(rows, simulated=False)

@@ -23,12 +23,12 @@ def serve(
 ) -> None:
     """Serve it at an OpenAI-compatible address, to exercise the real network path."""
     from ..common.errors import QuestreeError
-    from ..parts import build_lm
+    from ..parts import Parts
     from ..retrieval.serving.limits import Limits, read_token
     from ..simulate import is_simulated
     from ..simulate import serve as serve_engine
 
-    model = build_lm(settings)
+    model = Parts(settings).lm
     if not is_simulated(model):
         raise QuestreeError(f"--lm {settings.lm} is no simulated LM; serve 'simulated' or 'recorded:FILE'.")
 

@@ -38,8 +38,8 @@ def train_reader(
     Goes on where it was interrupted.
     """
     from ..optimize.readers import TrainingSettings
-    from ..readers import DevQuestions, train_named
-    from .reader_report import print_looks, training_bars
+    from ..reader_experiments import ReaderExperiment
+    from .report import print_looks, training_bars
 
     training = TrainingSettings(
         epochs=epochs,
@@ -51,12 +51,13 @@ def train_reader(
         seed=settings.seed,
     )
     with training_bars() as (on_mined, on_progress):
-        trained = train_named(
-            settings,
+        trained = ReaderExperiment(settings).train(
             training,
             encoder=encoder,
             split=split,
-            dev=DevQuestions(dev_task, dev_split, dev_limit),
+            dev_task=dev_task,
+            dev_split=dev_split,
+            dev_limit=dev_limit,
             minutes=minutes,
             on_progress=on_progress,
             on_mined=on_mined,

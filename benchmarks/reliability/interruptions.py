@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 """What is killed, by name; the last three are compilations. Each run has a folder of its own, and its own cache."""
 
 _IMPORTS = (
-    *("questree.cli", "questree.experiments", "questree.attacking", "questree.evaluation.attacks"),
+    *("questree.cli", "questree.experiment", "questree.evaluation.attacks"),
     *("torch", "faiss", "transformers.models.bert.modeling_bert"),
     *("questree.retrieval.dense.index", "questree.retrieval.dense.sentence_encoder"),
 )

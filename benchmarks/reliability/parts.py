@@ -133,8 +133,8 @@ def fuzzing(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
 
 def attacks(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     """Plants against every program, with and without a defence."""
-    from questree.attacking import attack_named
     from questree.evaluation.attacks import KINDS
+    from questree.experiment import Experiment
     from questree.retrieval import build_index
     from questree.settings import RunSettings
 
@@ -149,9 +149,8 @@ def attacks(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
         seed=given.seed,
         out=given.out / "attacks",
     )
-    run, _ = attack_named(
+    run, _ = Experiment(settings).attack(
         list(PROGRAMS),
-        settings,
         kinds=KINDS,
         planted=[PLANTED],
         defences=["none", "agreement"] + ([] if given.reader == "lm" else ["reader"]),

@@ -96,6 +96,15 @@ def test_a_program_is_compiled_shown_and_asked(questree, index):
     assert asked.code == 0, asked.err
 
 
+def test_a_compilation_stops_at_its_budget(questree, index):
+    ran = questree(
+        "compile", "oner-cot", "--optimizer", "bootstrap-few-shot", "--train-limit", "6", "--limit", "3",
+        "--retriever", index, "--tracking-uri", "none", "--out", "compiled", "--max-calls", "4", "--concurrency", "1",
+    )  # fmt: skip
+    assert ran.code == 2
+    assert "Stopped while compiling: the budget max_calls=4 is spent" in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

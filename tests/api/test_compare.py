@@ -14,6 +14,9 @@ class Named:
     def __init__(self, name):
         self.name = name
 
+    def predictors(self):
+        return []
+
 
 @pytest.fixture
 def compare(questree, index):
@@ -51,14 +54,29 @@ def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index,
     assert [one["program"] for one in told["programs"]] == ["searchain", "searchain-compiled"]
 
 
+@pytest.mark.parametrize("optimizer", ["labeled-few-shot", "knn-few-shot"])
+def test_a_program_is_not_scored_on_its_demonstrations(questree, index, optimizer):
+    made = questree(
+        "compile", "oner-cot", "--optimizer", optimizer, "--optimizer-set", "k=1", "--train-limit", "6",
+        "--limit", "2", "--retriever", index, "--tracking-uri", "none", "--out", "c",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    for command in ("evaluate", "compare", "attack"):
+        ran = questree(command, "c/program", "--retriever", index, "--split", "train", "--out", "scored")
+        assert ran.code == 2
+        assert "questions are for training and for scoring" in ran.err
+        assert "choose different splits" in ran.err
+
+
 def test_all_registered_programs_can_be_asked_for(compare, monkeypatch):
-    from questree import experiments
+    from questree.experiment import Experiment
     from questree.programs import PROGRAMS
 
-    asked = []
-    monkeypatch.setattr(experiments, "build_program", lambda name, settings: asked.append(name) or Named(name))
-    monkeypatch.setattr("questree.evaluation.comparison.comparison.compare", lambda programs, *rest, **named: 1 / 0)
+    asked, compared = [], []
+    monkeypatch.setattr(Experiment, "program", lambda self, name: asked.append(name) or Named(name))
+    monkeypatch.setattr("questree.evaluation.compare", lambda programs, *rest, **named: compared.extend(programs))
     compare("blendfilter", "--all")
+    assert compared == asked
     assert asked[0] == "blendfilter", "the first named is the one that others are compared with"
     assert sorted(asked) == sorted(PROGRAMS)
 

@@ -14,7 +14,7 @@ from questree.lm.kept_replies import use_lm_cache
 
 
 def test_every_public_name_is_there():
-    assert all(getattr(questree, name) is not None for name in questree.__all__)
+    assert all(getattr(questree, name) is not None for name in dir(questree))
 
 
 def test_an_unknown_name_is_an_attribute_error():

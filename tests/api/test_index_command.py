@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from questree.cli import app, index_progress
+from questree.cli import app
+from questree.cli import index as index_command
 from questree.common.errors import QuestreeError
 from questree.retrieval import Progress, load_index, read_manifest
 
@@ -17,7 +18,7 @@ from questree.retrieval import Progress, load_index, read_manifest
 def clock(monkeypatch):
     """Time as the test sets it."""
     now = [0.0]
-    monkeypatch.setattr(index_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(index_command.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -31,26 +32,26 @@ def run(*words: str):
 
 
 def test_speed_counts_only_what_this_run_did(clock):
-    told = index_progress._Clock()
-    told.told(Progress("encoding", 1000, 5000, kept=1000))
+    clock_of = index_command._Clock()
+    clock_of.state(Progress("encoding", 1000, 5000, kept=1000))
     clock[0] = 10
-    said = told.told(Progress("encoding", 2000, 5000, kept=1000, bytes=61_000_000))
+    said = clock_of.state(Progress("encoding", 2000, 5000, kept=1000, bytes=61_000_000))
     assert said == "2,000 of 5,000, 1,000 of them kept, 100 a second, 0:30 left, 61 MB when done"
 
 
 def test_each_stage_has_a_clock_of_its_own(clock):
-    told = index_progress._Clock()
-    told.told(Progress("reading", 9000, 0))
+    clock_of = index_command._Clock()
+    clock_of.state(Progress("reading", 9000, 0))
     clock[0] = 5
-    assert told.told(Progress("encoding", 0, 9000)) == "0 of 9,000"
+    assert clock_of.state(Progress("encoding", 0, 9000)) == "0 of 9,000"
     clock[0] = 4005
-    assert told.told(Progress("encoding", 4000, 9000)) == "4,000 of 9,000, 1.0 a second, 1:23:20 left"
-    assert told.told(Progress("listing passages", 0, 0)) == ""
+    assert clock_of.state(Progress("encoding", 4000, 9000)) == "4,000 of 9,000, 1.0 a second, 1:23:20 left"
+    assert clock_of.state(Progress("listing passages", 0, 0)) == ""
 
 
 def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(clock):
     said = io.StringIO()
-    with index_progress.shown_progress(Console(file=said)) as shown:
+    with index_command.progress_of_index(Console(file=said)) as shown:
         for second in range(100):
             clock[0] = second
             shown(Progress("encoding", second, 100))
@@ -62,7 +63,7 @@ def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(clock):
 
 def test_on_a_screen_it_is_a_bar(clock):
     said = io.StringIO()
-    with index_progress.shown_progress(Console(file=said, force_terminal=True, width=120)) as shown:
+    with index_command.progress_of_index(Console(file=said, force_terminal=True, width=120)) as shown:
         shown(Progress("encoding", 0, 100))
         clock[0] = 2
         shown(Progress("encoding", 50, 100))
@@ -104,7 +105,7 @@ def test_bad_lines_are_named_by_file(tmp_path):
         (["--add", "--overwrite"], "added to as it was built"),
         (["--add", "--set", "k1=1"], "added to as it was built"),
         (["--set", "k1=1"], "name it with --kind"),
-        (["--kind", "bm25", "--set", "nbits=1"], "no setting 'nbits' of bm25; there are: k1, b, without_stopwords"),
+        (["--kind", "bm25", "--set", "nbits=1"], "no setting of bm25 'nbits'. There are: k1, b, without_stopwords"),
         (["--kind", "exact", "--set", "nbits=1"], "kind exact has no settings"),
         (["--kind", "colbert", "--set", "nbits=3"], "1, 2, 4 or 8 bits a dimension"),
         (["--kind", "bm25", "--set", "k1=much"], "k1='much' does not fit"),

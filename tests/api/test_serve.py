@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from questree import load_task, program
-from questree.parts import build_retriever
+from questree.parts import Parts
 from questree.settings import run_settings
 
 TOKEN = "a-token-that-is-long-enough"
@@ -59,7 +59,7 @@ def test_several_indexes_are_named_with_a_plus(questree, index, workplace):
 
 
 def test_a_retriever_is_opened_once_however_it_is_spelled(index, workplace):
-    spelled = [build_retriever(run_settings(retriever=name)) for name in ("index", workplace / "index", "./index/")]
+    spelled = [Parts(run_settings(retriever=name)).retriever for name in ("index", workplace / "index", "./index/")]
     assert len(set(map(id, spelled))) == 1
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from tiny_encoders import save_encoder
 
-from questree.parts import build_duplicates, build_reader
+from questree.parts import Parts
 from questree.settings import RunSettings
 
 THINGS = ("amber", "cedar", "ember", "grove", "island", "kelp", "stone", "tree")
@@ -69,7 +69,7 @@ def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions,
     assert stored["calibration"]["held_out"]["questions"] == 4
     assert stored["training"] == facts
     assert (workplace / "readers/mine/theta.png").is_file()
-    reader = build_reader(RunSettings(reader="readers/mine"))
+    reader = Parts(RunSettings(reader="readers/mine")).reader
     assert reader.threshold == stored["threshold"]
     asked = questree(
         "ask", "where is the amber?", "--reader", "readers/mine", "--retriever", "index", "--task", questions
@@ -80,7 +80,7 @@ def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions,
     assert again.code == 2
     stored["threshold"] = 7.5  # calibrated anew, in the same process
     (workplace / "readers/mine/questree-reader.json").write_text(json.dumps(stored))
-    assert build_reader(RunSettings(reader="readers/mine")).threshold == 7.5
+    assert Parts(RunSettings(reader="readers/mine")).reader.threshold == 7.5
 
 
 def _tracked(store):
@@ -99,9 +99,9 @@ def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questi
     assert "--reader readers/lm" in ran.out
     stored = manifest(workplace / "readers/lm")
     assert (stored["kind"], stored["model"], stored["calibration"]["simulated"]) == ("lm", "simulated", True)
-    reader = build_reader(RunSettings(reader="readers/lm"))
+    reader = Parts(RunSettings(reader="readers/lm")).reader
     assert (reader.name, reader.threshold) == ("lm", stored["threshold"])
-    assert build_reader(RunSettings(reader="lm")) is None
+    assert Parts(RunSettings(reader="lm")).reader is None
     (workplace / "more.jsonl").write_text((workplace / questions).read_text().replace("-", "+"))
     again = questree("calibrate-reader", "readers/lm", "--task", f"{questions},more.jsonl", "--test-split", "none")
     assert again.code == 0, again.err
@@ -110,7 +110,7 @@ def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questi
 
 def test_another_lms_threshold_is_warned_of(questree, workplace, questions, caplog):
     assert questree("calibrate-reader", "lm", "--task", questions).code == 0
-    build_reader(RunSettings(reader="readers/lm", lm="openai/other"))
+    assert Parts(RunSettings(reader="readers/lm", lm="openai/other")).reader is not None
     assert "threshold of simulated; the LM here is openai/other" in caplog.text
 
 
@@ -118,7 +118,7 @@ def test_mistakes_are_one_line(questree, workplace, questions, encoder):
     for words, said in (
         (("train-reader", "--task", "mini"), "supporting passage"),
         (("train-reader", "--task", "nosuch.jsonl"), "no task"),
-        (("train-reader", "--task", questions, "--split", "dev"), "to train and to choose by"),
+        (("train-reader", "--task", questions, "--split", "dev"), "for training and for scoring"),
         (("train-reader", "--task", questions, "--encoder", "corpus"), "cannot be loaded as a AutoModel"),
         (("calibrate-reader", "encoder", "--task", questions, "--out", "x"), "stored in it, not in x"),
         (("calibrate-reader", "lm", "--task", questions, "--out", "encoder"), "holds something else"),
@@ -157,7 +157,7 @@ def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workpl
     assert "--duplicates cross" in ran.out
     assert "the other pairs: F1" in ran.out
     stored = json.loads((workplace / "cross/questree-duplicates.json").read_text())
-    check = build_duplicates(RunSettings(duplicates="cross"))
+    check = Parts(RunSettings(duplicates="cross")).duplicates
     assert (check.threshold, stored["kind"]) == (stored["threshold"], "cross-encoder")
     assert (workplace / "cross/threshold.png").is_file()
 
@@ -169,13 +169,13 @@ def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs,
         def similarity(self, texts, others):
             return [[len({*a.split()} & {*b.split()}) / 4 for b in others] for a in texts]
 
-    monkeypatch.setattr("questree.parts.build_retriever", lambda settings: Retriever())
+    monkeypatch.setattr(Parts, "retriever", Retriever())
     ran = questree("calibrate-duplicates", "retriever", pairs, "--retriever", "index")
     assert ran.code == 0, ran.err
     assert "--duplicates duplicates/retriever" in ran.out
-    check = build_duplicates(RunSettings(duplicates="duplicates/retriever", retriever="index"))
+    check = Parts(RunSettings(duplicates="duplicates/retriever", retriever="index")).duplicates
     assert check("where is the amber 0?", ["by sand", "the amber is where 0"]) == 1
     assert check("where is the amber 0?", ["by sand"]) is None
     assert not caplog.text
-    build_duplicates(RunSettings(duplicates="duplicates/retriever", retriever="other"))
+    assert Parts(RunSettings(duplicates="duplicates/retriever", retriever="other")).duplicates is not None
     assert "was calibrated with index; the retriever here is other" in caplog.text

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from questree.cli import app
 from questree.lm.policy import Limits, RunPolicy
-from questree.parts import build_lm
+from questree.parts import Parts
 from questree.settings import RunSettings, run_settings
 
 
@@ -72,7 +72,7 @@ def test_a_policy_is_read_as_it_was_written_before():
 
 def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    lm = build_lm(run_settings(lm="openai/m", api_base="http://127.0.0.1:9/v1"))
+    lm = Parts(run_settings(lm="openai/m", api_base="http://127.0.0.1:9/v1")).lm
     assert (lm.kwargs["timeout"], lm.num_retries) == (120, 3)
-    lm = build_lm(run_settings(lm="openai/m", timeout=5.0, retries=0, reply_tokens=64))
+    lm = Parts(run_settings(lm="openai/m", timeout=5.0, retries=0, reply_tokens=64)).lm
     assert (lm.kwargs["timeout"], lm.num_retries, lm.kwargs["max_tokens"]) == (5.0, 0, 64)

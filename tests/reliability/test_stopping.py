@@ -15,7 +15,7 @@ import pytest
 from reliability.faulty_server import Schedule, at_fault
 
 from questree.evaluation.run_folder import read_records
-from questree.experiments import evaluate_named
+from questree.experiment import Experiment
 from questree.settings import run_settings
 
 COMMAND = "import sys; from questree.cli import main; sys.argv = ['questree', *sys.argv[1:]]; main()"
@@ -85,7 +85,7 @@ def test_once_finishes_what_is_on_its_way_and_says_how_to_go_on(held, tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
     settings = run_settings(limit=8, lm="openai/m", api_base=address, out="run", tracking_uri="none")
-    assert evaluate_named("direct", settings)[0].n == 8
+    assert Experiment(settings).evaluate("direct")[0].n == 8
     assert (server.requests, len(read_records(tmp_path / "run"))) == (8, 8)
 
 

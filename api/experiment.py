@@ -1,0 +1,336 @@
+"""Experiments on programs, from what a user types: evaluate, compile, ablate, compare, attack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .common.errors import QuestreeError
+from .common.names import unknown_name
+from .parts import Parts
+
+if TYPE_CHECKING:
+    import dspy
+
+    from .evaluation import Comparison, Evaluation, Progress
+    from .evaluation.attacks import AttackRun
+    from .evaluation.records import ScoreFunction
+    from .optimize import Compiled, CompileProgress
+    from .programs import Program
+
+
+class Experiment(Parts):
+    """What can be done with programs and the parts that the settings name.
+
+    Each method takes programs by name, or by the place of a compiled one, and returns what was found and the folder
+    that holds each question. The settings' ``split`` and ``limit`` are of the questions that programs are scored on.
+    """
+
+    def evaluate(
+        self,
+        name: str,
+        *,
+        metrics: Sequence[str] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        **program_settings: Any,
+    ) -> tuple[Evaluation, Path]:
+        """Score a program.
+
+        Args:
+            name: of the program.
+            metrics: by name, the first is the score; the task's own where None.
+            on_progress: see `questree.evaluate`.
+            program_settings: of an uncompiled program.
+        """
+        from .evaluation import evaluate
+        from .evaluation.identity import digest
+        from .evaluation.run import run_identity
+
+        scores = self._scores(metrics)
+        self.use_lm()
+        program = self.program(name, **program_settings)
+        identity = run_identity(program, scores, task=self.task.name)
+        out = self._folder(f"{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
+        facts = identity | {"policy": self.settings.policy.model_dump(exclude_none=True)}
+        run = self.tracking.run(f"evaluate {program.name}", facts, simulated=identity["lm"]["simulated"])
+        with run as tracked, tracked.traces():
+            evaluation = evaluate(
+                program,
+                self._questions_for([program]),
+                scores,
+                task=self.task.name,
+                out=out,
+                seed=self.settings.seed,
+                policy=self.settings.policy,
+                on_progress=on_progress,
+            )
+            tracked.evaluation(evaluation)
+        return evaluation, out
+
+    def compile(
+        self,
+        name: str,
+        *,
+        optimizer: str | None = None,
+        optimizer_settings: Mapping[str, Any] | None = None,
+        train_limit: int | None = None,
+        metric: str | None = None,
+        on_progress: Callable[[CompileProgress], None] | None = None,
+        **program_settings: Any,
+    ) -> tuple[Compiled, Path]:
+        """Compile a program on the task's training questions, and score it before and after.
+
+        Args:
+            name: of the program.
+            optimizer: one of `questree.optimize.OPTIMIZERS`; the program's own default where None.
+            optimizer_settings: of the optimizer.
+            train_limit: at most so many training questions.
+            metric: by name; the task's own where None.
+            on_progress: see `questree.compile`.
+            program_settings: of the program.
+        """
+        from .metrics import metric as metric_named
+        from .optimize import Examples, compile
+        from .optimize import optimizer as optimizer_named
+        from .programs.registry import kind_named
+
+        chosen = optimizer_named(optimizer or kind_named(name).default_optimizer, **(optimizer_settings or {}))
+        score = metric_named(metric or self.task.metric)
+        self.use_lm()
+        program = self.program(name, **program_settings)
+        out = self._folder(f"compile-{program.name}-{_plain(self.task.name)}-{chosen.name}")
+        train, dev = self.examples("train", train_limit), self._questions_for([program])
+        compiled = compile(
+            program,
+            Examples(train=train, dev=dev, task=self.task.name),
+            score,
+            optimizer=chosen,
+            seed=self.settings.seed,
+            policy=self.settings.policy,
+            out=out,
+            tracking=self.tracking,
+            on_progress=on_progress,
+        )
+        return compiled, out
+
+    def ablate(
+        self,
+        name: str,
+        *,
+        over: Sequence[str],
+        values: Sequence[Any] | None = None,
+        metrics: Sequence[str] | None = None,
+        on_progress: Callable[[str, Progress], None] | None = None,
+        **program_settings: Any,
+    ) -> tuple[Comparison, Path]:
+        """Score a program under several settings; its defaults come first.
+
+        Args:
+            name: of the program.
+            over: the program's settings to vary; of several, every combination.
+            values: of the one setting, where its type does not list them.
+            metrics: by name, the first is the score; the task's own where None.
+            on_progress: called with the label of the program that is asked, and how far it is.
+            program_settings: what stays the same.
+        """
+        from .programs import variants
+
+        varied = variants(name, over, values)
+        self.use_lm()
+        programs = {label: self.program(name, **program_settings, **one) for label, one in varied.items()}
+        out = self._folder(f"ablate-{name}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")
+        title = f"ablate {name} over {', '.join(over)}"
+        return self._compare(programs, metrics, out=out, title=title, on_progress=on_progress), out
+
+    def compare(
+        self,
+        names: Iterable[str],
+        *,
+        metrics: Sequence[str] | None = None,
+        on_progress: Callable[[str, Progress], None] | None = None,
+    ) -> tuple[Comparison, Path]:
+        """Score programs on the same questions, with the same retriever, LM and metrics.
+
+        By default the folder is one for each task, LM, retriever, reader, duplicate check and metrics: what another
+        comparison has asked is not asked again.
+
+        Args:
+            names: of the programs; the others are compared with the first.
+            metrics: by name, the first is the score; the task's own where None.
+            on_progress: called with the label of the program that is asked, and how far it is.
+        """
+        from .evaluation.identity import digest, lm_facts
+
+        self.use_lm()
+        programs, settings = self._labelled(names), self.settings
+        shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, metrics]
+        out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
+        return self._compare(
+            programs, metrics, out=out, title=f"compare on {settings.task}", on_progress=on_progress
+        ), out
+
+    def attack(
+        self,
+        names: Iterable[str],
+        *,
+        kinds: Sequence[str],
+        planted: Sequence[int],
+        defences: Sequence[str],
+        writer: str = "template",
+        credulous: float | None = None,
+        on_progress: Callable[[str, Progress], None] | None = None,
+    ) -> tuple[AttackRun, Path]:
+        """Ask programs over the corpus as it is, and with planted passages in it.
+
+        Args:
+            names: of the programs.
+            kinds: what is planted: of `questree.evaluation.attacks.KINDS`; ``injection`` stands for its three.
+            planted: passages for each question; every kind is tried with each number.
+            defences: of `questree.retrieval.defences.DEFENCES`; each is a row.
+            writer: who writes what is planted: ``template``, or ``lm`` for the LM of the settings.
+            credulous: of the simulated LM: the share of claims and orders that it falls for.
+            on_progress: called with what is being asked, and how far it is.
+
+        Raises:
+            QuestreeError: something of it does not exist, or ``credulous`` is given for a real LM.
+        """
+        from .evaluation.attacks import Attack, attack
+        from .evaluation.attacks.plants import written_by_lm
+        from .evaluation.identity import digest, lm_facts
+        from .metrics import metric
+
+        settings, tried = self.settings, _attack_kinds(kinds)
+        if credulous is not None:
+            self.lm = _credulous(self.lm, credulous)
+        self.use_lm()
+        shared = [lm_facts(), str(settings.retriever), settings.reader, settings.seed, writer]
+        out = self._folder(f"attack-{Path(settings.task).stem}-{digest(shared)[:8]}")
+        programs = self._labelled(names)
+        run = attack(
+            programs,
+            self._questions_for(programs.values()),
+            metric(self.task.metric),
+            [Attack(kind, count, settings.seed) for kind in tried for count in planted],
+            retriever=self.undefended,
+            pool=[question.to_example() for split in self.task.questions.values() for question in split],
+            defences=defences,
+            reader=self.reader if "reader" in defences else None,
+            write=written_by_lm if writer == "lm" else None,
+            task=self.task.name,
+            out=out,
+            seed=settings.seed,
+            policy=settings.policy,
+            on_progress=on_progress,
+        )
+        return run, out
+
+    def _compare(
+        self,
+        programs: Mapping[str, Program],
+        metrics: Sequence[str] | None,
+        *,
+        out: Path,
+        title: str,
+        on_progress: Callable[[str, Progress], None] | None,
+    ) -> Comparison:
+        from .evaluation import compare
+
+        return compare(
+            programs,
+            self._questions_for(programs.values()),
+            self._scores(metrics),
+            task=self.task.name,
+            out=out,
+            seed=self.settings.seed,
+            policy=self.settings.policy,
+            tracking=self.tracking,
+            title=title,
+            on_progress=on_progress,
+        )
+
+    def _folder(self, name: str) -> Path:
+        return self.settings.out or Path("runs") / name
+
+    def _scores(self, names: Sequence[str] | None) -> list[ScoreFunction]:
+        """Return these metrics; else the task's own, and for short answers also the two that other papers report."""
+        from .metrics import metric
+
+        own = [self.task.metric, *(["em", "f1"] if self.task.style == "short" else [])]
+        return [metric(one) for one in names or own]
+
+    def _labelled(self, names: Iterable[str]) -> dict[str, Program]:
+        """Return programs by the name to show: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2`` …"""
+        from .programs import PROGRAMS
+
+        programs: dict[str, Program] = {}
+        for name in dict.fromkeys(names):
+            program = self.program(name)
+            label = program.name if name in PROGRAMS else f"{program.name}-compiled"
+            number = 1 + sum(known.startswith(label) for known in programs)
+            programs[label if label not in programs else f"{label}-{number}"] = program
+        return programs
+
+    def _questions_for(self, programs: Iterable[Program]) -> list[dspy.Example]:
+        """Return the questions to score these programs on.
+
+        Raises:
+            QuestreeError: a program has one of them among its demonstrations.
+        """
+        examples = self.examples(self.settings.split, self.settings.limit)
+        for program in programs:
+            refuse_leak(_demonstrated(program), (example.question for example in examples))
+        return examples
+
+
+def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
+    """Raise if a question is for training and for scoring.
+
+    Args:
+        training: the words of the questions that something is or was made with.
+        scored: the words of the questions that it is to be scored on.
+
+    Raises:
+        QuestreeError: a question is among both; says which.
+    """
+    if shared := {*training} & {*scored}:
+        raise QuestreeError(
+            f"{len(shared)} questions are for training and for scoring, {min(shared)!r} for one. "
+            "A score needs unseen ones: choose different splits."
+        )
+
+
+def _demonstrated(program: Program) -> set[str]:
+    """Return the questions among a program's demonstrations."""
+    from .optimize.composed import NearestDemonstrations
+
+    shown = {str(demo.get("question")) for predictor in program.predictors() for demo in predictor.demos}
+    if isinstance(program, NearestDemonstrations):
+        shown |= {lesson.inputs["question"] for lesson in program.lessons}
+    return shown
+
+
+def _plain(name: str) -> str:
+    """Return a task's name as part of a folder's."""
+    return "".join(character if character.isalnum() else "-" for character in name).strip("-")
+
+
+def _attack_kinds(kinds: Sequence[str]) -> list[str]:
+    """Return the kinds of attack, with the three injections for ``injection``."""
+    from .evaluation.attacks import INJECTIONS, KINDS
+
+    named = [one for kind in kinds for one in (INJECTIONS if kind == "injection" else (kind,))]
+    if unknown := [kind for kind in named if kind not in KINDS]:
+        raise QuestreeError(unknown_name("attack", unknown[0], [*KINDS, "injection"]))
+    return list(dict.fromkeys(named))
+
+
+def _credulous(lm: dspy.LM, share: float) -> dspy.LM:
+    from .simulate import is_simulated
+    from .simulate.credulity import credulous_lm
+
+    if not 0 <= share <= 1:
+        raise QuestreeError(f"--credulous {share}: give a share from 0 to 1.")
+    if not is_simulated(lm):
+        raise QuestreeError("--credulous is a trait of the simulated LM; leave it out with a real one.")
+    return credulous_lm(lm, share)

@@ -1,0 +1,309 @@
+"""Experiments on readers and duplicate checks, from what a user types: train a reader, calibrate either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .common.errors import QuestreeError
+from .experiment import refuse_leak
+from .parts import Parts
+from .retrieval.calibrated import Calibrated, DuplicatesManifest, ReaderManifest, store, stored
+
+if TYPE_CHECKING:
+    from .metrics import Interval
+    from .optimize.readers import (
+        ReaderScores,
+        Reading,
+        ReadingExample,
+        ThetaPoint,
+        TrainedReader,
+        TrainingProgress,
+        TrainingSettings,
+    )
+    from .retrieval import Reader
+
+Count = Callable[[str, int, int], None]
+"""Called with what is being done, how many of it are done, and how many there are."""
+
+
+def _count_nothing(what: str, done: int, total: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class CalibratedReader:
+    """A reader's threshold, and what it was chosen on.
+
+    Attributes:
+        name: of the reader.
+        folder: where the threshold is stored; name it as the reader. None where it was only to be shown.
+        readings: the readings that it was chosen on.
+        chosen: the threshold, and how well it tells these readings apart.
+        own: the threshold that the reader had.
+        failed: calls that failed; they give no reading.
+        scores: on other questions; None where there are none.
+        simulated: whether a simulated LM did the reading.
+        seen: questions that were left out, since the reader was trained on their passage.
+    """
+
+    name: str
+    folder: Path | None
+    readings: list[Reading]
+    chosen: ThetaPoint
+    own: float
+    failed: int
+    scores: ReaderScores | None
+    simulated: bool
+    seen: int
+
+
+@dataclass(frozen=True)
+class CalibratedDuplicates:
+    """A duplicate check's threshold, and what it was chosen on.
+
+    Attributes:
+        name: of the check.
+        folder: where the threshold is stored; name it as the check.
+        readings: how alike the pairs are that it was chosen on.
+        chosen: the threshold, and how well it tells these pairs apart.
+        own: the threshold that the check had.
+        f1: on the other half of the pairs; None where that has none.
+    """
+
+    name: str
+    folder: Path
+    readings: list[Reading]
+    chosen: ThetaPoint
+    own: float
+    f1: Interval | None
+
+
+class ReaderExperiment(Parts):
+    """What can be done with the reader and the duplicate check that the settings name.
+
+    Where the settings name a retriever, it finds the passages that do not answer a question.
+    """
+
+    def train(
+        self,
+        training: TrainingSettings,
+        *,
+        encoder: str,
+        split: str = "train",
+        dev_task: str | None = None,
+        dev_split: str = "dev",
+        dev_limit: int = 200,
+        minutes: float | None = None,
+        on_progress: Callable[[TrainingProgress], None] = lambda progress: None,
+        on_mined: Count = _count_nothing,
+    ) -> TrainedReader:
+        """Train a reader on the settings' task; return what came of it. See `questree.optimize.readers.train_reader`.
+
+        Args:
+            training: how to train.
+            encoder: a BERT-like one, by name or folder.
+            split: of the questions to train on; the settings' ``limit`` is of them.
+            dev_task: of the questions that choose the best weights; the settings' task where None.
+            dev_split: of these questions.
+            dev_limit: at most so many of these, from all over.
+            minutes: stop after so many.
+            on_progress: called after every step.
+            on_mined: called while passages that do not answer are looked for.
+
+        Raises:
+            QuestreeError: the questions cannot be read, or a question is to train and to choose the weights.
+        """
+        from .optimize.readers import pairs_of, reading_examples, spread_out, train_reader
+
+        settings = self.settings
+        examples = reading_examples(settings.task, split, seed=settings.seed)[: settings.limit]
+        held_out = reading_examples(dev_task or settings.task, dev_split, seed=settings.seed)
+        refuse_leak(_questions(examples), _questions(held_out))
+        trained_on = {example.passage.text for example in examples}
+        held_out = spread_out([one for one in held_out if one.passage.text not in trained_on] or held_out, dev_limit)
+        dev = f"{len(held_out)} of {dev_task or settings.task}, {dev_split}"
+        facts = {"task": settings.task, "split": split, "dev": dev}
+        if settings.retriever is not None:
+            examples, held_out = self._mined(examples, on_mined), self._mined(held_out, on_mined)
+            facts["negatives_of"] = settings.retriever
+        out = settings.out or Path("readers") / "reader"
+        params = {"encoder": encoder, **training.model_dump(), **facts}
+        with self.tracking.run(f"train reader {out}", params) as tracked:
+            return train_reader(
+                examples,
+                pairs_of(held_out, seed=settings.seed),
+                out,
+                encoder=encoder,
+                settings=training,
+                facts=facts,
+                minutes=minutes,
+                tracked=tracked,
+                on_progress=on_progress,
+            )
+
+    def calibrate(
+        self, *, test_split: str | None = "test", keep: bool = True, on_read: Count = _count_nothing
+    ) -> CalibratedReader:
+        """Choose the threshold of the settings' reader on their questions, and store it with the reader.
+
+        Args:
+            test_split: of the same tasks, to score the reader with its new threshold on; None for no such score.
+            keep: whether to store it; in the settings' ``out``, if the reader is no folder itself.
+            on_read: called while passages are read.
+
+        Raises:
+            QuestreeError: the reader or the questions cannot be had, a question is to choose and to score, or there is
+                nowhere to store the threshold.
+        """
+        from .optimize.readers import best_theta, plot_theta, score_readings
+
+        settings = self.settings
+        folder = _folder_for(settings.reader, settings.out, Path("readers"), ReaderManifest) if keep else None
+        # before a model is loaded: they may be faulty
+        examples, seen = self._unseen(settings.split)
+        held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
+        refuse_leak(_questions(examples), _questions(held_out))
+        reader, simulated = self._reader_or_lm()
+        readings, failed = self._read(reader, settings.split, examples, on_read)
+        chosen, scores = best_theta(readings), None
+        if test_split:
+            others, failed_later = self._read(reader, test_split, held_out, on_read)
+            scores, failed = score_readings(others, chosen.theta), failed + failed_later
+        calibrated = CalibratedReader(
+            reader.name, folder, readings, chosen, reader.threshold, failed, scores, simulated, seen + seen_later
+        )
+        if folder is not None:
+            store(folder, self._manifest(calibrated, test_split))
+            tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
+            title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
+            plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
+        return calibrated
+
+    def calibrate_duplicates(self, pairs: Path, *, on_read: Count = _count_nothing) -> CalibratedDuplicates:
+        """Choose the threshold of the settings' duplicate check on half of the pairs, score it on the others, store it.
+
+        Args:
+            pairs: a file for `questree.optimize.readers.question_pairs.read_pairs`.
+            on_read: called while pairs are compared.
+
+        Raises:
+            QuestreeError: the check or the pairs cannot be had, or there is nowhere to store the threshold.
+        """
+        from .optimize.readers import best_theta, plot_theta
+        from .optimize.readers.question_pairs import compare_all, read_pairs
+        from .optimize.readers.thresholds import relevance_interval
+
+        check: Any = self.duplicates
+        if check is None:
+            raise QuestreeError("The check by words has no threshold: name a cross-encoder, or `retriever`.")
+        name = self.settings.duplicates
+        folder = _folder_for(name, self.settings.out, Path("duplicates"), DuplicatesManifest)
+        found = read_pairs(pairs)
+        compared = compare_all(check, found, on_progress=lambda done: on_read("pairs", done, len(found)))
+        readings, others = (
+            [reading for pair, reading in zip(found, compared, strict=True) if pair.held_out is held_out]
+            for held_out in (False, True)
+        )
+        chosen = best_theta(readings)
+        f1 = relevance_interval(others, chosen.theta) if others else None
+        facts: dict[str, Any] = {"pairs": len(readings), "of": pairs.name, "f1": chosen.f1}
+        if name == "retriever":
+            facts["retriever"] = str(self.settings.retriever)
+        if f1 is not None:
+            facts["held_out"] = {"pairs": f1.n, "f1": f1.mean, "f1_low": f1.low, "f1_high": f1.high}
+        before = stored(DuplicatesManifest, name) or DuplicatesManifest(
+            kind="retriever" if name == "retriever" else "cross-encoder", model=_model_named(name)
+        )
+        store(folder, before.model_copy(update={"threshold": chosen.theta, "calibration": facts}))
+        plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
+        return CalibratedDuplicates(check.name, folder, readings, chosen, check.threshold, f1)
+
+    def _mined(self, examples: Sequence[ReadingExample], on_mined: Count) -> list[ReadingExample]:
+        """Return the examples with passages that the retriever finds and that do not answer."""
+        from .optimize.readers import mine_negatives
+
+        return mine_negatives(
+            examples, self.retriever, on_progress=lambda done: on_mined("negatives", done, len(examples))
+        )
+
+    def _unseen(self, split: str) -> tuple[list[ReadingExample], int]:
+        """Return questions of a split, and how many were left out, since the reader was trained on their passage."""
+        from .optimize.readers import leave_out_seen, reading_examples, spread_out
+
+        settings = self.settings
+        examples = reading_examples(settings.task, split, seed=settings.seed)
+        fresh = leave_out_seen(examples, settings.reader)
+        if not fresh:
+            raise QuestreeError(f"{settings.reader} was trained on all passages of {settings.task}, {split}.")
+        return spread_out(fresh, settings.limit or len(fresh)), len(examples) - len(fresh)
+
+    def _read(
+        self, reader: Reader, split: str, examples: list[ReadingExample], on_read: Count
+    ) -> tuple[list[Reading], int]:
+        """Return the reader's readings of questions of a split, and how many of its calls failed."""
+        from .optimize.readers import pairs_of, read_all
+
+        if self.settings.retriever is not None:
+            examples = self._mined(examples, on_read)
+        pairs = pairs_of(examples, seed=self.settings.seed)
+        return read_all(
+            reader,
+            pairs,
+            concurrency=self.settings.concurrency,
+            on_progress=lambda done: on_read(f"{split} passages", done, len(pairs)),
+        )
+
+    def _reader_or_lm(self) -> tuple[Reader, bool]:
+        """Return the reader, and whether a simulated LM is behind it."""
+        if self.reader is not None and self.reader.name != "lm":
+            return self.reader, False
+        from .evaluation.identity import lm_facts
+        from .programs.modules import LMReader
+
+        self.use_lm()
+        return self.reader or LMReader(), bool(lm_facts()["simulated"])
+
+    def _manifest(self, calibrated: CalibratedReader, test_split: str | None) -> ReaderManifest:
+        settings, chosen, scores = self.settings, calibrated.chosen, calibrated.scores
+        before = stored(ReaderManifest, settings.reader) or ReaderManifest(
+            kind="lm" if settings.reader == "lm" else "dpr", model=_model_named(settings.reader)
+        )
+        if before.kind == "lm":
+            before = before.model_copy(update={"model": settings.lm})
+        facts: dict[str, Any] = {
+            "task": settings.task,
+            "split": settings.split,
+            "negatives_of": settings.retriever or "other questions",
+            "passages": len(calibrated.readings),
+            "simulated": calibrated.simulated,
+            "precision": chosen.precision,
+            "recall": chosen.recall,
+            "f1": chosen.f1,
+        }
+        if scores is not None:
+            facts["held_out"] = {"split": test_split, "questions": scores.span_f1.n, **scores.figures()}
+        return before.model_copy(update={"threshold": chosen.theta, "calibration": facts})
+
+
+def _questions(examples: Sequence[ReadingExample]) -> set[str]:
+    return {example.question for example in examples}
+
+
+def _model_named(name: str) -> str | None:
+    """Return the model that a manifest has to name; None where it lies in the manifest's own folder."""
+    return None if Path(name).expanduser().is_dir() else name
+
+
+def _folder_for(name: str, out: Path | None, default: Path, kind: type[Calibrated]) -> Path:
+    """Return where a threshold goes: into the model's own folder, if it has one."""
+    own = Path(name).expanduser()
+    if own.is_dir():
+        if out not in (None, own):
+            raise QuestreeError(f"{own} is a folder: its threshold is stored in it, not in {out}.")
+        return own
+    folder = out or default / name.replace("/", "-")
+    if folder.is_dir() and any(folder.iterdir()) and stored(kind, folder) is None:
+        raise QuestreeError(f"{folder} exists and holds something else; choose another --out.")
+    return folder
