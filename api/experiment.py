@@ -326,8 +326,7 @@ def _attack_kinds(kinds: Sequence[str]) -> list[str]:
 
 
 def _credulous(lm: dspy.LM, share: float) -> dspy.LM:
-    from .simulate import is_simulated
-    from .simulate.credulity import credulous_lm
+    from .simulate import credulous_lm, is_simulated
 
     if not 0 <= share <= 1:
         raise QuestreeError(f"--credulous {share}: give a share from 0 to 1.")
