@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 # One thread for each process of tests: the models are tiny, and several threads on shared cores mostly wait for each
@@ -81,3 +83,27 @@ def questree(
         return Ran(int(end.value.code or 0), said.out, said.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def for_all_workers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A folder that lasts as long as the session, and is the same in every process that runs its tests."""
+    own = tmp_path_factory.getbasetemp()
+    return own if worker_id == "master" else own.parent
+
+
+@pytest.fixture(scope="session")
+def tracking_store(for_all_workers: Path) -> Callable[[Path], str]:
+    """Put an MLflow store that holds nothing yet into a folder; gives its URI. MLflow takes seconds to make one."""
+    import mlflow
+
+    empty = for_all_workers / "empty.db"
+    with FileLock(f"{empty}.lock"):
+        if not empty.exists():
+            mlflow.MlflowClient(f"sqlite:///{empty}.new").search_experiments()
+            Path(f"{empty}.new").rename(empty)
+
+    def put(folder: Path) -> str:
+        return f"sqlite:///{shutil.copy(empty, folder / 'mlflow.db')}"
+
+    return put

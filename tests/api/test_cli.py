@@ -116,7 +116,7 @@ def test_a_compilation_stops_at_its_budget(questree, index):
         (("ask", "Why?", "--task", "nosuchtask"), "nosuchtask"),
         (("ask", ""), "question is empty"),
         (("evaluate", "--metric", "cover"), "Did you mean 'cover-em'"),
-        (("evaluate", "--split", "validation"), "train"),
+        (("evaluate", "--split", "validation", "--tracking-uri", "none"), "train"),
         (("compile", "--optimizer", "bootstrap"), "bootstrap-few-shot"),
         (("compile", "--optimizer-set", "cadidates=2"), "Did you mean 'candidates'"),
         (("index", "nowhere.jsonl", "--out", "x"), "nowhere.jsonl"),

@@ -46,11 +46,11 @@ def manifest(folder):
     return json.loads((folder / "questree-reader.json").read_text())
 
 
-def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions, encoder):
+def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions, encoder, tracking_store):
     assert questree("index", "corpus.jsonl", "--out", "index", "--kind", "bm25").code == 0
     words = (
         *("train-reader", "--task", questions, "--retriever", "index", "--encoder", encoder, "--out", "readers/mine"),
-        *("--epochs", "2", "--window", "40", "--tracking-uri", f"sqlite:///{workplace / 'mlflow.db'}"),
+        *("--epochs", "2", "--window", "40", "--tracking-uri", store := tracking_store(workplace)),
     )
     trained = questree(*words)
     assert trained.code == 0, trained.err
@@ -58,7 +58,7 @@ def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions,
     assert "relevance F1" in trained.err
     facts = manifest(workplace / "readers/mine")["training"]
     assert (facts["questions"], facts["task"], facts["negatives_of"]) == (8, questions, "index")
-    _tracked(workplace / "mlflow.db")
+    _tracked(store)
 
     calibrated = questree("calibrate-reader", "readers/mine", "--task", questions, "--retriever", "index")
     assert calibrated.code == 0, calibrated.err
@@ -86,7 +86,7 @@ def test_a_reader_is_trained_calibrated_and_used(questree, workplace, questions,
 def _tracked(store):
     import mlflow
 
-    mlflow.set_tracking_uri(f"sqlite:///{store}")
+    mlflow.set_tracking_uri(store)
     (run,) = mlflow.search_runs(experiment_names=["questree"], output_format="list")
     assert run.data.params["learning_rate"] == "0.0001"
     assert {"mean_loss", "dev_span_f1", "dev_relevance_f1_low"} <= run.data.metrics.keys()

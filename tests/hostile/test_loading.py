@@ -194,7 +194,7 @@ def test_an_address_in_a_loaded_program_is_never_used(artifact, index):
         assert loaded(question=QUESTIONS[0].question).failure is None
 
 
-def test_a_key_is_written_nowhere(tmp_path, monkeypatch, caplog, index):
+def test_a_key_is_written_nowhere(tmp_path, monkeypatch, caplog, index, tracking_store):
     """Compiled, tracked, traced, saved and evaluated with a key in the environment and in the LM's settings."""
     from questree.data import Question
     from questree.evaluation.tracking import Tracking
@@ -222,7 +222,7 @@ def test_a_key_is_written_nowhere(tmp_path, monkeypatch, caplog, index):
                 optimizer="bootstrap-few-shot",
                 policy=RunPolicy(concurrency=1),
                 out=tmp_path / "run",
-                tracking=Tracking(uri=f"sqlite:///{tmp_path}/mlflow.db", traces_of_compilation=True),
+                tracking=Tracking(uri=tracking_store(tmp_path), traces_of_compilation=True),
             )
             save(compiled.program, tmp_path / "program")
     written = [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -26,10 +26,10 @@ def test_nothing_to_compare_is_refused(mini):
         compare({}, mini.dev, [mini.metric])
 
 
-def test_runs_have_one_parent(mini, tmp_path):
+def test_runs_have_one_parent(mini, tmp_path, tracking_store):
     import mlflow
 
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    uri = tracking_store(tmp_path)
     programs = {name: mini.program() for name in ("a", "b")}
     compare(programs, mini.dev[:2], [mini.metric], tracking=Tracking(uri=uri), title="both")
     runs = mlflow.MlflowClient(uri).search_runs(["1"])

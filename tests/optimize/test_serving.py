@@ -19,10 +19,10 @@ QUESTION = "On which river does the city lie in which the author of The Trial wa
 
 
 @pytest.fixture(scope="module")
-def served(_index, tmp_path_factory):
+def served(_index, tmp_path_factory, tracking_store):
     """The tracking store that holds a model, its address, and its folder."""
     folder = tmp_path_factory.mktemp("served")
-    tracking = Tracking(uri=f"sqlite:///{folder}/mlflow.db")
+    tracking = Tracking(uri=tracking_store(folder))
     with tracking.run("model", {}) as run:
         assert log_model(save(SearChain(_index), folder / "program")).startswith("models:/")
         return tracking, f"runs:/{run.id}/model", folder

@@ -24,10 +24,10 @@ KEY = "sk-planted-0123456789"
 
 
 @pytest.fixture(scope="module")
-def tracked_compile(tmp_path_factory, _task, _index):
+def tracked_compile(tmp_path_factory, _task, _index, tracking_store):
     """One tracked compilation, with a key planted in its LM; everything below looks at what it left behind."""
     folder = tmp_path_factory.mktemp("tracked")
-    tracking = Tracking(uri=f"sqlite:///{folder}/mlflow.db")
+    tracking = Tracking(uri=tracking_store(folder))
     questions = [question for split in _task.questions.values() for question in split]
     examples = Examples(_task.examples("train")[:8], _task.examples("dev")[:4], task="mini")
     with running(SimulatedEngine(Mind(World(questions), Traits(malformed=0)))) as address:
@@ -151,10 +151,10 @@ def test_a_run_that_raises_is_marked_failed(tracked_compile):
     assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
 
 
-def test_runs_of_killed_processes_do_not_stay_running(tmp_path):
+def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store):
     import mlflow
 
-    tracking = Tracking(uri=f"sqlite:///{tmp_path}/mlflow.db")
+    tracking = Tracking(uri=tracking_store(tmp_path))
     killed = subprocess.run(
         [sys.executable, "-c", _OPENS_AND_DIES, tracking.uri], capture_output=True, text=True, check=False
     )
