@@ -45,14 +45,20 @@ class Experiment(Parts):
         """
         from .evaluation import evaluate
         from .evaluation.identity import digest
+        from .evaluation.records import metric_name
         from .evaluation.run import run_identity
 
         scores = self._scores(metrics)
         self.use_lm()
         program = self.program(name, **program_settings)
-        identity = run_identity(program, scores, task=self.task.name)
-        out = self._folder(f"{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
-        facts = identity | {"policy": self.settings.policy.model_dump(exclude_none=True)}
+        identity = run_identity(program, task=self.task.name)
+        # the folder is the same for all metrics, so that another one scores the answers that are there
+        named_by = digest(identity | {"metrics": list(map(metric_name, self._scores(None)))})[:8]
+        out = self._folder(f"{program.name}-{_plain(self.task.name)}-{named_by}")
+        facts = identity | {
+            "metrics": list(map(metric_name, scores)),
+            "policy": self.settings.policy.model_dump(exclude_none=True),
+        }
         run = self.tracking.run(f"evaluate {program.name}", facts, simulated=identity["lm"]["simulated"])
         with run as tracked, tracked.traces():
             evaluation = evaluate(
@@ -152,8 +158,8 @@ class Experiment(Parts):
     ) -> tuple[Comparison, Path]:
         """Score programs on the same questions, with the same retriever, LM and metrics.
 
-        By default the folder is one for each task, LM, retriever, reader, duplicate check and metrics: what another
-        comparison has asked is not asked again.
+        By default the folder is one for each task, LM, retriever, reader and duplicate check: what another comparison
+        has asked is not asked again, whichever metrics score it.
 
         Args:
             names: of the programs; the others are compared with the first.
@@ -164,7 +170,7 @@ class Experiment(Parts):
 
         self.use_lm()
         programs, settings = self._labelled(names), self.settings
-        shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, metrics]
+        shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, None]  # None: whichever metrics
         out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
         return self._compare(
             programs, metrics, out=out, title=f"compare on {settings.task}", on_progress=on_progress

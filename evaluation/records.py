@@ -1,13 +1,20 @@
-"""One finished question: what was asked, answered, found, cited and spent."""
+"""One question that was asked: its gold, its answer, what was found, cited and spent, and what the answer is worth.
+
+Asking and scoring are two steps. `record_answer` makes a record of a program's prediction; `score` needs that record
+and no LM, so any metric can be run over what was answered before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..common.errors import QuestreeError
+from ..common.text import without_surrogates
 from ..lm.failure import Failure, Where, raised_in
 from ..lm.ledger import Dropped, Spent
 from ..metrics import citation_scores, precision, recall_at_k, s_precision
@@ -19,31 +26,46 @@ ScoreFunction = Callable[..., Any]
 """``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""
 
 
+class MetricError(QuestreeError):
+    """A metric that raised an error or gave no number; the answer that it was to score is kept."""
+
+
 class Cited(BaseModel):
-    """A passage by id and title; its text stands in the tree and in the corpus."""
+    """A passage by its id and title.
+
+    Attributes:
+        text: empty if the tree holds the passage; records of older versions have none.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     id: str
     title: str = ""
+    text: str = ""
 
 
 class Record(BaseModel):
     """What a run keeps of a question; one line of JSON.
 
+    It holds all that a metric needs: the gold answers under the names that an example has, and `prediction`. So
+    ``metric("f1")(record, record.prediction)`` scores it.
+
     Attributes:
-        id: the question's, unique in its task.
+        id: unique in its task.
         answers: the gold answers.
+        answer_style: the form of the answer; records of older versions always say ``short``.
+        answers_are_regex: whether the gold answers are regular expressions.
         references: what ``final_content`` cites: ``[n]`` is ``references[n-1]``.
-        passages: what retrieval found, best or first first.
+        passages: what retrieval found, in the order of their rank or of the searches.
         sources: knowledge source of each node on the final path (SearChain, table 2).
-        scores: by the metric's name; 0 where the question failed.
-        retrieval: what was found, by name (`retrieval_scores`); recall and precision only where the gold passages
-            are known.
-        failure: why there is no answer; None where there is one.
+        scores: by the metric's name; 0 if the question failed.
+        retrieval: what was found, by name (`retrieval_scores`); recall and precision only if the gold passages are
+            known.
+        failure: why there is no answer; None if there is one.
         dropped: what was left out of prompts so that they fit the LM's window.
         seconds: wall time of the question.
         kind: the data set's own type of question.
+        extras: the further fields of the program's prediction, as JSON.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -51,6 +73,8 @@ class Record(BaseModel):
     id: str
     question: str
     answers: tuple[str, ...] = ()
+    answer_style: str = "short"
+    answers_are_regex: bool = False
     answer: str = ""
     final_content: str = ""
     references: tuple[Passage, ...] = ()
@@ -66,69 +90,110 @@ class Record(BaseModel):
     seconds: float = 0.0
     kind: str | None = None
     hops: int | None = None
+    extras: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def rounds(self) -> int:
-        """Rounds of interaction that the tree grew in (SearChain, table 5); 0 where nothing grew."""
+        """Return the rounds of interaction that the tree grew in (SearChain, table 5); 0 if nothing grew."""
         return max((node.round for node in self.tree.nodes), default=0) if self.tree else 0
+
+    @property
+    def prediction(self) -> dspy.Prediction:
+        """Return the program's prediction, as metrics take it."""
+        held = {passage.id: passage for passage in self.tree.passages()} if self.tree else {}
+        return dspy.Prediction(
+            answer=self.answer,
+            final_content=self.final_content,
+            references=list(self.references),
+            passages=[held.get(one.id) or Passage(id=one.id, title=one.title, text=one.text) for one in self.passages],
+            tree=self.tree,
+            failure=self.failure,
+            spent=self.spent,
+            dropped=self.dropped,
+            seconds=self.seconds,
+            **self.extras,
+        )
+
+
+_FIELDS = {"answer", "final_content", "references", "passages", "tree", "failure", "spent", "dropped", "seconds"}
 
 
 def question_id(example: dspy.Example) -> str:
-    """The example's id; where it has none, one that is made from its question."""
+    """Return the example's id; if it has none, one that is made from its question."""
     return str(example.get("id") or digest(example.question))
 
 
 def metric_name(metric: ScoreFunction) -> str:
-    """Under which name a metric's scores are kept."""
+    """Return the name under which a metric's scores are kept."""
     return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
 
 
-def record(example: dspy.Example, prediction: dspy.Prediction, metrics: Sequence[ScoreFunction]) -> Record:
-    """The record of a question that has been asked."""
-    passages = prediction.get("passages") or []
+def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
+    """Return the record of a question that was asked, without scores."""
     gold_titles = tuple(example.get("gold_titles") or ())
-    failure = prediction.get("failure")
     return Record(
         **_of_example(example),
         answer=prediction.get("answer") or "",
         final_content=prediction.get("final_content") or "",
         references=tuple(prediction.get("references") or ()),
-        passages=_cited(passages),
-        gold_titles=gold_titles,
+        passages=_cited(prediction.get("passages") or (), prediction.get("tree")),
         tree=prediction.get("tree"),
         sources=_sources(prediction),
-        scores={metric_name(m): 0.0 if failure else float(m(example, prediction)) for m in metrics},
         retrieval=retrieval_scores(prediction, gold_titles),
-        failure=failure,
+        failure=prediction.get("failure"),
         spent=prediction.get("spent") or Spent(),
         dropped=tuple(prediction.get("dropped") or ()),
         seconds=prediction.get("seconds") or 0.0,
+        extras={name: plain(value) for name, value in prediction.items() if name not in _FIELDS},
     )
 
 
-def record_of_error(
-    example: dspy.Example, program: str, error: Exception, seconds: float, metrics: Sequence[ScoreFunction]
-) -> Record:
+def record_error(example: dspy.Example, program: str, error: Exception, seconds: float, spent: Spent) -> Record:
     """Return the record of a question at which the program itself went wrong."""
-    return Record(
-        **_of_example(example),
-        gold_titles=tuple(example.get("gold_titles") or ()),
-        scores={metric_name(metric): 0.0 for metric in metrics},
-        failure=Failure(
-            cause="error",
-            message=f"{type(error).__name__}: {error}"[:500],
-            where=Where(program=program, step=raised_in(error)),
-        ),
-        seconds=seconds,
+    failure = Failure(
+        cause="error",
+        message=f"{type(error).__name__}: {error}"[:500],
+        where=Where(program=program, step=raised_in(error)),
     )
+    return Record(**_of_example(example), failure=failure, seconds=seconds, spent=spent)
+
+
+def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction]) -> Record:
+    """Return the record with the scores that it does not have yet; a failed question scores 0.
+
+    Args:
+        record: what was answered.
+        example: the gold side, which may have more fields than the record.
+        metrics: what is to be known of the answer.
+
+    Raises:
+        MetricError: if a metric raises an error or gives no finite number; names the metric and the question.
+    """
+    prediction, scores = record.prediction, dict(record.scores)
+    for metric in metrics:
+        name = metric_name(metric)
+        if name not in scores:
+            scores[name] = 0.0 if record.failure else _score(metric, name, example, prediction)
+    return record.model_copy(update={"scores": scores})
+
+
+def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: dspy.Prediction) -> float:
+    place = f"The metric {name!r} cannot score the answer to question {question_id(example)!r}"
+    try:
+        value = float(metric(example, prediction))
+    except Exception as error:
+        raise MetricError(f"{place}: {type(error).__name__}: {error}.") from error
+    if not isfinite(value):
+        raise MetricError(f"{place}: it gave {value}.")
+    return value
 
 
 def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) -> dict[str, float]:
-    """What a question's retrieval, and the citing of it, was worth.
+    """Return what a question's retrieval, and its citations, were worth.
 
-    ``recall``, ``precision`` and ``s-precision`` of ``prediction.passages``; the same "before the filter" where the
+    ``recall``, ``precision`` and ``s-precision`` of ``prediction.passages``; the same "before the filter" if the
     prediction tells what was ``retrieved`` (BlendFilter); ``documents``, the different passages that were looked at,
-    and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), where there are
+    and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), if there are
     any.
     """
     scores: dict[str, float] = {}
@@ -148,18 +213,37 @@ def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) ->
     return scores
 
 
+def plain(value: Any) -> Any:
+    """Return the value as JSON; for an object that JSON does not know, its kind alone, never what is in it."""
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if value is None or isinstance(value, int | float | bool):
+        return value
+    if isinstance(value, BaseModel):
+        return plain(value.model_dump(mode="json"))
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return f"<{type(value).__name__}>"
+
+
 def _of_example(example: dspy.Example) -> dict[str, Any]:
     return {
         "id": question_id(example),
         "question": example.question,
         "answers": tuple(example.get("answers") or ()),
+        "answer_style": example.get("answer_style") or "short",
+        "answers_are_regex": bool(example.get("answers_are_regex")),
+        "gold_titles": tuple(example.get("gold_titles") or ()),
         "kind": example.get("kind"),
         "hops": example.get("hops"),
     }
 
 
-def _cited(passages: Iterable[Passage]) -> tuple[Cited, ...]:
-    return tuple(Cited(id=passage.id, title=passage.title) for passage in passages)
+def _cited(passages: Iterable[Passage], tree: ReasoningTree | None) -> tuple[Cited, ...]:
+    held = {passage.id for passage in tree.passages()} if tree else set()
+    return tuple(Cited(id=one.id, title=one.title, text="" if one.id in held else one.text) for one in passages)
 
 
 def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:

@@ -1,16 +1,16 @@
-"""Ask a program many questions, keep each as it finishes, and add up."""
+"""Ask a program many questions, keep each answer, score it, and add up."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 
@@ -23,17 +23,28 @@ from ..programs import Program
 from .evaluation import Evaluation
 from .identity import lm_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
-from .records import Record, ScoreFunction, metric_name, question_id, record, record_of_error
+from .records import (
+    MetricError,
+    Record,
+    ScoreFunction,
+    metric_name,
+    question_id,
+    record_answer,
+    record_error,
+    score,
+)
 from .run_folder import RunFolder, open_run
+
+_Item = TypeVar("_Item")
 
 LOOK = 0.5  # seconds between looks at whether the user wants to stop
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after everything that was finished has been kept; the message says how to go on.
+    """Ctrl-C; everything that was finished is kept, and the message says how to go on.
 
     Attributes:
-        at_once: at the second one: questions may still be on their way, on threads that nobody waits for.
+        at_once: whether it was pressed twice: threads that nobody waits for may still be asking questions.
     """
 
     def __init__(self, message: str = "", at_once: bool = False):
@@ -46,9 +57,9 @@ class Progress:
     """How far a run is.
 
     Attributes:
-        done: questions finished, those of an earlier run among them.
+        done: questions that are answered and scored, those of an earlier run among them.
         total: questions of the run.
-        latest: the one that finished last; None before the first.
+        latest: the question that finished last; None before the first.
         spent: on the questions that are done.
         failed: how many of them have no answer.
     """
@@ -60,7 +71,7 @@ class Progress:
     failed: int = 0
 
     def after(self, record: Record) -> Progress:
-        """One question further."""
+        """Return the progress after one more question."""
         failed = self.failed + (record.failure is not None)
         return Progress(self.done + 1, self.total, record, total([self.spent, record.spent]), failed)
 
@@ -79,9 +90,9 @@ def evaluate(
 ) -> Evaluation:
     """Ask the program every question, and score the answers.
 
-    Each finished question is on the disk at once, and a run that was interrupted goes on where it stopped: the
-    questions that are answered are not asked again, those that failed are. The result does not depend on which
-    question finishes first.
+    Each answer is on the disk before it is scored. A run that was interrupted goes on where it stopped: questions
+    that are answered are not asked again, those that failed are. With other metrics, the answers in the folder are
+    scored by them, and nothing is asked. The result does not depend on which question finishes first.
 
     Args:
         program: asked through ``program(**example.inputs())``, several questions at a time.
@@ -91,36 +102,35 @@ def evaluate(
         out: folder of the run; None keeps nothing.
         seed: of the intervals.
         policy: concurrency, time, retries, the budget, and when to give up; kept with the run (``policy.json``),
-            which may be gone on with under another.
+            which may go on under another one.
         spent_before: what the same budget has paid for outside this run.
         on_progress: called in the caller's thread after each question, and once before the first.
 
     Raises:
         QuestreeError: if there are no questions, ids repeat, ``out`` holds another run or cannot be written,
-            or the policy stops the run; an `OutOfBudgetError` where the budget does.
+            or the policy stops the run; an `OutOfBudgetError` if the budget does.
+        MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
     """
     metrics = [metrics] if callable(metrics) else list(metrics)
     policy = policy or RunPolicy()
-    ids = _ids(examples)
+    by_id = _by_id(examples)
     with ExitStack() as stack:
-        stack.enter_context(limited(policy.limits))
+        stack.enter_context(limited(policy))
         folder = None
         if out is not None:
-            folder = stack.enter_context(open_run(Path(out), run_identity(program, metrics, task=task)))
+            folder = stack.enter_context(open_run(Path(out), run_identity(program, task=task)))
             write_atomically(folder.path / "policy.json", policy.model_dump_json(indent=2))
-        done = _answered(folder, set(ids), metrics)
-        loop = _Loop(program, metrics, policy, folder, spent_before or Spent())
-        todo = [example for example, id in zip(examples, ids, strict=True) if id not in done]
-        kept = Progress(len(done), len(ids), spent=total([record.spent for record in done.values()]))
-        loop.ask(todo, kept, on_progress or (lambda progress: None))
-        done |= loop.finished
-    simulated = bool(lm_facts()["simulated"])
-    return Evaluation(metric_name(metrics[0]), tuple(done[id] for id in ids), simulated=simulated, seed=seed)
+        loop = _Loop(program, by_id, metrics, policy, folder, spent_before or Spent())
+        loop.run(on_progress or (lambda progress: None))
+    names = [metric_name(metric) for metric in metrics]
+    records = [loop.records[id] for id in by_id]
+    scored = (one.model_copy(update={"scores": {name: one.scores[name] for name in names}}) for one in records)
+    return Evaluation(names[0], tuple(scored), simulated=bool(lm_facts()["simulated"]), seed=seed)
 
 
-def run_identity(program: Program, metrics: Sequence[ScoreFunction], *, task: str) -> dict[str, Any]:
-    """What must be the same for a run to be gone on with."""
+def run_identity(program: Program, *, task: str) -> dict[str, Any]:
+    """Return what must be the same for a run to go on: all that an answer depends on, and no metric."""
     return {
         "program": program.name,
         "settings": program.settings.model_dump(mode="json"),
@@ -129,118 +139,158 @@ def run_identity(program: Program, metrics: Sequence[ScoreFunction], *, task: st
         "lm": lm_facts(),
         "retriever": retriever_facts(program),
         "reader": reader_facts(program),
-        "metrics": [metric_name(metric) for metric in metrics],
     }
 
 
-def _ids(examples: Sequence[dspy.Example]) -> list[str]:
-    ids = [question_id(example) for example in examples]
-    if not ids:
+def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
+    by_id = {question_id(example): example for example in examples}
+    if not by_id:
         raise QuestreeError("There are no questions to ask; choose another split or a higher limit.")
-    repeated = [id for id, count in Counter(ids).items() if count > 1]
-    if repeated:
-        raise QuestreeError(f"Question id {repeated[0]!r} stands there more than once; ids must be unique.")
-    return ids
-
-
-def _answered(folder: RunFolder | None, ids: set[str], metrics: Sequence[ScoreFunction]) -> dict[str, Record]:
-    """The questions of an earlier run that need not be asked again."""
-    names = {metric_name(metric) for metric in metrics}
-    there = folder.records if folder else {}
-    return {id: r for id, r in there.items() if id in ids and r.failure is None and names <= r.scores.keys()}
+    if len(by_id) < len(examples):
+        repeated = Counter(map(question_id, examples)).most_common(1)[0][0]
+        raise QuestreeError(f"Question id {repeated!r} stands there more than once; ids must be unique.")
+    return by_id
 
 
 class _Loop:
-    """Asks questions on threads, each in a copy of the caller's context; keeps records on the caller's thread."""
+    """Asks and scores questions on threads, each in a copy of the caller's context.
+
+    A question has its thread until it is scored. Everything is kept on the caller's thread: first the answer, then
+    its scores.
+
+    Attributes:
+        records: of the questions that are answered, by id.
+        asked: those that were asked here.
+    """
 
     def __init__(
         self,
         program: Program,
+        examples: Mapping[str, dspy.Example],
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
         folder: RunFolder | None,
         spent_before: Spent,
     ):
-        self.program, self.metrics, self.policy, self.folder = program, metrics, policy, folder
-        self.spent_before = spent_before
-        self.finished: dict[str, Record] = {}
+        self.program, self.examples, self.metrics = program, examples, metrics
+        self.policy, self.folder = policy, folder
+        stored = folder.records if folder else {}
+        self.records = {id: stored[id] for id in examples if id in stored and stored[id].failure is None}
+        self.spent = total([spent_before, *(record.spent for record in self.records.values())])
+        self.asked: list[Record] = []
+        self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
+        self.pool = ThreadPoolExecutor(policy.concurrency, thread_name_prefix="question")
 
-    def ask(
-        self, examples: Sequence[dspy.Example], progress: Progress, on_progress: Callable[[Progress], None]
-    ) -> None:
-        """Ask them all; ``finished`` grows, also when this raises."""
+    def run(self, on_progress: Callable[[Progress], None]) -> None:
+        """Ask what is not answered, and score what is not scored; ``records`` grows, also if this raises."""
+        names = {metric_name(metric) for metric in self.metrics}
+        done = [record for record in self.records.values() if names <= record.scores.keys()]
+        progress = Progress(len(done), len(self.examples), spent=total([record.spent for record in done]))
         on_progress(progress)
-        todo, running = deque(examples), set[Future[Record]]()
-        pool = ThreadPoolExecutor(self.policy.concurrency, thread_name_prefix="question")
-        at_once = False
+        todo = deque(example for id, example in self.examples.items() if id not in self.records)
+        most, at_once = len(todo), False
         with stoppable() as stop:
             try:
-                self.check_budget(progress, todo, running)
-                while running or (todo and not stop.wanted):
+                for record in [record for record in self.records.values() if not names <= record.scores.keys()]:
+                    self.scoring.add(self.start(self.score, record))
+                self.check_budget(todo)
+                while self.running or (todo and not stop.wanted):
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
-                    while todo and not stop.wanted and len(running) < self.policy.concurrency:
-                        running.add(pool.submit(copy_context().run, self.ask_one, todo.popleft()))
-                    for record in self.finish(running, stop):
+                    while todo and not stop.wanted and len(self.running) < self.policy.concurrency:
+                        self.asking.add(self.start(self.ask, todo.popleft()))
+                    for record in self.finish(stop):
                         progress = progress.after(record)
                         on_progress(progress)
-                    self.policy.check([r.failure for r in self.finished.values()], len(examples))
-                    self.check_budget(progress, todo, running)
-                if stop.wanted:  # also where nothing is left to ask here: whoever asked may go on to something else
+                    self.policy.check([record.failure for record in self.asked], most)
+                    self.check_budget(todo)
+                if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
                     raise KeyboardInterrupt
             except KeyboardInterrupt:
-                at_once = stop.wanted and bool(running)
-                self.keep_all({one for one in running if one.done()} if at_once else running)
+                at_once = stop.wanted and bool(self.running)
+                self.keep_all({one for one in self.running if one.done()} if at_once else self.running)
                 raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}", at_once) from None
+            except MetricError as error:
+                self.keep_all(self.running)
+                way = "put the metric right and run the same again: answers are not asked for again"
+                raise MetricError(f"{error} Stopped; {self.how_to_go_on(way)}") from error
             except BaseException:
-                self.keep_all(running)
+                self.keep_all(self.running)
                 raise
             finally:
-                pool.shutdown(wait=not at_once, cancel_futures=True)
+                self.pool.shutdown(wait=not at_once, cancel_futures=True)
 
-    def finish(self, running: set[Future[Record]], stop: Stop) -> list[Record]:
-        """Wait for a question to finish, or for the user; keep what has finished, and take it out of ``running``."""
-        done, _ = wait(running, timeout=LOOK, return_when=FIRST_COMPLETED)
-        for future in done:
-            self.keep(future.result())
-            running.discard(future)
-        if stop.wanted and running:
-            stop.say(len(running))
-        return [future.result() for future in done]
+    @property
+    def running(self) -> set[Future[Record]]:
+        """Return what is being asked or scored."""
+        return self.asking | self.scoring
 
-    def ask_one(self, example: dspy.Example) -> Record:
-        """On a thread: the question's record, whatever happens in it."""
-        began = time.perf_counter()
+    def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
+        """Begin a step on a thread, in a copy of this context."""
+        return self.pool.submit(copy_context().run, step, item)
+
+    def ask(self, example: dspy.Example) -> Record:
+        """Return the question's record, whatever happens in it."""
+        began, spent = time.perf_counter(), Spent()
         try:
             # a trace of its own: DSPy's default one is shared by everything and grows
             with dspy.context(trace=[]):
                 prediction = self.program(**example.inputs())
-            return record(example, prediction, self.metrics)
+            spent = prediction.get("spent") or spent
+            return record_answer(example, prediction)
         except Exception as error:
-            return record_of_error(example, self.program.name, error, time.perf_counter() - began, self.metrics)
+            return record_error(example, self.program.name, error, time.perf_counter() - began, spent)
 
-    def keep(self, record: Record) -> None:
-        """Onto the disk, and into the result."""
+    def score(self, record: Record) -> Record:
+        """Return the record with its scores."""
+        return score(record, self.examples[record.id], self.metrics)
+
+    def finish(self, stop: Stop) -> list[Record]:
+        """Wait for a question to be answered or scored, or for the user; return those that are scored."""
+        done, _ = wait(self.running, timeout=LOOK, return_when=FIRST_COMPLETED)
+        for answered in done & self.asking:
+            self.scoring.add(self.start(self.score, self.keep(answered)))
+        scored = [self.keep_scores(future) for future in done & self.scoring]
+        if stop.wanted and self.running:
+            stop.say(len(self.running))
+        return scored
+
+    def keep(self, answered: Future[Record]) -> Record:
+        """Put an answer onto the disk, and into the result."""
+        record = answered.result()
+        self.asking.discard(answered)
         if self.folder is not None:
             self.folder.append(record)
-        self.finished[record.id] = record
+        self.records[record.id], self.spent = record, total([self.spent, record.spent])
+        self.asked.append(record)
+        return record
+
+    def keep_scores(self, scored: Future[Record]) -> Record:
+        """Put the scores of an answer onto the disk, and into the result."""
+        self.scoring.discard(scored)
+        record = scored.result()
+        if self.folder is not None:
+            self.folder.append_scores(record)
+        self.records[record.id] = record
+        return record
 
     def keep_all(self, running: set[Future[Record]]) -> None:
-        """Questions on their way are paid for: wait for them, and keep them."""
-        while running:
-            future = next(iter(running))
-            self.keep(future.result())
-            running.discard(future)
+        """Wait for questions on their way, which are paid for, and keep them; what is unscored is scored next time."""
+        for future in running:
+            if future in self.asking:
+                self.keep(future)
+            elif future.exception() is None:
+                self.keep_scores(future)
 
-    def check_budget(self, progress: Progress, todo: deque[dspy.Example], running: set[Future[Record]]) -> None:
-        """Stop where there is something left to ask and nothing left to spend."""
-        over = self.policy.over_budget(total([self.spent_before, progress.spent])) if todo else None
+    def check_budget(self, todo: deque[dspy.Example]) -> None:
+        """Stop if there is something left to ask and nothing left to spend."""
+        over = self.policy.over_budget(self.spent) if todo else None
         if over:
-            self.keep_all(running)
+            self.keep_all(self.running)
             raise OutOfBudgetError(f"Stopped: {over}; {self.how_to_go_on('run the same with more of it')}")
 
     def how_to_go_on(self, by: str) -> str:
-        """For whoever stopped it."""
-        finished = f"{len(self.finished)} more questions were finished"
+        """Return what was kept, and how to go on with it."""
+        finished = f"{len(self.asked)} more questions were finished"
         if self.folder is None:
             return f"{finished} and are lost, as no --out was given."
         return f"{finished} and are kept in {self.folder.path}: {by} to go on."

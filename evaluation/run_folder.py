@@ -1,16 +1,22 @@
-"""A run on disk: who it is (``run.json``), and each finished question as a line of ``records.jsonl``."""
+"""A run on disk.
+
+``run.json`` says what is asked (the program, its parts, the task), ``records.jsonl`` has a line for each answer, and
+``scores.jsonl`` a line for each time that an answer was scored. An answer is written before it is scored, and never
+again: another metric only adds scores.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import alone_in, append_line, write_atomically
@@ -19,7 +25,23 @@ from .records import Record
 
 FORMAT = 1
 
+_Line = TypeVar("_Line", bound=BaseModel)
+
 logger = logging.getLogger(__name__)
+
+
+class Scores(BaseModel):
+    """One line of ``scores.jsonl``.
+
+    Attributes:
+        id: the question's.
+        record: the digest of the line that was scored. A question that is asked again has another.
+        scores: by the metric's name.
+    """
+
+    id: str
+    record: str
+    scores: dict[str, float]
 
 
 class RunFolder:
@@ -32,23 +54,39 @@ class RunFolder:
 
     def __init__(self, path: Path):
         self.path = path
-        self.file = path / "records.jsonl"
-        self.records: dict[str, Record] = {record.id: record for record in read_records(path)}
+        self.records: dict[str, Record] = {}
+        self._digests: dict[str, str] = {}
+        for record, digest in _stored(path):
+            self.records[record.id], self._digests[record.id] = record, digest
 
     def append(self, record: Record) -> None:
-        """Keep the record; it is on the disk when this returns.
+        """Keep an answer; it is on the disk when this returns.
 
         Raises:
             QuestreeError: if it cannot be written.
         """
+        line = record.model_dump_json(exclude={"scores"})
+        self._append("records.jsonl", line)
+        self.records[record.id], self._digests[record.id] = record, _digest(line.encode())
+
+    def append_scores(self, record: Record) -> None:
+        """Keep the scores of an answer that was appended before.
+
+        Raises:
+            QuestreeError: if they cannot be written.
+        """
+        scores = Scores(id=record.id, record=self._digests[record.id], scores=record.scores)
+        self._append("scores.jsonl", scores.model_dump_json())
+        self.records[record.id] = record
+
+    def _append(self, name: str, line: str) -> None:
         try:
-            append_line(self.file, record.model_dump_json())
+            append_line(self.path / name, line)
         except OSError as error:
             raise QuestreeError(
-                f"Cannot write to {self.file}: {error.strerror}. What was finished before is kept: "
+                f"Cannot write to {self.path / name}: {error.strerror}. What was finished before is kept: "
                 "make room (or the folder writable) and run again with the same --out."
             ) from error
-        self.records[record.id] = record
 
 
 @contextmanager
@@ -57,20 +95,27 @@ def open_run(path: Path, identity: dict[str, Any]) -> Iterator[RunFolder]:
 
     Args:
         path: made if need be.
-        identity: what the run is about; JSON. A run is gone on with only by the same.
+        identity: what is asked, as JSON. A folder goes on only with the same.
 
     Raises:
         QuestreeError: if the run there is about something else (names what differs), if another process is
             writing it, if a newer version wrote it, or if its files are damaged.
     """
     with alone_in(path, "the run"):
-        claim(path / "run.json", identity)
-        _mend_last_line(path / "records.jsonl")
+        # older versions kept the metrics there; they are no part of what is asked
+        claim(path / "run.json", identity, ignored={"metrics"})
+        _mend_last_line(path / "records.jsonl", Record)
+        _mend_last_line(path / "scores.jsonl", Scores)
         yield RunFolder(path)
 
 
-def claim(manifest: Path, identity: dict[str, Any]) -> None:
-    """Write down what the run is about; where that was done before, compare.
+def claim(manifest: Path, identity: dict[str, Any], ignored: Collection[str] = ()) -> None:
+    """Write down what the run is about; if that was done before, compare.
+
+    Args:
+        manifest: the file.
+        identity: what the run is about.
+        ignored: keys that may differ.
 
     Raises:
         QuestreeError: if it is another run; names what differs. If another version wrote it, or it is damaged.
@@ -82,7 +127,7 @@ def claim(manifest: Path, identity: dict[str, Any]) -> None:
     there = read_manifest(manifest)
     differences = [
         f"{key} was {there.get(key)!r} and is now {identity.get(key)!r}"
-        for key in sorted({*there, *identity})
+        for key in sorted({*there, *identity} - {*ignored})
         if there.get(key) != identity.get(key)
     ]
     if differences:
@@ -93,7 +138,7 @@ def claim(manifest: Path, identity: dict[str, Any]) -> None:
 
 
 def read_manifest(manifest: Path) -> dict[str, Any]:
-    """What a run is about.
+    """Return what a run is about.
 
     Raises:
         QuestreeError: if there is none, it is damaged, or another version wrote it.
@@ -103,44 +148,58 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
 
 
 def read_records(path: Path) -> list[Record]:
-    """The records of the run in a folder, the latest of each question, in the order of their first writing.
+    """Return the records of the run in a folder with their scores, in the order in which questions were first asked.
 
-    A last line that a killed process left unfinished is passed over, with a warning.
+    Of a question that was asked several times, the latest record is taken. A last line that a killed process left
+    unfinished is passed over, with a warning.
 
     Raises:
         QuestreeError: if any other line is damaged; names it.
     """
-    file = path / "records.jsonl"
-    if not file.exists():
-        return []
-    records: dict[str, Record] = {}
-    lines = file.read_bytes().split(b"\n")
+    return list({record.id: record for record, _ in _stored(path)}.values())
+
+
+def _stored(path: Path) -> Iterator[tuple[Record, str]]:
+    """Yield each record with the digest of its line."""
+    scores: dict[str, dict[str, float]] = {}
+    for line, _ in _lines(path / "scores.jsonl", Scores):
+        scores.setdefault(line.record, {}).update(line.scores)
+    for record, digest in _lines(path / "records.jsonl", Record):
+        known = record.scores | scores.get(digest, {})  # older versions kept scores in the record
+        yield record.model_copy(update={"scores": known}), digest
+
+
+def _lines(file: Path, kind: type[_Line]) -> Iterator[tuple[_Line, str]]:
+    """Yield what the file's lines hold, each with the digest of its line."""
+    lines = file.read_bytes().split(b"\n") if file.exists() else []
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            record = Record.model_validate_json(line)
+            yield kind.model_validate_json(line), _digest(line)
         except ValidationError as error:
             if number == len(lines):
                 logger.warning("%s, line %d: left unfinished by an interrupted run; dropped.", file, number)
                 continue
             raise QuestreeError(
-                f"{file}, line {number} is damaged ({error.errors()[0]['msg']}). Delete that line to ask its "
-                "question again; the other lines are good."
+                f"{file}, line {number} is damaged ({error.errors()[0]['msg']}). Delete that line to "
+                f"{'ask' if kind is Record else 'score'} its question again; the other lines are good."
             ) from error
-        records[record.id] = record
-    return list(records.values())
 
 
-def _mend_last_line(file: Path) -> None:
-    """Remove a last line that was left unfinished, or end it where only its end is missing."""
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:16]
+
+
+def _mend_last_line(file: Path, kind: type[BaseModel]) -> None:
+    """Remove a last line that was left unfinished, or end it if only its end is missing."""
     content = file.read_bytes() if file.exists() else b""
     whole = content.rfind(b"\n") + 1
     if whole == len(content):
         return
     with file.open("r+b") as lines:
         try:
-            Record.model_validate_json(content[whole:])
+            kind.model_validate_json(content[whole:])
             lines.seek(0, os.SEEK_END)
             lines.write(b"\n")
         except ValidationError:

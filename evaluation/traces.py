@@ -14,7 +14,8 @@ from typing import Any
 
 import dspy
 from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
-from pydantic import BaseModel
+
+from .records import plain
 
 _NOT_TOLD = {"lm", "watch", "config", "demos", "prompt"}  # objects, or nothing for a reader
 _LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
@@ -96,19 +97,6 @@ class TraceWriter(BaseCallback):
         if exception is not None:
             attributes = {**(attributes or {}), "error": f"{type(exception).__name__}: {exception}"[:500]}
         span.end(outputs=plain(outputs), attributes=attributes, status="OK" if exception is None else "ERROR")
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON knows it; of an object that it does not know, the kind alone, never what is in it."""
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return f"<{type(value).__name__}>"
 
 
 def _token_usage(usage: dict[str, Any]) -> dict[str, Any] | None:

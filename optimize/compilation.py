@@ -15,7 +15,7 @@ import dspy
 from ..common.files import alone_in
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
-from ..evaluation.records import ScoreFunction, question_id
+from ..evaluation.records import ScoreFunction, metric_name, question_id
 from ..evaluation.run import Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
@@ -118,7 +118,8 @@ class _Plan:
     def facts(self) -> dict[str, Any]:
         """What it is about: the parameters of its run, and what must be the same to go on with it."""
         return {
-            **run_identity(self.program, [self.metric], task=self.examples.task),
+            **run_identity(self.program, task=self.examples.task),
+            "metrics": [metric_name(self.metric)],
             "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
             "teacher": None if self.teacher is None else self.teacher.name,
             "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),

@@ -69,11 +69,11 @@ def _table(records: list[Record]) -> Any:
 
     from ..common.text import printable
 
-    metrics = list(records[0].scores) if records else []
+    metrics = list(dict.fromkeys(name for record in records for name in record.scores))
     table = Table("id", "question", "answer", "gold", *metrics, "calls", "failure")
     for record in records:
         cells = [record.id, record.question, record.answer, record.answers[0]]
-        cells += [f"{record.scores[metric]:.2f}" for metric in metrics]
+        cells += [f"{record.scores[metric]:.2f}" if metric in record.scores else "–" for metric in metrics]
         cells += [str(record.spent.calls), "" if record.failure is None else record.failure.cause]
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 RUN, BUILDING = "run", "run.building"
-_TIMES = {"seconds", "checksum"}
+_TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
 _PAID = {"cached", "tokens_in", "tokens_out", "cost"}  # a reply that comes from the cache was paid for before
 
 
@@ -42,9 +42,9 @@ def result(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for file in sorted(path for path in run.rglob("*") if path.is_file()):
         name = file.relative_to(run).as_posix()
-        if file.name == "records.jsonl":
-            records = sorted(map(json.loads, file.read_bytes().splitlines()), key=lambda record: str(record["id"]))
-            found[name] = [_untimed(record) for record in records]
+        if file.name in ("records.jsonl", "scores.jsonl"):
+            lines = sorted(map(json.loads, file.read_bytes().splitlines()), key=lambda line: str(line["id"]))
+            found[name] = [_untimed(line) for line in lines]
         elif file.suffix == ".json":
             found[name] = _untimed(json.loads(file.read_bytes()))
         elif file.name == "lock" or file.suffix in (".md", ".csv", ".html"):  # made of the others, with their times

@@ -19,7 +19,7 @@ class StoredRun:
     Attributes:
         name: unique among those that were read together.
         records: as they were finished, the latest of each question.
-        identity: what the run is about: program, settings, LM, retriever, metrics (`run_identity`).
+        identity: what the run is about: program, settings, LM, retriever (`run_identity`).
     """
 
     name: str
@@ -33,8 +33,16 @@ class StoredRun:
 
     @property
     def metric(self) -> str:
-        """The metric that the run is scored by."""
-        return str((self.identity.get("metrics") or list(self.records[0].scores))[0])
+        """Return the metric that the run was scored by first.
+
+        Raises:
+            QuestreeError: if no answer is scored yet.
+        """
+        scored = (name for record in self.records for name in record.scores)
+        metric: str | None = next(iter(self.identity.get("metrics") or scored), None)  # older versions kept them there
+        if metric is None:
+            raise QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
+        return metric
 
 
 def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:

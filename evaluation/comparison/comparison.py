@@ -19,7 +19,7 @@ from ...metrics import Interval, paired_interval
 from ...programs import Program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
-from ..records import ScoreFunction
+from ..records import ScoreFunction, metric_name
 from ..run import Progress, evaluate, run_identity
 from ..tracking import OFF, Tracking
 from .page import as_page
@@ -137,9 +137,9 @@ def compare(
         stopped: str | None = None
         for name, program in programs.items():
             spent = total([evaluation.spent for evaluation in evaluations.values()])
-            identity = run_identity(program, metrics, task=task)
+            facts = run_identity(program, task=task) | {"metrics": [metric_name(metric) for metric in metrics]}
             try:
-                with tracking.run(name, identity, simulated=simulated) as nested, nested.traces():
+                with tracking.run(name, facts, simulated=simulated) as nested, nested.traces():
                     evaluations[name] = evaluate(
                         program,
                         examples,

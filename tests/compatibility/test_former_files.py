@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from questree.evaluation.run_folder import read_records
 from questree.retrieval import load_index
 from questree.retrieval.indexes.index import add_to_index
 
@@ -35,9 +36,8 @@ def contents(folder):
 
 def answers(run):
     """What a run's records hold, but for its seconds, and for whether a reply came from a cache."""
-    rows = map(json.loads, (run / "records.jsonl").read_text(encoding="utf-8").splitlines())
-    told = ("question", "answer", "final_content", "references", "passages", "tree", "scores")
-    return {row["id"]: {name: row[name] for name in told} for row in rows}
+    told = {"question", "answer", "final_content", "references", "passages", "tree", "scores"}
+    return {record.id: record.model_dump(include=told) for record in read_records(run)}
 
 
 @pytest.mark.parametrize("kind", ["bm25", "exact", "dense"])

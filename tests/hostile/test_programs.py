@@ -8,7 +8,7 @@ import dspy
 import pytest
 from tiny_world import QUESTIONS, SURE
 
-from questree.evaluation.records import Record, record
+from questree.evaluation.records import Record, record_answer, score
 from questree.programs import PROGRAMS, build, takes_retriever
 from questree.programs.tree_views import as_html, as_text
 from questree.retrieval import BaseRetriever, Passage
@@ -59,7 +59,7 @@ def test_no_passage_answers_in_the_lms_place(name, echoing):
     assert prediction.failure is None
     assert "EVIL" not in prediction.answer
     example = asked.to_example()
-    kept = record(example, prediction, [lambda *_: 1.0])
+    kept = score(record_answer(example, prediction), example, [lambda *_: 1.0])
     assert Record.model_validate_json(kept.model_dump_json()) == kept
     page = as_html(prediction.tree, prediction.answer, prediction.final_content, [])
     assert "<script" not in page

@@ -53,7 +53,8 @@ def test_a_disk_that_fills_up_during_a_run_loses_no_finished_question(run, small
         finished = evaluate(small.program(), small.questions[:6], right, out=out, policy=ONE)
         assert told(finished.records) == whole
         assert (out / "records.jsonl").read_bytes().startswith(content)
-        assert {id: whole[id] for id in kept} == kept
+        assert {id: whole[id].answer for id in kept} == {id: record.answer for id, record in kept.items()}
+        assert {id: whole[id].tree for id in kept} == {id: record.tree for id, record in kept.items()}
 
 
 def test_a_line_that_does_not_fit_leaves_the_file_as_it_was(tmp_path, full_disk):

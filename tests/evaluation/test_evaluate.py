@@ -7,56 +7,13 @@ from pathlib import Path
 
 import dspy
 import pytest
-from pydantic import BaseModel
+from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_folder import read_records
-from questree.lm.failure import CallFailedError
 from questree.lm.ledger import Spent
 from questree.lm.policy import RunPolicy
-from questree.programs import Program, ReasoningTree
-from questree.programs.program import answered
-from questree.retrieval import Passage
-
-
-class NoSettings(BaseModel):
-    pass
-
-
-class Parrot(Program):
-    """Answers with the last word of the question, unless the question says how to fail; counts what it is asked."""
-
-    name = "parrot"
-
-    def __init__(self):
-        super().__init__(None, NoSettings())
-        self.asked: list[str] = []
-
-    def reason(self, tree: ReasoningTree, answer_style):
-        self.asked.append(tree.question)
-        if "unreachable" in tree.question:
-            raise CallFailedError("unreachable", "nobody there")
-        if "unparsable" in tree.question:
-            raise CallFailedError("unparsable", "what?")
-        if "crash" in tree.question:
-            raise ZeroDivisionError("oh")
-        passage = Passage(id="p1", title="Gold", text="…")
-        tree.grow(None, query="q", answer="a", source="completed", passage=passage)
-        return answered(tree, tree.question.split()[-1], "told [1]", [passage])
-
-
-def example(id: str, words: str, answers: tuple[str, ...] = ("right",), **more) -> dspy.Example:
-    fields = {"answers": list(answers), "gold_titles": ["Gold", "Other"], "kind": "bridge", "hops": 2, **more}
-    return dspy.Example(id=id, question=words, answer_style="short", **fields).with_inputs("question", "answer_style")
-
-
-def right(gold, prediction, trace=None) -> float:
-    return float(prediction.answer in gold.answers)
-
-
-RIGHT, WRONG = example("a", "say right"), example("b", "say wrong")
-LOST = example("c", "unparsable right")
 
 
 def test_a_failure_is_counted_apart_from_a_wrong_answer():
@@ -83,7 +40,7 @@ def test_a_fault_in_the_program_is_that_questions_failure():
     failure = found.records[1].failure
     assert "ZeroDivisionError: oh" in failure.message
     assert failure.where.program == "parrot"
-    assert "reason (test_evaluate.py, line" in failure.where.step
+    assert "reason (parrot.py, line" in failure.where.step
 
 
 def test_the_result_does_not_depend_on_the_order_of_finishing():
@@ -157,7 +114,7 @@ def test_it_stops_early_where_no_lm_can_be_had_and_keeps_what_it_knows(tmp_path)
     failure = read_records(tmp_path)[0].failure
     assert (failure.cause, failure.message) == ("unreachable", "nobody there")
     assert (failure.where.program, failure.where.predictor) == ("parrot", "")
-    assert "reason (test_evaluate.py, line" in failure.where.step
+    assert "reason (parrot.py, line" in failure.where.step
 
 
 def test_it_stops_at_max_failures():

@@ -1,0 +1,5 @@
+"""The bundled task, for the tests of this room."""
+
+from mini_task import _index as _index
+from mini_task import _task as _task
+from mini_task import mini as mini

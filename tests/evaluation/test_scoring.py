@@ -1,0 +1,206 @@
+"""Asking and scoring are two steps: what was answered can be scored again, and no metric loses an answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import dspy
+import pytest
+from fakes import ScriptedEngine
+from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+
+from questree.common.errors import QuestreeError
+from questree.evaluation.records import MetricError, Record, score
+from questree.evaluation.run import Interrupted, evaluate
+from questree.evaluation.run_folder import read_records
+from questree.lm.ledger import Spent
+from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.metrics import metric
+from questree.programs.program import answered
+from questree.retrieval import Passage
+
+ONE = RunPolicy(concurrency=1)
+QUESTIONS = [RIGHT, WRONG, example("d", "say right again", ("again",))]
+
+
+class Silent(Parrot):
+    """Nobody may ask it."""
+
+    def reason(self, tree, answer_style):
+        raise AssertionError(f"{tree.question} was asked")
+
+
+def length(gold, prediction, trace=None) -> float:
+    return float(len(prediction.answer))
+
+
+def broken(gold, prediction, trace=None) -> float:
+    if prediction.answer == "wrong":
+        raise ZeroDivisionError("oh")
+    return 1.0
+
+
+def test_another_metric_scores_what_was_answered_and_asks_nothing(tmp_path):
+    evaluate(Parrot(), QUESTIONS, right, out=tmp_path)
+    lines = (tmp_path / "records.jsonl").read_bytes()
+    found = evaluate(Silent(), QUESTIONS, [length, metric("f1")], out=tmp_path)
+    assert found.metric == "length"
+    assert [record.scores for record in found.records] == [{"length": 5.0, "f1": score} for score in (1.0, 0.0, 1.0)]
+    assert (tmp_path / "records.jsonl").read_bytes() == lines
+    assert [list(record.scores) for record in read_records(tmp_path)] == [["right", "length", "f1"]] * 3
+    assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
+
+
+def test_a_stored_answer_scores_as_a_fresh_one(mini, tmp_path):
+    metrics = [metric(name) for name in ("by-style", "em", "f1", "rouge-l")]
+    fresh = evaluate(mini.program(), mini.dev[:6], metrics)
+    evaluate(mini.program(), mini.dev[:6], length, out=tmp_path)
+    refusing = dspy.LM(dspy.settings.lm.model, engine=ScriptedEngine([]), num_retries=0)  # raises if it is asked
+    with dspy.context(lm=refusing):
+        stored = evaluate(mini.program(), mini.dev[:6], metrics, out=tmp_path)
+    assert refusing.engine.requests == []
+    assert [one.scores for one in stored.records] == [one.scores for one in fresh.records]
+    for record in read_records(tmp_path):
+        assert metric("by-style")(record, record.prediction) == record.scores["by-style"]
+
+
+def test_a_metric_sees_all_that_the_program_said(tmp_path):
+    class Talkative(Parrot):
+        def reason(self, tree, answer_style):
+            passage = Passage(id="p2", title="Beside", text="not in the tree")
+            tree.grow(None, query="q", answer="a", passage=Passage(id="p1", title="Gold", text="in the tree"))
+            said = {"passages": [passage, *tree.passages()], "samples": ["a", "b"], "thing": object()}
+            return answered(tree, "right", "told [1]", [passage], **said)
+
+    def sees(gold, prediction, trace=None):
+        seen.append(prediction)
+        assert gold.kind == "bridge"
+        return len(prediction.samples)
+
+    seen: list = []
+    evaluate(Talkative(), [RIGHT], sees, out=tmp_path)
+    (stored,) = read_records(tmp_path)
+    seen.append(stored.prediction)
+    for prediction in seen:
+        assert [passage.text for passage in prediction.passages] == ["not in the tree", "in the tree"]
+        assert prediction.references[0].text == "not in the tree"
+        assert prediction.tree.nodes[0].answer == "a"
+        assert (prediction.samples, prediction.thing) == (["a", "b"], "<object>")
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_metric_that_raises_loses_no_answer(tmp_path, concurrency):
+    program = Parrot()
+    with pytest.raises(MetricError, match=r"'broken'.*question 'b': ZeroDivisionError: oh.*put the metric right"):
+        evaluate(program, QUESTIONS, broken, out=tmp_path, policy=RunPolicy(concurrency=concurrency))
+    kept = read_records(tmp_path)
+    assert sorted(f"say {record.question[4:]}" for record in kept) == sorted(program.asked)
+    again = Parrot()
+    found = evaluate(again, QUESTIONS, right, out=tmp_path)
+    assert sorted(again.asked + program.asked) == sorted(one.question for one in QUESTIONS)
+    assert found.score.mean == pytest.approx(2 / 3)
+
+
+def test_a_metric_that_gives_no_number_is_named():
+    for value in (float("nan"), None, "much"):
+        with pytest.raises(MetricError, match="question 'a'"):
+            score(Record(id="a", question="q"), RIGHT, [lambda *_, value=value: value])
+
+
+def test_an_answer_that_is_not_scored_counts_for_the_budget(mini, tmp_path):
+    def fails(gold, prediction, trace=None):
+        raise ValueError("never")
+
+    def run(a_metric, **budget):
+        return evaluate(mini.program(), mini.dev[:3], a_metric, out=tmp_path, policy=RunPolicy(concurrency=1, **budget))
+
+    with pytest.raises(MetricError, match="1 more questions were finished and are kept"):
+        run(fails)
+    (kept,) = read_records(tmp_path)
+    assert (kept.scores, kept.spent.calls > 0) == ({}, True)
+    with pytest.raises(OutOfBudgetError, match="0 more questions"):
+        run(mini.metric, max_calls=kept.spent.calls)
+    assert run(mini.metric).n == 3
+
+
+def test_a_program_that_answers_nonsense_is_a_failure_that_was_paid_for():
+    class Nonsense(Parrot):
+        def forward(self, question, **inputs):
+            if question == RIGHT.question:
+                return super().forward(question, **inputs)
+            return dspy.Prediction(answer="right", references=["not a passage"], spent=Spent(calls=3))
+
+    _, record = evaluate(Nonsense(), [RIGHT, WRONG], right).records
+    assert (record.failure.cause, record.spent.calls) == ("error", 3)
+
+
+def test_a_failed_question_needs_no_metric():
+    def never(gold, prediction, trace=None):
+        raise AssertionError
+
+    assert evaluate(Parrot(), [LOST], never).records[0].scores == {"never": 0.0}
+
+
+def test_metrics_run_beside_each_other_in_the_callers_context(tmp_path):
+    both = threading.Barrier(2)
+    lms = []
+
+    def judged(gold, prediction, trace=None):
+        lms.append(dspy.settings.lm)
+        both.wait(20)
+        return 1.0
+
+    lm = dspy.utils.DummyLM([{}])
+    with dspy.context(lm=lm):
+        evaluate(Parrot(), [RIGHT, WRONG], judged, policy=RunPolicy(concurrency=2))
+    assert lms == [lm, lm]
+
+
+def test_ctrl_c_while_a_metric_runs_keeps_the_answer(tmp_path):
+    def pressed(gold, prediction, trace=None):
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="1 more questions were finished and are kept"):
+        evaluate(Parrot(), QUESTIONS, pressed, out=tmp_path, policy=ONE)
+    assert [record.id for record in read_records(tmp_path)] == ["a"]
+
+
+def test_scores_belong_to_the_answer_that_they_were_given(tmp_path):
+    evaluate(Parrot(), [LOST], right, out=tmp_path)
+    assert read_records(tmp_path)[0].scores == {"right": 0.0}
+    with (tmp_path / "records.jsonl").open("a") as file:  # asked again, and killed before it was scored
+        file.write(read_records(tmp_path)[0].model_copy(update={"failure": None}).model_dump_json(exclude={"scores"}))
+        file.write("\n")
+    assert read_records(tmp_path)[0].scores == {}
+
+
+def test_a_torn_or_damaged_line_of_scores_is_scored_again(tmp_path):
+    evaluate(Parrot(), QUESTIONS, right, out=tmp_path, policy=ONE)
+    file = tmp_path / "scores.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    for torn in ("".join(lines)[:-9], "".join(lines[:2])):
+        file.write_text(torn)
+        assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
+    file.write_text("".join([lines[0], lines[1][:20] + "\n", lines[2]]))
+    with pytest.raises(QuestreeError, match=r"scores\.jsonl, line 2 is damaged.*score its question again"):
+        read_records(tmp_path)
+
+
+def test_a_run_of_the_version_before_goes_on(tmp_path):
+    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path)
+    former = {"answer_style", "answers_are_regex", "extras"}
+    lines = [record.model_dump(mode="json", exclude=former) for record in read_records(tmp_path)]
+    for line in lines:
+        if line["failure"]:
+            del line["failure"]["where"]
+        line["passages"] = [{"id": one["id"], "title": one["title"]} for one in line["passages"]]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "scores.jsonl").unlink()
+    identity = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps(identity | {"metrics": ["right"]}))
+    program = Parrot()
+    found = evaluate(program, [RIGHT, WRONG, LOST, QUESTIONS[2]], [right, length], out=tmp_path)
+    assert sorted(program.asked) == ["say right again", "unparsable right"]
+    assert [one.scores["right"] for one in found.records] == [1.0, 0.0, 0.0, 1.0]
+    assert [one.scores["length"] for one in found.records] == [5.0, 5.0, 0.0, 5.0]

@@ -1,0 +1,77 @@
+"""The bundled questions, a simulated LM that knows them, and SearChain over an index of word overlap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dspy
+import pytest
+
+from questree.data import load_task
+from questree.metrics import Metric, metric
+from questree.optimize import Examples
+from questree.programs import SearChain
+from questree.retrieval import BaseRetriever, Passage
+from questree.retrieval.corpora.reading import read_corpus
+from questree.simulate import Traits, simulated_lm
+
+
+class WordIndex(BaseRetriever):
+    """The passages that share most words with the query, rare words counting more."""
+
+    name = "words"
+    fingerprint = "words-1"
+
+    def __init__(self, passages: list[Passage]):
+        self.passages = passages
+        self.holders: dict[str, list[int]] = {}
+        for position, passage in enumerate(passages):
+            for word in {word.strip("?,.") for word in f"{passage.title} {passage.text}".lower().split()}:
+                self.holders.setdefault(word, []).append(position)
+
+    def __call__(self, query: str, k: int = 1) -> list[Passage]:
+        scores = Counter[int]()
+        for word in {word.strip("?,.") for word in query.lower().split()}:
+            for position in self.holders.get(word, []):
+                scores[position] += 1 / len(self.holders[word])
+        best = sorted(scores, key=lambda position: (-scores[position], position))[:k]
+        return [self.passages[i].model_copy(update={"score": scores[i]}) for i in best]
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        return [self(query, k) for query in queries]
+
+
+@dataclass(frozen=True)
+class Mini:
+    """The bundled task, ready to be worked on."""
+
+    index: WordIndex
+    train: list[dspy.Example]
+    dev: list[dspy.Example]
+    metric: Metric
+
+    def program(self) -> SearChain:
+        return SearChain(self.index)
+
+    def examples(self, train: int = 12, dev: int = 8) -> Examples:
+        return Examples(self.train[:train], self.dev[:dev], task="mini")
+
+
+@pytest.fixture(scope="session")
+def _task():
+    return load_task("mini")
+
+
+@pytest.fixture(scope="session")
+def _index(_task):
+    return WordIndex(list(read_corpus(_task.corpus)))
+
+
+@pytest.fixture
+def mini(_task, _index) -> Iterator[Mini]:
+    """Inside, the simulated LM is configured; its replies come from no cache."""
+    questions = [question for split in _task.questions.values() for question in split]
+    with dspy.context(lm=simulated_lm(questions, Traits(malformed=0), cache=False), adapter=None):
+        yield Mini(_index, _task.examples("train"), _task.examples("dev"), metric("by-style"))
