@@ -7,6 +7,8 @@ import ast
 import pytest
 from house import FOLDERS, PACKAGES, ROOMS, ROOT, package_files
 
+NOT_YET = {"evaluation", "optimize"}  # rooms that are still being put in order
+
 OUTSIDE = {"tests", "benchmarks", "examples", "docs"}  # Python that is no part of the package
 
 
@@ -20,7 +22,6 @@ def test_a_folder_stands_in_setup_cfg_twice():
     assert sorted(FOLDERS) == sorted(PACKAGES)
 
 
-@pytest.mark.xfail(reason="the rooms are being put in order", strict=False)
 def test_the_package_has_no_more_files_than_it_needs():
     assert len(package_files()) <= 250
 
@@ -29,7 +30,9 @@ def test_the_readme_is_read_in_minutes():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 130
 
 
-@pytest.mark.parametrize("room", [pytest.param(room, marks=pytest.mark.xfail(strict=False)) for room in ROOMS])
+@pytest.mark.parametrize(
+    "room", [pytest.param(room, marks=pytest.mark.xfail(strict=False) if room in NOT_YET else ()) for room in ROOMS]
+)
 def test_exports_are_written_once(room):
     twice = [
         str(path)

@@ -13,21 +13,27 @@ VERBS = (Path(__file__).with_name("verbs.txt")).read_text(encoding="utf-8").spli
 
 GERUNDS = {"encoding", "training", "tracking"}  # words of the field
 
-SAME: dict[str, str] = {  # files in different rooms that share a name, because they mean the same
-    "__init__": "the exports of a folder",
-    "base": "what the others of the folder extend",
-    "registry": "from a name to what it stands for",
-    **dict.fromkeys(
-        ("answers", "chain_of_query", "knowledge", "searches", "subquestions"),
-        "prompts, the steps that ask them, and how the simulated LM answers them",
-    ),
+SAME = {"__init__", "base", "registry"}  # names that mean the same in every room
+
+SIDES = (  # folders that share names, because they are the same thing seen from different sides
+    # a prompt, the step that asks it, the programs that take such steps, how the simulated LM answers it
+    {"signatures", "programs/modules", "programs", "programs/baselines", "simulate/skills"},
+    {"data/tasks", "retrieval/corpora"},  # a publisher's questions, and its passages
+)
+
+NOT_YET = {  # rooms that are still being put in order
+    "imperative": {"api", "evaluation", "lm", "optimize", "programs", "retrieval", "signatures"},
+    "sentence": {"api", "metrics"},
+    "noun": {"evaluation", "optimize", "retrieval"},
+    "name": {"common", "evaluation", "lm", "metrics", "optimize", "programs", "retrieval"},
 }
 
-NOT_YET = set(ROOMS) - {"simulate"}  # rooms whose words are still being rewritten
 
-rooms = pytest.mark.parametrize(
-    "room", [pytest.param(room, marks=pytest.mark.xfail(strict=False) if room in NOT_YET else ()) for room in ROOMS]
-)
+def rooms(test):
+    later = pytest.mark.xfail(reason="still being put in order", strict=False)
+    return pytest.mark.parametrize(
+        "room", [pytest.param(room, marks=later if room in NOT_YET[test] else ()) for room in ROOMS]
+    )
 
 
 def docstrings(room: str) -> dict[str, str]:
@@ -40,14 +46,14 @@ def docstrings(room: str) -> dict[str, str]:
     }
 
 
-@rooms
+@rooms("imperative")
 def test_a_docstring_begins_with_an_imperative(room):
     """The verb stands in verbs.txt; whoever uses a new one adds it there."""
     first = {where: docstring.split()[0] for where, docstring in docstrings(room).items()}
     assert {where: word for where, word in first.items() if word not in VERBS} == {}
 
 
-@rooms
+@rooms("sentence")
 def test_a_docstring_begins_with_a_whole_sentence(room):
     first = {where: docstring.split("\n\n")[0] for where, docstring in docstrings(room).items()}
     assert {where: sentence for where, sentence in first.items() if not sentence.endswith(".")} == {}
@@ -57,17 +63,29 @@ def test_the_verbs_are_in_order():
     assert sorted(set(VERBS)) == VERBS
 
 
-@rooms
+@rooms("noun")
 def test_a_file_is_called_by_a_noun(room):
     last = {str(path): path.stem.split("_")[-1] for path in package_files(room)}
     assert {path for path, word in last.items() if word.endswith("ing") and word not in GERUNDS} == set()
 
 
-@rooms
+@rooms("name")
 def test_a_name_means_one_thing(room):
     others = defaultdict(list)
     for path in package_files():
         if path.parts[0] != room:
-            others[path.stem].append(str(path))
-    shared = {str(path): others[path.stem] for path in package_files(room) if path.stem in others.keys() - SAME}
-    assert shared == {}
+            others[path.stem].append(path)
+    shared = {
+        f"{path} and {other}"
+        for path in package_files(room)
+        if path.stem not in SAME
+        for other in others[path.stem]
+        if not akin(path.parent, other.parent)
+    }
+    assert shared == set()
+
+
+def akin(folder, other):
+    """Whether a name stands for the same in both; a command is called after what it is about."""
+    names = {str(folder), str(other)}
+    return "api/cli" in names or any(names <= side for side in SIDES)
