@@ -11,7 +11,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from questree.evaluation.comparison.table import as_markdown_table, told
+from questree.evaluation.tables import markdown_of
 from questree.experiment import Experiment
 from questree.settings import RunSettings
 
@@ -59,7 +59,7 @@ def main() -> None:
         )
         comparison, _ = Experiment(settings).ablate(name, over=over, values=with_default(name, over, values))
         print(f"\n### {name}: {', '.join(over)}\n\n`{command(name, over, values)}`\n")
-        print(as_markdown_table(told(comparison)), flush=True)
+        print(markdown_of(comparison.table.lines), flush=True)
 
 
 def with_default(name: str, over: list[str], values: list[Any] | None) -> list[Any] | None:

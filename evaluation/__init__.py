@@ -2,8 +2,8 @@
 
 from ..lm.policy import OutOfBudgetError as OutOfBudgetError
 from ..lm.policy import RunPolicy as RunPolicy
-from .comparison.comparison import Comparison as Comparison
 from .comparison.comparison import compare as compare
+from .comparison.result import Comparison as Comparison
 from .evaluation import Evaluation as Evaluation
 from .records import Record as Record
 from .run import Interrupted as Interrupted

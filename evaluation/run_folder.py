@@ -11,8 +11,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -157,6 +158,65 @@ def read_records(path: Path) -> list[Record]:
         QuestreeError: if any other line is damaged; names it.
     """
     return list({record.id: record for record, _ in _stored(path)}.values())
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One run of a program over questions.
+
+    Attributes:
+        name: unique among those that were read together.
+        records: as they were finished, the latest of each question.
+        identity: what the run is about: program, settings, LM, retriever (`run_identity`).
+    """
+
+    name: str
+    records: tuple[Record, ...]
+    identity: dict[str, Any]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the simulated LM answered."""
+        return bool(self.identity.get("lm", {}).get("simulated"))
+
+    @property
+    def metric(self) -> str:
+        """Return the metric that the run was scored by first.
+
+        Raises:
+            QuestreeError: if no answer is scored yet.
+        """
+        scored = (name for record in self.records for name in record.scores)
+        metric: str | None = next(iter(self.identity.get("metrics") or scored), None)  # older versions kept them there
+        if metric is None:
+            raise QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
+        return metric
+
+
+def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
+    """The runs in these folders; a comparison's or an ablation's folder stands for all runs in it.
+
+    Raises:
+        QuestreeError: if a folder holds none, or a run has no finished question or is damaged.
+    """
+    runs: dict[str, StoredRun] = {}
+    for folder in folders:
+        for place in _places(folder):
+            records = read_records(place)
+            if not records:
+                raise QuestreeError(f"The run in {place} has no finished question yet.")
+            name = place.name if place.name not in runs else str(place)
+            runs[name] = StoredRun(name, tuple(records), read_manifest(place / "run.json"))
+    return list(runs.values())
+
+
+def _places(folder: Path) -> list[Path]:
+    if (folder / "records.jsonl").exists():
+        return [folder]
+    inside = sorted(file.parent for file in folder.glob("*/records.jsonl"))
+    if not inside:
+        raise QuestreeError(f"{folder} holds no run; give the folder of an evaluation, comparison or ablation.")
+    return inside
 
 
 def _stored(path: Path) -> Iterator[tuple[Record, str]]:

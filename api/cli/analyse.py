@@ -9,7 +9,7 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
-    from ..evaluation.analyses.stored_runs import StoredRun
+    from ..evaluation.run_folder import StoredRun
     from ..settings import RunSettings
 
 app = typer.Typer(
@@ -29,7 +29,7 @@ Metric = Annotated[str | None, typer.Option(help="Of the stored scores. Default:
 @app.command()
 def sources(runs: Runs) -> None:
     """Where the answers of the nodes come from: the LM, corrected, completed, unsolved."""
-    from ..evaluation.analyses.analyses import knowledge_sources
+    from ..evaluation.analyses import knowledge_sources
 
     stored = _stored(runs)
     _print(stored, [{"run": run.name, **vars(share)} for run in stored for share in knowledge_sources(run.records)])
@@ -38,7 +38,7 @@ def sources(runs: Runs) -> None:
 @app.command()
 def helped(with_: With, without: Without, metric: Metric = None) -> None:
     """The score where retrieval corrected or completed a node (S_IR), with retrieval and without it."""
-    from ..evaluation.analyses.analyses import helped_by_retrieval
+    from ..evaluation.analyses import helped_by_retrieval
 
     one, other = _pair(with_, without)
     _print([one, other], [vars(helped_by_retrieval(one.records, other.records, metric or one.metric))])
@@ -52,7 +52,7 @@ def misled(
     right: Annotated[float, typer.Option(help="The score from which an answer counts as right.")] = 1.0,
 ) -> None:
     """The share of questions that were right without retrieval and are wrong with it."""
-    from ..evaluation.analyses.analyses import misled_by_retrieval
+    from ..evaluation.analyses import misled_by_retrieval
 
     one, other = _pair(with_, without)
     found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right)
@@ -62,7 +62,7 @@ def misled(
 @app.command()
 def steps(runs: Runs, metric: Metric = None) -> None:
     """Reasoning steps and score by the number of hops that a question needs."""
-    from ..evaluation.analyses.analyses import steps_by_hops
+    from ..evaluation.analyses import steps_by_hops
 
     stored = _stored(runs)
     lines = [(run.name, line) for run in stored for line in steps_by_hops(run.records, metric or run.metric)]
@@ -72,7 +72,7 @@ def steps(runs: Runs, metric: Metric = None) -> None:
 @app.command()
 def efficiency(runs: Runs) -> None:
     """Words in and out, rounds, LM calls, seconds, tokens and cost of a question."""
-    from ..evaluation.analyses.analyses import efficiency as measure
+    from ..evaluation.analyses import efficiency as measure
 
     stored = _stored(runs)
     _print(stored, [{"run": run.name, **vars(measure(run.records))} for run in stored])
@@ -84,7 +84,7 @@ def alpha(
     value: Annotated[list[float] | None, typer.Option(help="An alpha; repeat it. Default: 0.1 to 0.6.")] = None,
 ) -> None:
     """On stored long answers: how many nodes each alpha contradicts, and how good the answers are that it leaves."""
-    from ..evaluation.analyses.thresholds import alpha_sweep
+    from ..evaluation.analyses import alpha_sweep
 
     stored = _stored(runs)
     alphas = value or [n / 20 for n in range(2, 13)]
@@ -102,7 +102,7 @@ def cases(
 ) -> None:
     """Several runs' answers, references and trees side by side, on one page."""
     from ..common.files import write_atomically
-    from ..evaluation.analyses.case_studies import case_studies, telling_questions
+    from ..evaluation.case_studies import case_studies, telling_questions
 
     stored = _stored(runs)
     write_atomically(out, case_studies(stored, id or telling_questions(stored, limit)))
@@ -135,7 +135,7 @@ options.add_command(
 
 
 def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
-    from ..evaluation.analyses.stored_runs import stored_runs
+    from ..evaluation.run_folder import stored_runs
 
     return stored_runs(folders)
 

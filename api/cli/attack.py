@@ -1,5 +1,6 @@
 """questree attack"""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +44,6 @@ def attack(
     ] = None,
 ) -> None:
     """Plant passages against each question and count how often the attacker's answer is given. Goes on where it was."""
-    from ..evaluation.attacks.table import told
     from ..experiment import Experiment
     from .report import comparison_bars, print_figures
 
@@ -57,11 +57,11 @@ def attack(
             credulous=credulous,
             on_progress=on_progress,
         )
-    print_figures([_with_label(line) for line in told(run)], simulated=run.simulated)
+    print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
     typer.echo(f"table: {folder / 'attack.md'}\neach question: questree show {folder}/DEFENCE/ATTACK/PROGRAM")
 
 
-def _with_label(line: dict[str, str]) -> dict[str, str]:
+def _with_label(line: Mapping[str, str]) -> dict[str, str]:
     """The row with all that tells it apart in its first column, which a narrow screen repeats."""
     names = ("program", "attack", "planted", "defence")
     rest = {heading: cell for heading, cell in line.items() if heading not in names}

@@ -33,9 +33,7 @@ def compare(
         comparison, folder = Experiment(settings).compare(
             [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])], metrics=metric, on_progress=on_progress
         )
-    from ..evaluation.comparison.table import told
-
-    print_figures(told(comparison), simulated=comparison.simulated)
+    print_figures(comparison.table.lines, simulated=comparison.simulated)
     typer.echo(f"page: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
     if comparison.stopped:
         from ..common.errors import QuestreeError

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from questree.evaluation.comparison.table import as_markdown_table
+from questree.evaluation.tables import markdown_of
 
 from . import parts
 
@@ -53,7 +53,7 @@ def main() -> None:
     seconds = ", ".join(f"{name} {part.seconds:.0f} s" for name, part in zip(given.only, found, strict=True))
     said = f"`python -m benchmarks.reliability {' '.join(sys.argv[1:])}`, {os.cpu_count()} cores, Python "
     said += f"{platform.python_version()}: {seconds}. Every LM here is simulated."
-    table = as_markdown_table([row.told() for row in rows])
+    table = markdown_of([row.told() for row in rows])
     text = "\n\n".join([said, table, *(part.text for part in found if part.text)])
     (given.out / "table.md").write_text(f"{text}\n")
     print(text)

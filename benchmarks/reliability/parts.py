@@ -17,7 +17,7 @@ from .fault_counts import FaultCounts
 
 if TYPE_CHECKING:
     from questree.evaluation.attacks import AttackRun
-    from questree.evaluation.attacks.table import Row as AttackRow
+    from questree.evaluation.attacks.attack import Row as AttackRow
 
 PLANTED = 5
 
@@ -174,7 +174,7 @@ def _won(run: AttackRun) -> list[Row]:
 
 def _by_program(run: AttackRun) -> str:
     """For each program: its score over the clean corpus, how often each kind won, and the score then; each defence."""
-    from questree.evaluation.comparison.table import as_markdown_table
+    from questree.evaluation.tables import markdown_of
 
     defences = list(dict.fromkeys(row.defence for row in run.rows))
     lines = []
@@ -187,7 +187,7 @@ def _by_program(run: AttackRun) -> str:
         lines.append(line)
     facts = ", ".join(f"{what} {fact}" for what, fact in run.facts.items() if fact)
     said = f"Share of questions that the attacker won, and the score under attack; defence {' → '.join(defences)}; "
-    return f"{said}{PLANTED} planted; n = {run.rows[0].questions} ({facts}; simulated).\n\n{as_markdown_table(lines)}"
+    return f"{said}{PLANTED} planted; n = {run.rows[0].questions} ({facts}; simulated).\n\n{markdown_of(lines)}"
 
 
 def _each(rows: Sequence[AttackRow], defences: list[str], said: Callable[[AttackRow], str]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from pathlib import Path
 
 import dspy
@@ -20,9 +22,46 @@ from ..evaluation import Evaluation
 from ..identity import lm_facts
 from ..records import Record, ScoreFunction, metric_name
 from ..run import Progress, evaluate
+from ..tables import Table, flat
 from .plants import Attack, Plant, Writer, plants_for
-from .seeding import seeded
-from .table import Row, as_csv, as_json, as_markdown, share
+from .seeded_retriever import seeded
+
+_Z = 1.959964  # of 95%
+HOW_TO_READ = (
+    "Attack success: the share of questions answered with the attacker's target, with its 95% Wilson interval; beside "
+    "it, how often the same answer was given over the clean corpus. Found: questions for which a planted passage was "
+    "retrieved; then planted passages retrieved and cited, a question. Accuracy with 95% bootstrap intervals, over the "
+    "attacked questions; a failed question earns nothing."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One program under one attack, with one defence.
+
+    Attributes:
+        questions: that were attacked.
+        clean, attacked: the score over the clean corpus and over the one with plants.
+        success: share of questions answered with the target.
+        unprompted: the same over the clean corpus.
+        found: share of questions for which a planted passage was retrieved.
+        retrieved, cited: planted passages, a question.
+        failures: questions without an answer, under attack.
+    """
+
+    program: str
+    attack: str
+    planted: int
+    defence: str
+    questions: int
+    clean: Interval
+    attacked: Interval
+    success: Interval
+    unprompted: float
+    found: float
+    retrieved: float
+    cited: float
+    failures: int
 
 
 @dataclass(frozen=True)
@@ -41,9 +80,44 @@ class AttackRun:
     facts: Mapping[str, str] = field(default_factory=dict)
     simulated: bool = False
 
+    @property
+    def table(self) -> Table:
+        """Return the rows as a table."""
+        return Table(
+            title="attack",
+            facts=[f"{what}: {fact}" for what, fact in self.facts.items() if fact],
+            note=HOW_TO_READ,
+            lines=[self._line(row) for row in self.rows],
+            numbers=[flat(vars(row)) for row in self.rows],
+            simulated=self.simulated,
+        )
+
     def files(self) -> dict[str, str]:
-        """The table in its forms, by the file that each belongs in."""
-        return {"attack.md": as_markdown(self), "attack.csv": as_csv(self), "attack.json": as_json(self)}
+        """Return the table in its forms, by the name of their file."""
+        facts = {**self.facts, "metric": self.metric, "simulated": self.simulated}
+        content = json.dumps({**facts, "rows": self.table.numbers}, ensure_ascii=False, indent=2)
+        return {"attack.md": self.table.as_markdown(), "attack.csv": self.table.as_csv(), "attack.json": content}
+
+    def _line(self, row: Row) -> dict[str, str]:
+        return {
+            "program": row.program,
+            "attack": row.attack,
+            "planted": str(row.planted),
+            "defence": row.defence,
+            f"{self.metric} clean": _cell(row.clean),
+            f"{self.metric} attacked": _cell(row.attacked),
+            "attack success": _cell(row.success),
+            "clean gives it": f"{row.unprompted:.2f}",
+            "found": f"{row.found:.2f}",
+            "retrieved": f"{row.retrieved:.2f}",
+            "cited": f"{row.cited:.2f}",
+            "n": str(row.questions),
+            "failed": str(row.failures),
+        }
+
+
+def _cell(interval: Interval) -> str:
+    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
 def attack(
@@ -197,3 +271,10 @@ def _won(one: Attack, plant: Plant, record: Record) -> bool:
 def _check(programs: Mapping[str, Program], attacks: Sequence[Attack], defences: Sequence[str]) -> None:
     if not programs or not attacks or not defences:
         raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
+
+
+def share(count: int, n: int) -> Interval:
+    """A share with its 95% interval (Wilson, 1927), which has a width also where nothing, or everything, counted."""
+    middle = (count + _Z**2 / 2) / (n + _Z**2)
+    reach = _Z / (n + _Z**2) * sqrt(count * (n - count) / n + _Z**2 / 4)
+    return Interval(count / n, max(0.0, middle - reach), min(1.0, middle + reach), n)

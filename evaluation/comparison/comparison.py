@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
 from ...lm.ledger import total
 from ...lm.policy import OutOfBudgetError, RunPolicy
-from ...metrics import Interval, paired_interval
 from ...programs import Program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
@@ -23,76 +20,7 @@ from ..records import ScoreFunction, metric_name
 from ..run import Progress, evaluate, run_identity
 from ..tracking import OFF, Tracking
 from .page import as_page
-from .table import Row, as_csv, as_json, as_markdown, rows
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Evaluations over the same questions, by the name of what was evaluated; the first is compared with.
-
-    Attributes:
-        title: what was done.
-        task, lm, retriever: by name; the retriever's is empty where no program has one.
-        methods: of the programs that have their kind's own settings, the registered name.
-        stopped: why there are fewer evaluations than programs; None where all were made.
-    """
-
-    evaluations: Mapping[str, Evaluation]
-    title: str = "compare"
-    task: str = ""
-    lm: str = ""
-    retriever: str = ""
-    methods: Mapping[str, str] = field(default_factory=dict)
-    stopped: str | None = None
-
-    @property
-    def metric(self) -> str:
-        """The metric that the programs are compared by."""
-        return self._first.metric
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """The table's rows."""
-        return rows(self)
-
-    @property
-    def facts(self) -> list[str]:
-        """What all of it rests on, for people."""
-        facts = {"task": self.task, "questions": str(self._first.n), "LM": self.lm, "retriever": self.retriever}
-        return [f"{what}: {fact}" for what, fact in facts.items() if fact]
-
-    @property
-    def how_to_read(self) -> str:
-        """What stands in the table."""
-        return (
-            f"Intervals hold 95% of means over resampled questions (n={self._first.n}); differences are paired, "
-            "question by question. A failed question earns nothing and is counted apart. Calls, words, rounds and "
-            "seconds are of a question, cost is of all; what the client's cache answered is free, and counts as a call."
-        )
-
-    @property
-    def simulated(self) -> bool:
-        """Whether any of it was made with the simulated LM."""
-        return any(evaluation.simulated for evaluation in self.evaluations.values())
-
-    def difference(self, name: str) -> Interval:
-        """What ``name`` scores more than the first, question by question, with its 95% interval."""
-        first, other = self._first, self.evaluations[name]
-        scores = ([record.scores[first.metric] for record in one.records] for one in (first, other))
-        return paired_interval(*scores, seed=first.seed)
-
-    def files(self) -> dict[str, str]:
-        """The comparison as a table, in several forms, and as a page: texts by the file that each belongs in."""
-        return {
-            "table.md": as_markdown(self),
-            "table.csv": as_csv(self),
-            "comparison.json": as_json(self),
-            "page.html": as_page(self),
-        }
-
-    @property
-    def _first(self) -> Evaluation:
-        return next(iter(self.evaluations.values()))
+from .result import Comparison
 
 
 def compare(
@@ -116,7 +44,7 @@ def compare(
         policy: as `evaluate` takes it; a budget in it is for all programs together. Where it is used up, the
             programs that were evaluated until then are compared, and ``stopped`` says how to go on.
         out: each program's run is kept in a folder of its name in here, and gone on with; the files of the
-            comparison (`Comparison.files`) stand beside them.
+            comparison (`files_of`) stand beside them.
         tracking: one parent run with the files of the comparison, and a nested run for each program.
         title: of the parent run.
         on_progress: called with the name of the program that is asked.
@@ -158,12 +86,22 @@ def compare(
                 stopped = f"{name}: {error}"
                 break
         comparison = Comparison(evaluations, title, task, **_shared(programs), stopped=stopped)
-        files = comparison.files()
+        files = files_of(comparison)
         for file, text in files.items():
             if out is not None:
                 write_atomically(out / file, text)
         tracked.texts(files)
     return comparison
+
+
+def files_of(comparison: Comparison) -> dict[str, str]:
+    """Return the comparison as a table, in several forms, and as a page: texts by the name of their file."""
+    return {
+        "table.md": comparison.as_markdown(),
+        "table.csv": comparison.table.as_csv(),
+        "comparison.json": comparison.as_json(),
+        "page.html": as_page(comparison),
+    }
 
 
 def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from string import Template
-from typing import TYPE_CHECKING
 
 from ...common.text import in_page
 from ...metrics import Interval, mean_interval
 from ..evaluation import Evaluation
+from ..tables import SIMULATED, html_of
 from .plots import STYLE, Point, dot_rows, scatter
-from .table import PAPERS, SIMULATED, beside, told
-
-if TYPE_CHECKING:
-    from .comparison import Comparison
+from .result import PAPERS, Comparison
 
 
 def as_page(comparison: Comparison) -> str:
     """The page."""
-    papers = beside(comparison)
+    table, papers = comparison.table, comparison.papers
     return _PAGE.substitute(
         title=in_page(comparison.title),
         simulated=f"<p class=simulated>{SIMULATED}</p>" if comparison.simulated else "",
-        facts="".join(f"<li>{in_page(fact)}</li>" for fact in comparison.facts),
+        facts="".join(f"<li>{in_page(fact)}</li>" for fact in table.facts),
         stopped=f"<p class=stopped>{in_page(comparison.stopped)}</p>" if comparison.stopped else "",
-        read=in_page(comparison.how_to_read),
-        table=as_table(told(comparison)),
+        read=in_page(table.note),
+        table=html_of(table.lines),
         plots="".join(_figure(*plot) for plot in _plots(comparison)),
-        papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{as_table(papers)}" if papers else "",
+        papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{html_of(papers)}" if papers else "",
         style=STYLE,
     )
 
@@ -39,13 +35,6 @@ def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
         if record.hops is not None:
             groups.setdefault(record.hops, []).append(record.scores[evaluation.metric])
     return {hops: mean_interval(scores, seed=evaluation.seed) for hops, scores in sorted(groups.items())}
-
-
-def as_table(lines: Sequence[dict[str, str]]) -> str:
-    """Texts by heading as a table."""
-    head = "".join(f"<th>{in_page(heading)}</th>" for heading in lines[0])
-    body = "".join("<tr>" + "".join(f"<td>{in_page(cell)}</td>" for cell in line.values()) + "</tr>" for line in lines)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _plots(comparison: Comparison) -> list[tuple[str, str]]:

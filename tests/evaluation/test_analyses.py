@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.analyses.analyses import (
+from questree.evaluation.analyses import (
     efficiency,
     helped_by_retrieval,
     knowledge_sources,
@@ -13,10 +13,9 @@ from questree.evaluation.analyses.analyses import (
     reasoning_steps,
     steps_by_hops,
 )
-from questree.evaluation.analyses.case_studies import case_studies, telling_questions
-from questree.evaluation.analyses.stored_runs import StoredRun, stored_runs
+from questree.evaluation.case_studies import case_studies, telling_questions
 from questree.evaluation.records import Record
-from questree.evaluation.run_folder import open_run
+from questree.evaluation.run_folder import StoredRun, open_run, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.ledger import Spent
 from questree.programs import ReasoningTree

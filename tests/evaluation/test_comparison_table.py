@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from questree.evaluation.comparison.comparison import Comparison
+from questree.evaluation.comparison.comparison import files_of
 from questree.evaluation.comparison.plots import Point, dot_rows, scatter
 from questree.evaluation.comparison.published import published
-from questree.evaluation.comparison.table import as_csv, beside, told
+from questree.evaluation.comparison.result import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Cited, Record
 from questree.lm.failure import Failure
@@ -49,7 +49,9 @@ def compared(**evaluations):
 
 
 def test_each_column_says_what_the_records_hold():
-    one, other = told(compared(a=made([1, 0, 1, 0], rounds=3, recall=0.75, cost=0.25), b=made([0, 0, 1, 0], failed=1)))
+    one, other = compared(
+        a=made([1, 0, 1, 0], rounds=3, recall=0.75, cost=0.25), b=made([0, 0, 1, 0], failed=1)
+    ).table.lines
     assert one["difference to a"] == ""
     assert other["difference to a"].startswith("-0.250 [")
     assert (one["f1"], one["recall"], one["failed"], one["LM calls"]) == ("0.250", "0.750", "0", "2.5")
@@ -60,7 +62,7 @@ def test_each_column_says_what_the_records_hold():
 
 
 def test_csv_has_every_number_by_itself():
-    first, second = csv.DictReader(io.StringIO(as_csv(compared(a=made([1, 0]), b=made([0, 0])))))
+    first, second = csv.DictReader(io.StringIO(compared(a=made([1, 0]), b=made([0, 0])).table.as_csv()))
     assert float(first["score"]) == 0.5
     assert float(first["score_low"]) <= 0.5 <= float(first["score_high"])
     assert first["difference"] == ""
@@ -69,12 +71,12 @@ def test_csv_has_every_number_by_itself():
 
 
 def test_the_papers_figures_stand_beside_ours_with_their_model():
-    lines = beside(compared(a=made([1, 0]), b=made([0, 0])))
+    lines = compared(a=made([1, 0]), b=made([0, 0])).papers
     (line,) = [line for line in lines if line["metric"] == "cover-em"]
     assert line["program"] == "a"
     assert (line["paper's"], line["ours, some/lm"], line["paper's model"]) == ("17.1", "50.0", "gpt-3.5-turbo")
     assert "Xu et al." in line["source"]
-    assert beside(Comparison({"a": made([1])}, task="mini", methods={"a": "searchain"})) == []
+    assert Comparison({"a": made([1])}, task="mini", methods={"a": "searchain"}).papers == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_a_published_figure_is_that_of_its_task_and_metric(task, program, metric
 
 def test_files_escape_what_is_not_ours_and_run_nothing():
     hostile = Comparison({HOSTILE: made([1, 0]), "b": made([0, 1])}, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
-    files = hostile.files()
+    files = files_of(hostile)
     assert set(files) == {"table.md", "table.csv", "comparison.json", "page.html"}
     page = files["page.html"]
     assert "<script" not in page
@@ -105,7 +107,7 @@ def test_files_escape_what_is_not_ours_and_run_nothing():
 
 
 def test_what_is_simulated_says_so_everywhere():
-    files = Comparison({"a": made([1, 0], name=HOSTILE)}).files()
+    files = files_of(Comparison({"a": made([1, 0], name=HOSTILE)}))
     assert all("simulated" in text for text in files.values())
     assert "true" in json.dumps(json.loads(files["comparison.json"])["simulated"])
 

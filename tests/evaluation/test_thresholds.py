@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.analyses.thresholds import alpha_sweep
+from questree.evaluation.analyses import alpha_sweep
 from questree.evaluation.records import Record
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage

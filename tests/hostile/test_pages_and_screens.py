@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from reliability.fuzz import hostile_tree, mermaid_is_inert, page_is_inert, screen_is_still, shape_of
 
 from questree.common.text import printable, printable_json
-from questree.evaluation.analyses.case_studies import case_studies
-from questree.evaluation.comparison.comparison import Comparison
+from questree.evaluation.case_studies import case_studies
+from questree.evaluation.comparison.page import as_page
+from questree.evaluation.comparison.result import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.lm.failure import Failure
@@ -98,7 +99,7 @@ def test_case_studies_and_comparisons_have_the_same_elements_whatever_stands_in_
         run = SimpleNamespace(name=text, records=[record(text, failed)], simulated=True, metric="em")
         evaluation = Evaluation("em", (record(text, failed),), simulated=True)
         compared = Comparison({text: evaluation}, title=text, task=text, lm=text, retriever=text, stopped=text)
-        return [shape_of(case_studies([run], [text])), shape_of(without_plots(compared.files()["page.html"]))]
+        return [shape_of(case_studies([run], [text])), shape_of(without_plots(as_page(compared)))]
 
     for evil in ["".join(EVILS), *EVILS]:
         assert pages(evil) == pages("a river"), evil

@@ -9,9 +9,8 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.common.manifests import checksum_of
-from questree.evaluation.analyses.stored_runs import stored_runs
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.run_folder import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import compile as compile_program

@@ -11,10 +11,9 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.common.files import append_line, write_atomically
-from questree.evaluation.analyses.stored_runs import stored_runs
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.run_folder import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric

@@ -7,7 +7,7 @@ from tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
-from questree.evaluation.attacks.targets import wrong_answer
+from questree.evaluation.attacks.plants import wrong_answer
 from questree.metrics import contains
 from questree.retrieval import (
     BaseRetriever,

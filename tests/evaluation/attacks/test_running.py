@@ -10,7 +10,7 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
-from questree.evaluation.attacks.table import share
+from questree.evaluation.attacks.attack import share
 from questree.metrics import metric
 from questree.programs import build
 from questree.retrieval import BM25Retriever, Span

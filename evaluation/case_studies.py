@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from string import Template
 
-from ...common.errors import QuestreeError
-from ...common.text import in_page
-from ...programs.tree_views import TREE_STYLE, as_fragment
-from ..comparison.table import SIMULATED
-from ..records import Record
-from .stored_runs import StoredRun
+from ..common.errors import QuestreeError
+from ..common.text import in_page
+from ..programs.tree_views import TREE_STYLE, as_fragment
+from .records import Record
+from .run_folder import StoredRun
+from .tables import SIMULATED
 
 
 def telling_questions(runs: Sequence[StoredRun], limit: int) -> list[str]:

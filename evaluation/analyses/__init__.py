@@ -1,1 +1,0 @@
-"""What the papers read from evaluated runs."""

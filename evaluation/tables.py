@@ -1,0 +1,74 @@
+"""Measured rows as a table: as people read them, and every number by itself."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.text import in_page
+from ..metrics import Interval
+
+SIMULATED = "simulated LM: these numbers say nothing about methods"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was measured, and what it rests on.
+
+    Attributes:
+        title: what was done.
+        facts: what all of it rests on.
+        note: how to read it.
+        lines: the rows as people read them: texts by heading.
+        numbers: the rows with every number by itself (`flat`).
+        simulated: whether any of it was made with the simulated LM.
+    """
+
+    title: str
+    facts: Sequence[str]
+    note: str
+    lines: Sequence[Mapping[str, str]]
+    numbers: Sequence[Mapping[str, Any]]
+    simulated: bool
+
+    def as_markdown(self) -> str:
+        """Return the title, the facts, the note and the lines as Markdown."""
+        warning = f"**{SIMULATED}**\n\n" if self.simulated else ""
+        return f"# {self.title}\n\n{warning}{' · '.join(self.facts)}\n\n{self.note}\n\n{markdown_of(self.lines)}\n"
+
+    def as_csv(self) -> str:
+        """Return the numbers as CSV; each line says whether the LM was simulated."""
+        lines = [{**numbers, "simulated": self.simulated} for numbers in self.numbers]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for line in lines for key in line)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+        return text.getvalue()
+
+
+def markdown_of(lines: Sequence[Mapping[str, str]]) -> str:
+    """Return texts by heading as a Markdown table."""
+    headings = list(lines[0])
+    body = [headings, ["---"] * len(headings), *([line[heading] for heading in headings] for line in lines)]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in body)
+
+
+def html_of(lines: Sequence[Mapping[str, str]]) -> str:
+    """Return texts by heading as a table of a page; everything in it is escaped."""
+    head = "".join(f"<th>{in_page(heading)}</th>" for heading in lines[0])
+    body = "".join("<tr>" + "".join(f"<td>{in_page(cell)}</td>" for cell in line.values()) + "</tr>" for line in lines)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with each interval as three: its mean, and its ends as ``…_low`` and ``…_high``."""
+    numbers: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Interval):
+            numbers |= {name: value.mean, f"{name}_low": value.low, f"{name}_high": value.high}
+        else:
+            numbers[name] = value
+    return numbers
