@@ -36,7 +36,7 @@ class Asked:
     """A prompt in the hands of the model that replies to it.
 
     Attributes:
-        mind: the model, or the model in one sample (`sampled`).
+        mind: the model, or the model in one sample (`sample`).
         prompt: what it is asked.
         salt: empty at temperature 0; otherwise what makes one sample differ from another.
     """
@@ -68,11 +68,11 @@ class Asked:
     @cached_property
     def judge(self) -> Judge:
         """Return the model as it judges passages in this prompt."""
-        return Judge.of(self.mind, self.prompt, self.salt)
+        return Judge(self.mind, self.prompt, self.salt)
 
-    def sampled(self) -> Asked:
+    def sample(self) -> Asked:
         """Return the same, asked of the model in this sample: what it is not sure of is drawn anew."""
-        return replace(self, mind=self.mind.sampled(self.salt))
+        return replace(self, mind=self.mind.sample(self.salt))
 
     def steps(self, name: str) -> list[Step]:
         """Return the steps of an input field that is a chain."""
@@ -102,7 +102,7 @@ class Asked:
         for index in range(len(templates)):
             query = write_out(templates, [step.answer for step in steps], index)
             readings = [(self.mind.takes(question, index, query, one.text), one.number) for one in passages]
-            answer, reference = surest(readings)
+            answer, reference = pick_surest(readings)
             if answer is None and memory is not None:
                 answer = memory(query)
             steps.append(Step(query, answer, reference))
@@ -171,7 +171,7 @@ def read_steps(value: Any) -> list[Step]:
     ]
 
 
-def surest(readings: Sequence[tuple[Reading, int]]) -> tuple[str | None, int | None]:
+def pick_surest(readings: Sequence[tuple[Reading, int]]) -> tuple[str | None, int | None]:
     """Return the span that the model is most confident of, the first of equals, and its passage's number."""
     nothing = (Reading("", 0.0), 0)
     best, number = max(readings, key=lambda found: (bool(found[0].span), found[0].confidence), default=nothing)

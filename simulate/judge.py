@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..metrics import normalise
@@ -23,42 +22,28 @@ _READ = ("passages", "written", "trajectory")
 _ANSWERS = ("answer", "span", "new_answer", "query_answer")
 
 
-@dataclass(frozen=True)
 class Judge:
     """The model as it judges passages in one prompt, for the prompt's question.
 
     A passage is judged the same wherever it stands, and demonstrations only ever put a judgement right: at
-    temperature 0, each judgement is one draw on question and passage, compared with a rate.
+    temperature 0, each judgement is one draw on question and passage, compared with a rate. The prompt's
+    demonstrations, and its request for thoughts, lower the rates of the mistakes.
 
-    Attributes:
+    Args:
         mind: the model.
         prompt: what it was asked.
         salt: empty at temperature 0; otherwise what makes one sample differ from another.
-        misjudges, overlooks, asks_badly: the rates of its mistakes, given what the prompt teaches it.
     """
 
-    mind: Mind
-    prompt: Prompt
-    salt: str
-    misjudges: float
-    overlooks: float
-    asks_badly: float
-
-    @classmethod
-    def of(cls, mind: Mind, prompt: Prompt, salt: str) -> Judge:
-        """Return the judge that the prompt's demonstrations and its request for thoughts make of the model."""
+    def __init__(self, mind: Mind, prompt: Prompt, salt: str):
+        self.mind, self.prompt, self.salt, self.words = mind, prompt, salt, prompt.given("question")
         traits, demos = mind.traits, count_good_demos(mind, prompt)
         asking = sum(map(_goes_for_a_fact, prompt.demos))
         thinks_first = any(f.name in ("thoughts", "next_thought") for f in prompt.outputs)
         mistakes = 1 - traits.thinks if thinks_first else 1.0
-        return cls(
-            mind,
-            prompt,
-            salt,
-            traits.learnt(traits.misjudges, traits.misjudges_shown, demos) * mistakes,
-            traits.learnt(traits.overlooks, traits.overlooks_shown, demos) * mistakes,
-            (1 - traits.learnt(traits.asks, traits.asks_shown, demos + asking)) * mistakes,
-        )
+        self.misjudges = traits.learnt(traits.misjudges, traits.misjudges_shown, demos) * mistakes
+        self.overlooks = traits.learnt(traits.overlooks, traits.overlooks_shown, demos) * mistakes
+        self.asks_badly = (1 - traits.learnt(traits.asks, traits.asks_shown, demos + asking)) * mistakes
 
     def useful(self, passages: Sequence[Shown]) -> list[Shown]:
         """Return the passages that it takes for useful."""
@@ -69,8 +54,8 @@ class Judge:
 
         The useless passages beside a useful one are read as well, and can mislead.
         """
-        useful, words = self.useful(passages), self.prompt.given("question")
-        overlooked = [one for one in passages if one not in useful and self.mind.useful(words, one.text)]
+        useful = self.useful(passages)
+        overlooked = [one for one in passages if one not in useful and self.mind.useful(self.words, one.text)]
         return [one for one in passages if one not in overlooked] if useful else []
 
     def takes_for_enough(self, passages: Sequence[Shown]) -> bool:
@@ -105,12 +90,11 @@ class Judge:
         return values
 
     def _takes_for_useful(self, passage: str) -> bool:
-        draw, useful = self._draw("useful", passage), self.mind.useful(self.prompt.given("question"), passage)
+        draw, useful = self._draw("useful", passage), self.mind.useful(self.words, passage)
         return draw >= self.overlooks if useful else draw < self.misjudges
 
     def _draw(self, what: str, *texts: str) -> float:
-        key = (what, self.prompt.given("question"), *texts)
-        return self.mind.traits.chance(*map(normalise, key), self.salt)
+        return self.mind.traits.chance(*map(normalise, (what, self.words, *texts)), self.salt)
 
     def _claim(self, text: str) -> str | None:
         """Return what the text claims, or that it orders to write backwards, if the model falls for it."""
@@ -118,7 +102,7 @@ class Judge:
         claim = found[1] if found else _BACKWARDS if _REVERSED.search(text) else None
         if claim is None:
             return None
-        asked = normalise(self.prompt.given("query") or self.prompt.given("question"))
+        asked = normalise(self.prompt.given("query") or self.words)
         return claim if self.mind.chance("credulous", asked, claim) < self.mind.traits.credulous else None
 
 

@@ -45,7 +45,7 @@ class Mind:
         """Return a hash of world and traits: minds with the same one reply the same."""
         return f"{int(self.traits.chance('mind', self.world.fingerprint, self.traits.identity()) * 2**32):08x}"
 
-    def sampled(self, salt: str) -> Mind:
+    def sample(self, salt: str) -> Mind:
         """Return the model in one sample; without a salt, the model itself.
 
         What it knows and how it takes a question apart stay the same, and all else is drawn anew. So wrong memories

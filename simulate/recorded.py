@@ -16,7 +16,7 @@ from ..metrics import contains, normalise
 from .engine import lm_of
 from .mind import Mind, Reading
 from .passages import has_title
-from .recordings import FLAGS_BELOW, RecordedNode, Recording, as_planned, measure_traits, read_recordings, with_titles
+from .recordings import FLAGS_BELOW, RecordedNode, Recording, add_titles, adopt_plan, measure_traits, read_recordings
 from .traits import Traits
 from .world import World
 
@@ -59,8 +59,8 @@ class RecordedMind(Mind):
         traits: Traits | None = None,
         flags_below: float = FLAGS_BELOW,
     ):
-        questions = [with_titles(question) for question in questions]
-        planned = [as_planned(question, recordings[question.id]) for question in questions]
+        questions = [add_titles(question) for question in questions]
+        planned = [adopt_plan(question, recordings[question.id]) for question in questions]
         super().__init__(World(planned), traits or measure_traits(questions, recordings, flags_below))
         self.recordings, self.flags_below, self.annotated = recordings, flags_below, tuple(questions)
         self._nodes: dict[str, tuple[RecordedNode, tuple[str, ...]]] = {}
@@ -98,7 +98,7 @@ class RecordedMind(Mind):
         if found is None:
             return super().reads(query, passage)
         node, titles = found
-        return self._reading(node) if has_title(passage, titles) else Reading("", 0.0)
+        return self._read_node(node) if has_title(passage, titles) else Reading("", 0.0)
 
     def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
         """Return the recorded reading, if the passage is the step's own.
@@ -110,7 +110,7 @@ class RecordedMind(Mind):
             return self.reads(query, passage) if has_title(passage, [title]) else Reading("", 0.0)
         node = self.recordings[question.id].below[index]
         stands = has_title(passage, question.gold_titles) and contains(passage, node.open_book.answer)
-        return self._reading(node) if stands else Reading("", 0.0)
+        return self._read_node(node) if stands else Reading("", 0.0)
 
     def useful(self, words: str, passage: str) -> bool:
         """Tell whether the passage supports a step that the model could answer with it."""
@@ -160,7 +160,7 @@ class RecordedMind(Mind):
             state["flags_below"],
         )
 
-    def _reading(self, node: RecordedNode) -> Reading:
+    def _read_node(self, node: RecordedNode) -> Reading:
         if not node.open_book.known:
             return Reading("", 0.0)
         return Reading(node.open_book.answer, round(min(math.exp(node.open_book.logprob), 1.0), 3))

@@ -139,13 +139,13 @@ def is_aligned(question: Question, outline: list[str]) -> bool:
     return annotated == [sorted(numbers_in(query)) for query in outline]
 
 
-def with_titles(question: Question) -> Question:
+def add_titles(question: Question) -> Question:
     """Return the question with its steps' passages among its gold passages, where a data set keeps them apart."""
     of_steps = [step.support_title for step in question.steps if step.support_title]
     return question.model_copy(update={"gold_titles": tuple(dict.fromkeys([*question.gold_titles, *of_steps]))})
 
 
-def as_planned(question: Question, recording: Recording) -> Question:
+def adopt_plan(question: Question, recording: Recording) -> Question:
     """Return the question with the recorded plan for its steps, annotated where the two align.
 
     Where they do not, the last query is taken to ask for the answer, and the others have none.

@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 def answer_question(asked: Asked) -> Values:
     """Answer outright: right if the model knows every fact that the answer is put together from."""
-    asked = asked.sampled()
+    asked = asked.sample()
     believed = asked.mind.believes(asked.words)
     if asked.style == "short" and believed:
         return {"answer": believed}
@@ -32,7 +32,7 @@ def answer_question(asked: Asked) -> Values:
 
 def answer_step_by_step(asked: Asked) -> Values:
     """Write fact after fact from memory, sure or not: so more of them come back than in an answer outright."""
-    asked = asked.sampled()
+    asked = asked.sample()
     steps = asked.gather([], memory=asked.mind.recalls)
     return {"final_content": tell(asked, steps), "answer": conclude(asked, steps)}
 
@@ -42,20 +42,20 @@ def answer_from_passages(asked: Asked) -> Values:
 
     A passage without a title is one that the model wrote, and what it states there is taken as it stands.
     """
-    asked = asked.sampled()
+    asked = asked.sample()
     written = [passage.text for passage in asked.passages if not split_title(passage.text)[0]]
     return {"answer": conclude(asked, asked.gather(asked.judge.reads(asked.passages), asked.remember(written)))}
 
 
 def answer_from_thoughts(asked: Asked) -> Values:
     """Answer with what the thoughts state, results of searches among them; from memory where they are silent."""
-    asked = asked.sampled()
+    asked = asked.sample()
     return {"answer": conclude(asked, asked.gather([], asked.remember(asked.prompt.texts("thoughts"))))}
 
 
 def answer_with_knowledge(asked: Asked) -> Values:
     """Write step by step what the passages tell, and what the model remembers where they are silent; conclude."""
-    asked = asked.sampled()
+    asked = asked.sample()
     return _answer(asked, asked.gather(asked.passages, memory=asked.mind.believes))
 
 

@@ -59,7 +59,7 @@ def complete_paragraphs(asked: Asked) -> Values:
 
 def recall_passage(asked: Asked) -> Values:
     """Write a passage from memory that answers the question, fact by fact."""
-    asked = asked.sampled()
+    asked = asked.sample()
     steps = asked.gather([], memory=asked.mind.recalls)
     return {"passage": " ".join(_write(step.query, step.answer) for step in steps)}
 

@@ -18,7 +18,7 @@ _RESULT = re.compile(r"\[(\d+)\] (.*?)(?=; \[\d+\] |$)", re.DOTALL)
 
 def act_next(asked: Asked) -> Values:
     """Search for the first fact that was not observed, until nothing is missing or everything was searched for."""
-    asked, (searches, observed) = asked.sampled(), _read_trajectory(asked)
+    asked, (searches, observed) = asked.sample(), _read_trajectory(asked)
     query = asked.next_query(asked.gather(observed), observed, searches)
     if query is None:
         return {"next_thought": "That is enough to answer.", "next_tool_name": "finish", "next_tool_args": {}}
@@ -28,14 +28,14 @@ def act_next(asked: Asked) -> Values:
 
 def answer_from_trajectory(asked: Asked) -> Values:
     """Answer with what was observed, and with what the model remembers where that is silent."""
-    asked, (_, observed) = asked.sampled(), _read_trajectory(asked)
+    asked, (_, observed) = asked.sample(), _read_trajectory(asked)
     steps = asked.gather(observed, memory=asked.mind.believes)
     return {"reasoning": tell(asked, steps), "answer": conclude(asked, steps)}
 
 
 def write_next_thought(asked: Asked) -> Values:
     """Write the next fact as it is read, or else remembered; one that is neither stays open, and still searches."""
-    asked = asked.sampled()
+    asked = asked.sample()
     judge, passages, thoughts = asked.judge, asked.passages, asked.prompt.texts("thoughts")
     steps = asked.gather(passages, asked.remember(thoughts))
     ahead = [step for step in steps if not mentions(step.query, thoughts)]
@@ -49,7 +49,7 @@ def write_next_thought(asked: Asked) -> Values:
 
 def write_search_query(asked: Asked) -> Values:
     """Write the query for the first fact that the passages lack, in a sample sometimes in other words."""
-    asked = asked.sampled()
+    asked = asked.sample()
     steps = asked.gather(asked.passages)
     lacking = asked.missing_queries(steps, asked.passages, before=[])
     query = lacking[0] if lacking and asked.judge.asks_well(asked.passages) else asked.words
@@ -64,7 +64,7 @@ def write_or_search(asked: Asked) -> Values:
 
     So it never looks up what it remembers wrong.
     """
-    asked = asked.sampled()
+    asked = asked.sample()
     texts, searches, results = _read_written(asked)
     steps = asked.gather(results, asked.remember(texts))
     search = asked.next_query(steps, results, searches)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...common.placeholders import fill_in
 from ...metrics import contains, normalise
-from ..asked import Asked, Step, surest
+from ..asked import Asked, Step, pick_surest
 from ..passages import Shown
 from ..phrases import describe, find_query, find_stated, write_fact
 from ..prompt import Values
@@ -43,7 +43,7 @@ def judge_steps(asked: Asked) -> Values:
 
 def answer_subquestion(asked: Asked) -> Values:
     """Answer with what is read for the step in the passages, if anything is; else from memory, or null."""
-    asked = asked.sampled()
+    asked = asked.sample()
     steps, solved = _so_far(asked)
     query = fill_in(asked.prompt.given("query"), _known(solved))
     answer, reference = _read(asked, steps, query) if asked.passages else (None, None)
@@ -59,9 +59,9 @@ def ask_to_verify(asked: Asked) -> Values:
 
 def edit_sentence(asked: Asked) -> Values:
     """Write what is read for the query, if the model does not trust its own sentence more; else that sentence."""
-    asked = asked.sampled()
+    asked = asked.sample()
     query, sentence, mind = asked.prompt.given("query"), asked.prompt.given("sentence"), asked.mind
-    answer, reference = surest([(mind.reads(query, passage.text), passage.number) for passage in asked.passages])
+    answer, reference = pick_surest([(mind.reads(query, passage.text), passage.number) for passage in asked.passages])
     before = find_stated(query, [sentence])
     if answer is None or reference is None:
         return {"edited": sentence, "references": []}
@@ -81,10 +81,10 @@ def _read(asked: Asked, steps: list[Step], query: str) -> tuple[str | None, int 
     mind, question, passages = asked.mind, asked.question, asked.passages
     index = next((n for n, step in enumerate(steps) if normalise(step.query) == normalise(query)), None)
     if question is None or index is None:
-        return surest([(mind.reads(query, passage.text), passage.number) for passage in passages])
+        return pick_surest([(mind.reads(query, passage.text), passage.number) for passage in passages])
     if not any(step.answer for step in question.steps):
         return asked.read_whole(passages)
-    return surest([(mind.takes(question, index, query, passage.text), passage.number) for passage in passages])
+    return pick_surest([(mind.takes(question, index, query, passage.text), passage.number) for passage in passages])
 
 
 def _so_far(asked: Asked) -> tuple[list[Step], Solved]:

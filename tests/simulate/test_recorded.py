@@ -134,8 +134,8 @@ def test_thinking_goes_by_the_leaves_and_an_answer_outright_by_the_root(recorded
 
 
 def test_a_sample_gives_a_recorded_memory_as_often_as_its_tokens_are_probable(mind: RecordedMind) -> None:
-    drawn = [mind.sampled(str(n)).recalls(RIVER_OF_BRNO) for n in range(200)]
-    assert mind.sampled("") is mind
+    drawn = [mind.sample(str(n)).recalls(RIVER_OF_BRNO) for n in range(200)]
+    assert mind.sample("") is mind
     assert 100 < drawn.count("Svratka") < 165  # e^-0.4 is 0.67
 
 
