@@ -266,7 +266,7 @@ class Experiment(Parts):
         return [metric(one) for one in names or own]
 
     def _labelled(self, names: Iterable[str]) -> dict[str, Program]:
-        """Return programs by the name to show: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2`` …"""
+        """Return programs by the name to show: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2``."""
         from .programs import PROGRAMS
 
         programs: dict[str, Program] = {}

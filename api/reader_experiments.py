@@ -33,19 +33,20 @@ def _count_nothing(what: str, done: int, total: int) -> None: ...
 
 
 @dataclass(frozen=True)
-class CalibratedReader:
-    """A reader's threshold, and what it was chosen on.
+class Calibration:
+    """The threshold of a reader or a duplicate check, and what it was chosen on.
 
     Attributes:
-        name: of the reader.
-        folder: where the threshold is stored; name it as the reader. None where it was only to be shown.
-        readings: the readings that it was chosen on.
+        name: of the reader or the check.
+        folder: where the threshold is stored; name it as the reader or the check. None where it was only to be shown.
+        readings: the readings that it was chosen on; of a check, how alike the pairs are.
         chosen: the threshold, and how well it tells these readings apart.
-        own: the threshold that the reader had.
+        own: the threshold that the reader or the check had.
+        scores: a reader's, on other questions; None where there are none.
+        f1: a check's, on the other half of the pairs; None where that has none.
         failed: calls that failed; they give no reading.
-        scores: on other questions; None where there are none.
-        simulated: whether a simulated LM did the reading.
         seen: questions that were left out, since the reader was trained on their passage.
+        simulated: whether a simulated LM did the reading.
     """
 
     name: str
@@ -53,31 +54,11 @@ class CalibratedReader:
     readings: list[Reading]
     chosen: ThetaPoint
     own: float
-    failed: int
-    scores: ReaderScores | None
-    simulated: bool
-    seen: int
-
-
-@dataclass(frozen=True)
-class CalibratedDuplicates:
-    """A duplicate check's threshold, and what it was chosen on.
-
-    Attributes:
-        name: of the check.
-        folder: where the threshold is stored; name it as the check.
-        readings: how alike the pairs are that it was chosen on.
-        chosen: the threshold, and how well it tells these pairs apart.
-        own: the threshold that the check had.
-        f1: on the other half of the pairs; None where that has none.
-    """
-
-    name: str
-    folder: Path
-    readings: list[Reading]
-    chosen: ThetaPoint
-    own: float
-    f1: Interval | None
+    scores: ReaderScores | None = None
+    f1: Interval | None = None
+    failed: int = 0
+    seen: int = 0
+    simulated: bool = False
 
 
 class ReaderExperiment(Parts):
@@ -145,7 +126,7 @@ class ReaderExperiment(Parts):
 
     def calibrate(
         self, *, test_split: str | None = "test", keep: bool = True, on_read: Count = _count_nothing
-    ) -> CalibratedReader:
+    ) -> Calibration:
         """Choose the threshold of the settings' reader on their questions, and store it with the reader.
 
         Args:
@@ -171,17 +152,25 @@ class ReaderExperiment(Parts):
         if test_split:
             others, failed_later = self._read(reader, test_split, held_out, on_read)
             scores, failed = score_readings(others, chosen.theta), failed + failed_later
-        calibrated = CalibratedReader(
-            reader.name, folder, readings, chosen, reader.threshold, failed, scores, simulated, seen + seen_later
+        calibration = Calibration(
+            reader.name,
+            folder,
+            readings,
+            chosen,
+            reader.threshold,
+            scores=scores,
+            failed=failed,
+            seen=seen + seen_later,
+            simulated=simulated,
         )
         if folder is not None:
-            store(folder, self._manifest(calibrated, test_split))
+            store(folder, self._manifest(calibration, test_split))
             tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
             title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
             plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
-        return calibrated
+        return calibration
 
-    def calibrate_duplicates(self, pairs: Path, *, on_read: Count = _count_nothing) -> CalibratedDuplicates:
+    def calibrate_duplicates(self, pairs: Path, *, on_read: Count = _count_nothing) -> Calibration:
         """Choose the threshold of the settings' duplicate check on half of the pairs, score it on the others, store it.
 
         Args:
@@ -218,7 +207,7 @@ class ReaderExperiment(Parts):
         )
         store(folder, before.model_copy(update={"threshold": chosen.theta, "calibration": facts}))
         plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
-        return CalibratedDuplicates(check.name, folder, readings, chosen, check.threshold, f1)
+        return Calibration(check.name, folder, readings, chosen, check.threshold, f1=f1)
 
     def _mined(self, examples: Sequence[ReadingExample], on_mined: Count) -> list[ReadingExample]:
         """Return the examples with passages that the retriever finds and that do not answer."""
@@ -265,8 +254,8 @@ class ReaderExperiment(Parts):
         self.use_lm()
         return self.reader or LMReader(), bool(lm_facts()["simulated"])
 
-    def _manifest(self, calibrated: CalibratedReader, test_split: str | None) -> ReaderManifest:
-        settings, chosen, scores = self.settings, calibrated.chosen, calibrated.scores
+    def _manifest(self, calibration: Calibration, test_split: str | None) -> ReaderManifest:
+        settings, chosen, scores = self.settings, calibration.chosen, calibration.scores
         before = stored(ReaderManifest, settings.reader) or ReaderManifest(
             kind="lm" if settings.reader == "lm" else "dpr", model=_model_named(settings.reader)
         )
@@ -276,8 +265,8 @@ class ReaderExperiment(Parts):
             "task": settings.task,
             "split": settings.split,
             "negatives_of": settings.retriever or "other questions",
-            "passages": len(calibrated.readings),
-            "simulated": calibrated.simulated,
+            "passages": len(calibration.readings),
+            "simulated": calibration.simulated,
             "precision": chosen.precision,
             "recall": chosen.recall,
             "f1": chosen.f1,

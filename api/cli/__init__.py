@@ -93,5 +93,5 @@ def _say(what: str, message: str) -> None:
 
     from ..common.text import printable  # not before it is needed: pydantic takes a while
 
-    told = Text(f"{what}: ", style="red").append(" ".join(printable(message).split()), style="default")
-    Console(stderr=True).print(told, soft_wrap=True)
+    line = Text(f"{what}: ", style="red").append(" ".join(printable(message).split()), style="default")
+    Console(stderr=True).print(line, soft_wrap=True)

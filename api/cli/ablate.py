@@ -13,15 +13,22 @@ if TYPE_CHECKING:
 def ablate(
     settings: "RunSettings",
     program: Annotated[str, typer.Argument(help="A program's name.")],
-    over: Annotated[list[str], typer.Option(help="A setting to vary; of several, every combination.")],
+    over: Annotated[
+        list[str], typer.Option(help="A setting of the program to vary; repeat it for every combination of several.")
+    ],
     value: Annotated[
         list[str] | None,
-        typer.Option(help="A value of the setting; repeat it. Default: all, where its type lists them."),
+        typer.Option(help="A value of the setting; repeat it. Default: every value, where its type lists them."),
     ] = None,
     metric: options.Metrics = None,
     set_: options.ProgramSettings = None,
 ) -> None:
-    """Score a program under several settings on the same questions: differences are paired, runs have one parent."""
+    """Score a program under several settings on the same questions, with paired differences to its defaults.
+
+    MLflow has all of them under one run. The same command goes on where it was interrupted.
+    """
+    from rich.console import Console
+
     from ..experiment import Experiment
     from .report import comparison_bars, comparison_table
 
@@ -34,7 +41,5 @@ def ablate(
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )
-    from rich.console import Console
-
     Console().print(comparison_table(comparison))
     typer.echo(f"each question: questree show {folder}/NAME")

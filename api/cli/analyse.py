@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ..settings import RunSettings
 
 app = typer.Typer(
-    help="The papers' analyses over stored runs; no LM is asked, unless it is theta's reader.", no_args_is_help=True
+    help="Analyse stored runs as the papers do. No LM is asked, except by theta with the LM as reader.",
+    no_args_is_help=True,
 )
 
 Runs = Annotated[
@@ -21,14 +22,14 @@ Runs = Annotated[
 ]
 With = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the evaluation with retrieval.")]
 Without = Annotated[
-    Path, typer.Argument(metavar="WITHOUT", help="The same questions, answered by a program without retrieval.")
+    Path, typer.Argument(metavar="WITHOUT", help="Folder of the same questions, answered without retrieval.")
 ]
-Metric = Annotated[str | None, typer.Option(help="Of the stored scores. Default: the run's own.")]
+Metric = Annotated[str | None, typer.Option(help="One of the stored scores. Default: the run's first.")]
 
 
 @app.command()
 def sources(runs: Runs) -> None:
-    """Where the answers of the nodes come from: the LM, corrected, completed, unsolved."""
+    """Show where the answers of the nodes come from: the LM, corrected, completed, unsolved."""
     from ..evaluation.analyses import knowledge_sources
 
     stored = _stored(runs)
@@ -37,7 +38,7 @@ def sources(runs: Runs) -> None:
 
 @app.command()
 def helped(with_: With, without: Without, metric: Metric = None) -> None:
-    """The score where retrieval corrected or completed a node (S_IR), with retrieval and without it."""
+    """Show the score of the questions where retrieval corrected or completed a node (S_IR), with and without it."""
     from ..evaluation.analyses import helped_by_retrieval
 
     one, other = _pair(with_, without)
@@ -51,7 +52,7 @@ def misled(
     metric: Metric = None,
     right: Annotated[float, typer.Option(help="The score from which an answer counts as right.")] = 1.0,
 ) -> None:
-    """The share of questions that were right without retrieval and are wrong with it."""
+    """Show the share of questions that were right without retrieval and are wrong with it."""
     from ..evaluation.analyses import misled_by_retrieval
 
     one, other = _pair(with_, without)
@@ -61,7 +62,7 @@ def misled(
 
 @app.command()
 def steps(runs: Runs, metric: Metric = None) -> None:
-    """Reasoning steps and score by the number of hops that a question needs."""
+    """Show reasoning steps and score by the number of hops that a question needs."""
     from ..evaluation.analyses import steps_by_hops
 
     stored = _stored(runs)
@@ -71,7 +72,7 @@ def steps(runs: Runs, metric: Metric = None) -> None:
 
 @app.command()
 def efficiency(runs: Runs) -> None:
-    """Words in and out, rounds, LM calls, seconds, tokens and cost of a question."""
+    """Show words in and out, rounds, LM calls, seconds, tokens and cost of a question."""
     from ..evaluation.analyses import efficiency as measure
 
     stored = _stored(runs)
@@ -81,9 +82,11 @@ def efficiency(runs: Runs) -> None:
 @app.command()
 def alpha(
     runs: Runs,
-    value: Annotated[list[float] | None, typer.Option(help="An alpha; repeat it. Default: 0.1 to 0.6.")] = None,
+    value: Annotated[
+        list[float] | None, typer.Option(help="An alpha; repeat it. Default: 0.1 to 0.6 in steps of 0.05.")
+    ] = None,
 ) -> None:
-    """On stored long answers: how many nodes each alpha contradicts, and how good the answers are that it leaves."""
+    """Show how many nodes of stored long answers each alpha contradicts, and how good the other answers are."""
     from ..evaluation.analyses import alpha_sweep
 
     stored = _stored(runs)
@@ -96,11 +99,12 @@ def cases(
     runs: Runs,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("cases.html"),
     id: Annotated[
-        list[str] | None, typer.Option(help="A question; repeat it. Default: those that the runs differ most on.")
+        list[str] | None,
+        typer.Option(help="Id of a question; repeat it. Default: the questions that the runs differ most on."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many of those.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, help="Without --id: at most so many questions.")] = 5,
 ) -> None:
-    """Several runs' answers, references and trees side by side, on one page."""
+    """Show the answers, references and trees of several runs side by side, on one page."""
     from ..common.files import write_atomically
     from ..evaluation.case_studies import case_studies, telling_questions
 
@@ -115,18 +119,18 @@ def theta(
         list[float] | None, typer.Option(help="A theta to show; repeat it. Default: -2 to 6, and the reader's own.")
     ] = None,
 ) -> None:
-    """F1 of "does this passage answer it" at each theta, on a task with passages (nq, squad), for --reader.
+    """Show how well --reader tells at each theta whether a passage answers, on a task with passages (nq, squad).
 
-    Each question is read with its own passage and with one that does not answer: the highest that --retriever finds, or
-    another question's. With the LM as reader, each is an LM call. calibrate-reader does the same, and keeps the best.
+    Each question is read with its own passage and with one that does not answer: the highest that --retriever finds,
+    or another question's. With the LM as reader, each reading is an LM call. calibrate-reader also stores the best.
     """
     from ..reader_experiments import ReaderExperiment
     from .calibrate_reader import print_sweep
     from .report import counting_bars
 
     with counting_bars() as on_read:
-        calibrated = ReaderExperiment(settings).calibrate(test_split=None, keep=False, on_read=on_read)
-    print_sweep(calibrated, value)
+        calibration = ReaderExperiment(settings).calibrate(test_split=None, keep=False, on_read=on_read)
+    print_sweep(calibration, value)
 
 
 options.add_command(
@@ -150,19 +154,15 @@ def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
 
 
 def _print(runs: "Sequence[StoredRun]", lines: Sequence[dict[str, Any]]) -> None:
-    _table(lines, simulated=any(run.simulated for run in runs))
-
-
-def _table(lines: Sequence[dict[str, Any]], *, simulated: bool) -> None:
     from .report import print_figures
 
-    told = [{name.replace("_", " "): _told(value) for name, value in line.items()} for line in lines]
-    if len(told) == 1:  # reads better from top to bottom
-        told = [{"": name, "value": value} for name, value in told[0].items()]
-    print_figures(told, simulated=simulated)
+    cells = [{name.replace("_", " "): _cell(value) for name, value in line.items()} for line in lines]
+    if len(cells) == 1:  # reads better from top to bottom
+        cells = [{"": name, "value": value} for name, value in cells[0].items()]
+    print_figures(cells, simulated=any(run.simulated for run in runs))
 
 
-def _told(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):

@@ -1,7 +1,6 @@
 """questree ask"""
 
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,39 +10,25 @@ if TYPE_CHECKING:
     from ..programs import ReasoningTree
     from ..settings import RunSettings
 
-
 SETTINGS = (
     *("task", "seed", "lm", "api_base", "reply_tokens", "retriever", "reader", "duplicates", "defence"),
     *("tracking_uri", "limits"),
 )
 
-
-class Form(str, Enum):
-    """What to print."""
-
-    text = "text"
-    json = "json"
-    mermaid = "mermaid"
-    html = "html"
-
-
-class Style(str, Enum):
-    """The form of the answer."""
-
-    short = "short"
-    yes_no = "yes-no"
-    label = "label"
-    long = "long"
+Form = Literal["text", "json", "mermaid", "html"]
+Style = Literal["short", "yes-no", "label", "long"]
 
 
 def ask(
     settings: "RunSettings",
-    question: Annotated[str, typer.Argument(help="In your own words.")],
-    program: Annotated[str, typer.Option(help="A program's name, a compiled one's folder, runs:/… or models:/…")] = (
-        "searchain"
-    ),
-    style: Annotated[Style, typer.Option(help="The form of the answer.")] = Style.short,
-    form: Annotated[Form, typer.Option("--format", help="text grows as it is reasoned; html is a page.")] = Form.text,
+    question: Annotated[str, typer.Argument(help="The question, in your own words.")],
+    program: Annotated[
+        str, typer.Option(help="A program's name, or a compiled one's folder, runs:/… or models:/…")
+    ] = "searchain",
+    style: Annotated[Style, typer.Option(help="The form of the answer.")] = "short",
+    form: Annotated[
+        Form, typer.Option("--format", help="What to print: text grows as it is reasoned; html is a page.")
+    ] = "text",
     set_: options.ProgramSettings = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
@@ -53,11 +38,11 @@ def ask(
     parts = Parts(settings)
     parts.use_lm()
     answerer = parts.program(program, **options.named_values(set_, "--set"))
-    if form is Form.text and out is None:
-        prediction = ask_live(answerer, question, style.value)
+    if form == "text" and out is None:
+        prediction = ask_live(answerer, question, style)
     else:
-        prediction = answerer(question=question, answer_style=style.value)
-        typer.echo(_printed(prediction, form), file=out)
+        prediction = answerer(question=question, answer_style=style)
+        typer.echo(_written(prediction, form), file=out)
     if prediction.failure is not None:
         from ..common.errors import QuestreeError
 
@@ -65,7 +50,7 @@ def ask(
 
 
 def ask_live(program: Any, question: str, style: str) -> Any:
-    """Show the tree as it grows, then the answer under it."""
+    """Show the tree as it grows, then the answer under it; return the prediction."""
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
@@ -74,35 +59,34 @@ def ask_live(program: Any, question: str, style: str) -> Any:
 
     console = Console()
 
-    def shown(tree: "ReasoningTree") -> Text:
-        return Text(as_text(tree), no_wrap=True, overflow="ellipsis")
+    def show(tree: "ReasoningTree") -> None:
+        text = Text(as_text(tree), no_wrap=True, overflow="ellipsis")
+        live.update(text, refresh=console.is_terminal)
 
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        prediction = program(
-            question=question,
-            answer_style=style,
-            watch=lambda tree: live.update(shown(tree), refresh=console.is_terminal),
-        )
+        prediction = program(question=question, answer_style=style, watch=show)
     console.print(Text(as_text(prediction.tree)), soft_wrap=True)
     if prediction.failure is None:
-        console.print(Text(f"\n{_told(prediction)}"), soft_wrap=True)
+        console.print(Text(f"\n{_answer(prediction)}"), soft_wrap=True)
     return prediction
 
 
-def _printed(prediction: Any, form: Form) -> str:
-    from ..programs.tree_views import as_html, as_mermaid, as_text
+def _written(prediction: Any, form: Form) -> str:
+    """Return a prediction in a form."""
+    from ..programs.tree_views import as_mermaid, as_text
+    from .report import as_page
 
-    if form is Form.html:
-        cited = [passage.cited() for passage in prediction.references]
-        return as_html(prediction.tree, prediction.answer, prediction.final_content, cited)
-    if form is Form.mermaid:
+    if form == "html":
+        return as_page(prediction, prediction.tree)
+    if form == "mermaid":
         return as_mermaid(prediction.tree)
-    if form is Form.json:
+    if form == "json":
         return _as_json(prediction)
-    return f"{as_text(prediction.tree)}\n\n{_told(prediction)}"
+    return f"{as_text(prediction.tree)}\n\n{_answer(prediction)}"
 
 
-def _told(prediction: Any) -> str:
+def _answer(prediction: Any) -> str:
+    """Return the answer with its references, as lines."""
     from ..common.text import printable
 
     references = [f"[{n}] {passage.cited()}" for n, passage in enumerate(prediction.references, start=1)]
@@ -116,21 +100,17 @@ def _as_json(prediction: Any) -> str:
 
     from ..common.text import printable_json
 
-    told = json.dumps(
-        {
-            "answer": prediction.answer,
-            "final_content": prediction.final_content,
-            "references": [passage.model_dump() for passage in prediction.references],
-            "tree": prediction.tree.model_dump(),
-            "failure": None if prediction.failure is None else prediction.failure.model_dump(),
-            "spent": prediction.spent.model_dump(),
-            "seconds": prediction.seconds,
-            "simulated": _is_simulated(),
-        },
-        ensure_ascii=False,
-        indent=2,
-    )
-    return printable_json(told)
+    fields = {
+        "answer": prediction.answer,
+        "final_content": prediction.final_content,
+        "references": [passage.model_dump() for passage in prediction.references],
+        "tree": prediction.tree.model_dump(),
+        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
+        "spent": prediction.spent.model_dump(),
+        "seconds": prediction.seconds,
+        "simulated": _is_simulated(),
+    }
+    return printable_json(json.dumps(fields, ensure_ascii=False, indent=2))
 
 
 def _is_simulated() -> bool:

@@ -1,8 +1,7 @@
 """questree attack"""
 
 from collections.abc import Mapping
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,38 +11,40 @@ if TYPE_CHECKING:
 NO_SETTINGS = ("defence", "tracking_uri")
 
 
-class Writer(str, Enum):
-    """Who writes what is planted."""
-
-    template = "template"
-    lm = "lm"
-
-
 def attack(
     settings: "RunSettings",
     programs: Annotated[
-        list[str], typer.Argument(help="Programs' names, compiled ones' folders, runs:/… or models:/…")
+        list[str], typer.Argument(help="Programs' names, or compiled ones' folders, runs:/… or models:/…")
     ],
     kind: Annotated[
         list[str] | None,
         typer.Option(
             help="poison: passages that argue for a wrong answer; keywords: the same, in another order of words; "
-            "injection: orders in genuine passages (task-irrelevant, task-relevant, targeted). Repeat it. "
+            "injection: orders in genuine passages (task-irrelevant, task-relevant, targeted). Repeat it for several. "
             "Default: poison."
         ),
     ] = None,
     planted: Annotated[
-        list[int] | None, typer.Option(min=1, help="Passages for each question; repeat it. Default: 5.")
+        list[int] | None,
+        typer.Option(min=1, help="Passages to plant for each question; repeat it for several numbers. Default: 5."),
     ] = None,
     defence: Annotated[
         list[str] | None, typer.Option(help="none, agreement or reader; repeat it for a row of each. Default: none.")
     ] = None,
-    writer: Annotated[Writer, typer.Option(help="Who writes the poison: templates, or the LM.")] = Writer.template,
+    writer: Annotated[
+        Literal["template", "lm"], typer.Option(help="Who writes the poison: templates, or the LM.")
+    ] = "template",
     credulous: Annotated[
-        float | None, typer.Option(help="Of the simulated LM: the share of claims and orders that it falls for.")
+        float | None,
+        typer.Option(
+            help="For the simulated LM: the share (0 to 1) of claims and orders that it falls for. Default: its own."
+        ),
     ] = None,
 ) -> None:
-    """Plant passages against each question and count how often the attacker's answer is given. Goes on where it was."""
+    """Plant passages against each question and count how often the attacker's answer is given.
+
+    The same command goes on where it was interrupted.
+    """
     from ..experiment import Experiment
     from .report import comparison_bars, print_figures
 
@@ -53,7 +54,7 @@ def attack(
             kinds=kind or ["poison"],
             planted=planted or [5],
             defences=defence or ["none"],
-            writer=writer.value,
+            writer=writer,
             credulous=credulous,
             on_progress=on_progress,
         )
@@ -62,7 +63,7 @@ def attack(
 
 
 def _with_label(line: Mapping[str, str]) -> dict[str, str]:
-    """The row with all that tells it apart in its first column, which a narrow screen repeats."""
+    """Return the row with all that tells it apart in its first column, which a narrow screen repeats."""
     names = ("program", "attack", "planted", "defence")
     rest = {heading: cell for heading, cell in line.items() if heading not in names}
     return {"program, attack, planted, defence": ", ".join(line[name] for name in names), **rest}

@@ -18,10 +18,10 @@ def calibrate_duplicates(
         Path, typer.Argument(help="TSV, CSV or JSONL with question1, question2, is_duplicate (Quora's form).")
     ],
 ) -> None:
-    """Choose the threshold from which two queries count as the same, by F1, and store it with the check.
+    """Choose the threshold (by F1) from which two queries count as the same, and store it with the check.
 
-    It is chosen on one half of the pairs and scored on the other. A cross-encoder's folder keeps its own; else --out
-    (by default one under duplicates/) becomes a folder to be given as --duplicates.
+    The threshold is chosen on one half of the pairs and scored on the other. A cross-encoder's folder keeps its own;
+    else --out (default: a folder under duplicates/) becomes a folder that --duplicates takes.
     """
     from ..reader_experiments import ReaderExperiment
     from .report import counting_bars, print_points
@@ -29,7 +29,7 @@ def calibrate_duplicates(
     experiment = ReaderExperiment(settings.model_copy(update={"duplicates": check}))
     with counting_bars() as on_read:
         found = experiment.calibrate_duplicates(pairs, on_read=on_read)
-    print_points(found.readings, found.chosen, found.own, [n / 10 for n in range(1, 10)])
+    print_points(found, [n / 10 for n in range(1, 10)])
     typer.echo(f"{len(found.readings)} pairs compared with {found.name}")
     if found.f1 is not None:
         typer.echo(f"the other pairs: F1 {found.f1} at {found.chosen.theta:.3f}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..reader_experiments import CalibratedReader
+    from ..reader_experiments import Calibration
     from ..settings import RunSettings
 
 SETTINGS = ("task", "split", "limit", "seed", "lm", "api_base", "retriever", "concurrency", "out")
@@ -15,38 +15,34 @@ def calibrate_reader(
     settings: "RunSettings",
     reader: Annotated[str, typer.Argument(help="A reader's folder, a DPR reader by name, or 'lm'.")],
     test_split: Annotated[
-        str, typer.Option(help="Of the same tasks, to score the new threshold on; 'none' for no such score.")
+        str, typer.Option(help="Split of the same tasks to score the new threshold on; 'none' for no such score.")
     ] = "test",
 ) -> None:
     """Choose a reader's threshold (theta) by F1 of "does this passage answer it", and store it with the reader.
 
     Each question is read with its own passage and with one that does not answer: the highest that --retriever finds,
-    or another question's. A folder keeps its own threshold; for a reader by name and for the LM, --out (by default one
-    under readers/) becomes a folder that names it, to be given as --reader. The plot lies beside the threshold.
+    or another question's. A folder keeps its own threshold; for a reader by name and for the LM, --out (default: a
+    folder under readers/) becomes a folder that --reader takes. A plot of the scores lies beside the threshold.
     """
     from ..reader_experiments import ReaderExperiment
-    from .report import counting_bars
+    from .report import SIMULATED, counting_bars, list_scores
 
     experiment = ReaderExperiment(settings.model_copy(update={"reader": reader}))
     with counting_bars() as on_read:
-        calibrated = experiment.calibrate(test_split=None if test_split == "none" else test_split, on_read=on_read)
-    print_sweep(calibrated)
-    if calibrated.scores is not None:
-        from .report import SIMULATED, list_scores
-
-        typer.echo(
-            f"{test_split}: {list_scores(calibrated.scores)}" + (f" ({SIMULATED})" if calibrated.simulated else "")
-        )
-    typer.echo(f"stored in {calibrated.folder}, with theta.png; use it with --reader {calibrated.folder}")
+        found = experiment.calibrate(test_split=None if test_split == "none" else test_split, on_read=on_read)
+    print_sweep(found)
+    if found.scores is not None:
+        simulated = f" ({SIMULATED})" if found.simulated else ""
+        typer.echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
+    typer.echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
 
 
-def print_sweep(calibrated: "CalibratedReader", thetas: list[float] | None = None) -> None:
-    """Precision, recall and F1 at some thetas, the reader's own among them, and the best."""
+def print_sweep(found: "Calibration", thetas: list[float] | None = None) -> None:
+    """Print precision, recall and F1 at some thetas, at the reader's own and at the best."""
     from .report import print_points
 
-    shown = thetas or [*map(float, range(-2, 7)), 1.5]
-    print_points(calibrated.readings, calibrated.chosen, calibrated.own, shown, simulated=calibrated.simulated)
-    failed = f", {calibrated.failed} failed" if calibrated.failed else ""
-    typer.echo(f"{len(calibrated.readings)} passages read with {calibrated.name}{failed}")
-    if calibrated.seen:
-        typer.echo(f"left out: {calibrated.seen} questions on passages that it was trained on")
+    print_points(found, thetas or [*map(float, range(-2, 7)), 1.5])
+    failed = f", {found.failed} failed" if found.failed else ""
+    typer.echo(f"{len(found.readings)} passages read with {found.name}{failed}")
+    if found.seen:
+        typer.echo(f"left out: {found.seen} questions on passages that it was trained on")

@@ -15,16 +15,20 @@ def compare(
     programs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Programs' names, compiled ones' folders, runs:/… or models:/…; the first is compared with."
+            help="Programs' names, or compiled ones' folders, runs:/… or models:/…; the first is the baseline."
         ),
     ] = None,
     compiled: Annotated[
-        list[str] | None, typer.Option(help="Also this compiled program: folder, runs:/… or models:/…; repeat it.")
+        list[str] | None,
+        typer.Option(help="A compiled program to add: its folder, runs:/… or models:/…; repeat it for several."),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Also every registered program.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
     metric: options.Metrics = None,
 ) -> None:
-    """Score several programs on the same questions: a table with intervals, a page with plots. Goes on where it was."""
+    """Score several programs on the same questions: a table with intervals, a page with plots.
+
+    The same command goes on where it was interrupted.
+    """
     from ..experiment import Experiment
     from ..programs import PROGRAMS
     from .report import comparison_bars, print_figures

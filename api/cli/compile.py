@@ -23,13 +23,19 @@ def compile(
     ] = None,
     optimizer_set: Annotated[
         list[str] | None,
-        typer.Option("--optimizer-set", metavar="NAME=VALUE", help="A setting of the optimizer; may be repeated."),
+        typer.Option("--optimizer-set", metavar="NAME=VALUE", help="A setting of the optimizer; repeat it."),
     ] = None,
-    train_limit: Annotated[int | None, typer.Option(min=2, help="At most so many training questions.")] = None,
-    metric: Annotated[str | None, typer.Option(help="By name. Default: the task's.")] = None,
+    train_limit: Annotated[
+        int | None, typer.Option(min=2, help="At most so many training questions. Default: all.")
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric to compile for, by name. Default: the task's.")] = None,
     set_: options.ProgramSettings = None,
 ) -> None:
-    """Compile a program: choose its demonstrations or instructions, and score it before and after."""
+    """Compile a program: choose its demonstrations or instructions, and score it before and after.
+
+    --split and --limit are of the questions that it is scored on; it is compiled on the training questions. The same
+    command goes on where it was interrupted.
+    """
     from ..experiment import Experiment
     from .report import compile_bars, print_compiled
 

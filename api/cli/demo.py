@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..settings import RunSettings
+    from ..experiment import Experiment
 
 QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
 
@@ -21,10 +21,11 @@ def demo(
     candidates: Annotated[int, typer.Option(min=1, help="Programs that the random search tries.")] = 6,
     reader: Annotated[str, typer.Option(help="'lm', or a reader's folder (`questree train-reader`).")] = "lm",
 ) -> None:
-    """Index, score, compile, score again, track, save, load and ask: SearChain on the bundled questions.
+    """Run SearChain on the bundled questions: index, score, compile, score again, track, save, load and ask.
 
     Retrieval, compilation and tracking are real; the LM is simulated. A second run reuses what the first one made.
     """
+    from ..experiment import Experiment
     from ..settings import RunSettings
 
     settings = RunSettings(
@@ -36,13 +37,14 @@ def demo(
         tracking_uri=f"sqlite:///{out / 'mlflow.db'}",
         out=out / ("compile" if reader == "lm" else f"compile-{Path(reader).name}"),
     )
+    experiment = Experiment(settings)
     out.mkdir(parents=True, exist_ok=True)
     with _step("1. index 305 passages with ColBERT"):
         _index(out / "index")
     with _step("2. score SearChain, compile it, score it again"):
-        address = _compile(settings, candidates)
+        address = _compile(experiment, candidates)
     with _step(f"3. load {address} and ask"):
-        _ask(address, settings, out / "tree.html")
+        _ask(experiment, address, out / "tree.html")
     typer.echo(f"\nthe tree as a page: {out / 'tree.html'}")
     typer.echo(f"each run and trace: .venv/bin/mlflow ui --backend-store-uri {settings.tracking_uri}")
 
@@ -62,12 +64,11 @@ def _index(folder: Path) -> None:
     typer.echo(f"{folder}: {len(load_or_build(MINI_CORPUS, folder).passages)} passages")
 
 
-def _compile(settings: RunSettings, candidates: int) -> str:
-    from ..experiment import Experiment
+def _compile(experiment: Experiment, candidates: int) -> str:
     from .report import compile_bars, print_compiled
 
     with compile_bars() as on_progress:
-        compiled, _ = Experiment(settings).compile(
+        compiled, _ = experiment.compile(
             "searchain",
             optimizer="bootstrap-random-search",
             optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 4, "max_labeled_demos": 4},
@@ -77,11 +78,9 @@ def _compile(settings: RunSettings, candidates: int) -> str:
     return str(compiled.address)
 
 
-def _ask(address: str, settings: RunSettings, page: Path) -> None:
-    from ..parts import Parts
-    from ..programs.tree_views import as_html
+def _ask(experiment: Experiment, address: str, page: Path) -> None:
     from .ask import ask_live
+    from .report import as_page
 
-    prediction = ask_live(Parts(settings).program(address), QUESTION, "short")
-    cited = [passage.cited() for passage in prediction.references]
-    page.write_text(as_html(prediction.tree, prediction.answer, prediction.final_content, cited), encoding="utf-8")
+    prediction = ask_live(experiment.program(address), QUESTION, "short")
+    page.write_text(as_page(prediction, prediction.tree), encoding="utf-8")

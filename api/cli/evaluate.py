@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 def evaluate(
     settings: "RunSettings",
     program: Annotated[
-        str, typer.Argument(help="A program's name, a compiled one's folder, runs:/… or models:/…")
+        str, typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/…")
     ] = "searchain",
     metric: options.Metrics = None,
     set_: options.ProgramSettings = None,
 ) -> None:
-    """Ask a program every question of a split and score it. Goes on where it was interrupted."""
+    """Ask a program every question of a split and score it.
+
+    The same command goes on where it was interrupted.
+    """
     from ..experiment import Experiment
     from .report import evaluation_table, progress_bar
 

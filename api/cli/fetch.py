@@ -15,18 +15,18 @@ def fetch(
     task: Annotated[str, typer.Argument(help="A task's name; `questree tasks` lists them.")],
     from_: Annotated[
         list[Path] | None,
-        typer.Option("--from", help="A file as the task's authors publish it, instead of the hub. Repeat for several."),
+        typer.Option("--from", help="A file as the task's authors publish it, instead of the hub; repeat it."),
     ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Fetch again what is there.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Fetch again what is already here.")] = False,
     train_limit: Annotated[
         int,
-        typer.Option(min=0, help="Training questions to keep, a sample; 0 keeps all, and every command reads them."),
+        typer.Option(min=0, help="Training questions to keep, a sample; 0 keeps all, and every command reads all."),
     ] = 5_000,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out rows that cannot be read, and say how many.")
     ] = False,
 ) -> None:
-    """Get a task's questions, and its paragraphs as a corpus, for every command's --task."""
+    """Get a task's questions for --task, and its paragraphs as a corpus for `questree index`."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
@@ -56,7 +56,7 @@ def _tell(task: str, fetched: Fetched) -> None:
 
 
 def _next(task: str, fetched: Fetched) -> str:
-    """The command that comes next."""
+    """Return the command that comes next."""
     from ..data import KNOWN_TASKS
 
     corpus = KNOWN_TASKS[task].corpus

@@ -69,11 +69,15 @@ def index(
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the kind, nbits=2 of colbert; may be repeated."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the kind, nbits=2 of colbert; repeat it.",
+        ),
     ] = None,
     device: Annotated[
         list[str] | None,
-        typer.Option(help="Where to encode, a process each: cuda:0, cpu; may be repeated. Default: every GPU."),
+        typer.Option(help="Where to encode, a process each: cuda:0, cpu; repeat it. Default: every GPU."),
     ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")
@@ -84,7 +88,10 @@ def index(
         typer.Option("--add", help="Add to the index that is there, as if it were built from all passages."),
     ] = False,
 ) -> None:
-    """Make an index of a corpus, for every command's --retriever. Interrupted, the same command goes on."""
+    """Make an index of a corpus, for the --retriever of every command.
+
+    The same command goes on where it was interrupted.
+    """
     from rich.console import Console
 
     from ..common.text import readable_size

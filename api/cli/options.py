@@ -1,11 +1,11 @@
-"""Options that commands share: those of the settings, made from their fields, and three more."""
+"""Options that commands share: those of the settings, made from their fields, and a few more."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 ProgramSettings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the program; may be repeated.")
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the program; repeat it.")
 ]
 Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", help="By name; the first is the score. Default: the task's.")
+    list[str] | None,
+    typer.Option("--metric", help="A metric by name; repeat it. The first is the score. Default: the task's."),
+]
+Host = Annotated[str, typer.Option(help="Address to listen at. One that other machines reach needs a token.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
+TokenFile = Annotated[
+    Path | None, typer.Option(help="File of the token that clients must bring. Default: QUESTREE_TOKEN, if set.")
 ]
 
 _PANEL = "Settings, also keys of questree.toml and variables (QUESTREE_LM)"
@@ -90,8 +96,7 @@ def _whole_command(command: Callable[..., None], only: Sequence[str] | None, wit
 
 def _option(field: FieldInfo) -> Any:
     """Return the annotation that makes a field an option: its type, help, default and lower bound."""
-    kinds = (field.annotation, *get_args(field.annotation))
-    kind: Any = next((one for one in kinds if one in (int, float, str, Path)), str)
+    kind: Any = field.annotation
     text = field.description if field.default is None else f"{field.description} Default: {field.default}."
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     return Annotated[kind | None, typer.Option(help=text, min=least, rich_help_panel=_PANEL)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ..evaluation import Progress as RunProgress
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
-    from ..optimize.readers import ReaderScores, Reading, ThetaPoint, TrainingProgress
+    from ..optimize.readers import ReaderScores, TrainingProgress
+    from ..programs import ReasoningTree
+    from ..reader_experiments import Calibration
 
 SIMULATED = "simulated LM: these numbers say nothing about methods"
 
@@ -215,18 +217,14 @@ def list_scores(scores: ReaderScores) -> str:
     return f"EM {scores.em}, span F1 {scores.span_f1}, relevance F1 {scores.relevance_f1} at theta {scores.theta:.2f}"
 
 
-def print_points(
-    readings: Sequence[Reading], chosen: ThetaPoint, own: float, shown: Sequence[float], *, simulated: bool = False
-) -> None:
+def print_points(found: Calibration, shown: Sequence[float]) -> None:
     """Print precision, recall and F1 at these thresholds, at the model's own and at the chosen one."""
     from ..optimize.readers import theta_sweep
 
-    lines = [("own" if point.theta == own else "", point) for point in theta_sweep(readings, sorted({*shown, own}))]
-    figures = [
-        {"": what, **{name: f"{value:.3f}" for name, value in vars(point).items()}}
-        for what, point in [*lines, ("best", chosen)]
-    ]
-    print_figures(figures, simulated=simulated)
+    points = theta_sweep(found.readings, sorted({*shown, found.own}))
+    lines = [*(("own" if point.theta == found.own else "", point) for point in points), ("best", found.chosen)]
+    figures = [{"": what, **{name: f"{value:.3f}" for name, value in vars(point).items()}} for what, point in lines]
+    print_figures(figures, simulated=found.simulated)
 
 
 def print_looks(history: Sequence[Mapping[str, float]]) -> None:
@@ -238,3 +236,10 @@ def print_looks(history: Sequence[Mapping[str, float]]) -> None:
     ]
     if rows:
         print_figures(rows, simulated=False)
+
+
+def as_page(answered: Any, tree: ReasoningTree) -> str:
+    """Return the page of a prediction or a record."""
+    from ..programs.tree_views import as_html
+
+    return as_html(tree, answered.answer, answered.final_content, [passage.cited() for passage in answered.references])

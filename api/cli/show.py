@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 if TYPE_CHECKING:
-    from ..evaluation.records import Record
+    from ..evaluation import Record
 
-
-class Form(str, Enum):
-    """How to show a tree."""
-
-    text = "text"
-    mermaid = "mermaid"
-    html = "html"
+Form = Literal["text", "mermaid", "html"]
 
 
 def show(
     source: Annotated[
-        str, typer.Argument(help="A compiled program's folder or MLflow URI, or an evaluation's folder.")
+        str, typer.Argument(help="An evaluation's folder; or a compiled program's folder, runs:/… or models:/…")
     ],
     question: Annotated[
         str | None, typer.Argument(help="The id of a question of the evaluation: show its tree.")
@@ -31,8 +24,8 @@ def show(
     why: Annotated[
         bool, typer.Option("--why", help="Show why the question failed: program, step, last prompt, last reply.")
     ] = False,
-    form: Annotated[Form, typer.Option("--format", help="Of a tree.")] = Form.text,
-    tracking_uri: Annotated[str | None, typer.Option(help="Where runs:/… and models:/… are kept.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="How to show a tree.")] = "text",
+    tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
     """Show a compiled program, an evaluation, or one question's tree."""
@@ -48,7 +41,7 @@ def show(
 def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:
     from ..common.errors import QuestreeError
     from ..common.text import printable
-    from ..evaluation.run_folder import read_records
+    from ..evaluation import read_records
 
     records = read_records(folder)
     if id is None:
@@ -80,32 +73,36 @@ def _table(records: list[Record]) -> Any:
 
 
 def _why(record: Record) -> str:
+    """Return where a question failed, and the last prompt and reply."""
     failure = record.failure
     if failure is None:
         return f"{record.id} was answered: {record.answer}"
-    told = f"{record.id}: {record.question}\n{failure}"
+    what = f"{record.id}: {record.question}\n{failure}"
     where = failure.where
     if where is None:
-        return f"{told}\nAn older version wrote this record, without the place. The same command asks it again."
+        return f"{what}\nAn older version wrote this record, without the place. The same command asks it again."
     place = f"program: {where.program}\nstep: {where.step or '–'}\npredictor: {where.predictor or '–'}"
-    texts = [f"--- {what} ---\n{text}" for what, text in (("prompt", where.prompt), ("reply", where.reply)) if text]
-    return "\n\n".join([f"{told}\n{place}", *texts])
+    texts = [f"--- {name} ---\n{text}" for name, text in (("prompt", where.prompt), ("reply", where.reply)) if text]
+    return "\n\n".join([f"{what}\n{place}", *texts])
 
 
 def _tree(record: Record, form: Form) -> str:
+    """Return a question's tree in a form."""
     from ..programs import ReasoningTree
-    from ..programs.tree_views import as_html, as_mermaid, as_text
+    from ..programs.tree_views import as_mermaid, as_text
+    from .report import as_page
 
     tree = record.tree or ReasoningTree(question=record.question)  # a fault in a program leaves none
-    if form is Form.html:
-        return as_html(tree, record.answer, record.final_content, [p.cited() for p in record.references])
-    if form is Form.mermaid:
+    if form == "html":
+        return as_page(record, tree)
+    if form == "mermaid":
         return as_mermaid(tree)
     answer = record.answer if record.failure is None else f"none ({record.failure})"
     return f"{as_text(tree)}\n\n{record.final_content}\n\nAnswer: {answer}"
 
 
 def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
+    """Print a compiled program's manifest, and how many demonstrations each of its predictors has."""
     import json
 
     from rich.text import Text
@@ -119,8 +116,8 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
         mlflow.set_tracking_uri(tracking_uri)
     folder = fetch(source)
     manifest = read_manifest(folder)
-    told = {key: value for key, value in manifest.items() if key not in {"files", "checksum", "signatures"}}
-    console.print(printable_json(json.dumps(told, indent=2, ensure_ascii=False)), markup=False, soft_wrap=True)
+    facts = {key: value for key, value in manifest.items() if key not in {"files", "checksum", "signatures"}}
+    console.print(printable_json(json.dumps(facts, indent=2, ensure_ascii=False)), markup=False, soft_wrap=True)
     for file in manifest["members"]:
         state = json.loads((folder / file).read_text(encoding="utf-8"))
         for name, part in state.items():

@@ -1,7 +1,6 @@
 """questree simulate"""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -10,18 +9,16 @@ from . import options
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-app = typer.Typer(help="The simulated LM: for rehearsals, never for claims.", no_args_is_help=True)
+app = typer.Typer(help="Use the simulated LM: for rehearsals, never for claims.", no_args_is_help=True)
 
 
 def serve(
     settings: "RunSettings",
-    host: Annotated[str, typer.Option(help="Loopback, unless you say otherwise; then it needs a token.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8321,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File of the key that clients must bring. Default: QUESTREE_TOKEN, if set.")
-    ] = None,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8321,
+    token_file: options.TokenFile = None,
 ) -> None:
-    """Serve it at an OpenAI-compatible address, to exercise the real network path."""
+    """Serve the simulated LM at an OpenAI-compatible address, to exercise the real network path."""
     from ..common.errors import QuestreeError
     from ..parts import Parts
     from ..retrieval.serving.limits import Limits, read_token

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tasks() -> None:
-    """List the tasks that are known by name, and which of them are here."""
+    """List the tasks that --task knows by name, and which of them are here."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -48,7 +48,7 @@ def tasks() -> None:
 
 
 def _origin(task: KnownTask) -> str:
-    """The repository on the hub, or the address where there is none."""
+    """Return the repository on the hub, or the address where there is none."""
     return task.hub.id if task.hub and "/" in task.hub.id else task.source.removeprefix("https://")
 
 

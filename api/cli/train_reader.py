@@ -15,27 +15,30 @@ def train_reader(
     encoder: Annotated[
         str, typer.Option(help="A BERT-like encoder by name or folder; 'embedded' is MiniLM, offline.")
     ] = "embedded",
-    split: Annotated[str, typer.Option(help="Of the questions to train on; several: train,test.")] = "train",
+    split: Annotated[str, typer.Option(help="Split of the questions to train on, or several: train,test.")] = "train",
     dev_task: Annotated[
-        str | None, typer.Option(help="Where the questions that choose the best weights are from. Default: --task.")
+        str | None, typer.Option(help="Task of the questions that choose the best weights. Default: --task.")
     ] = None,
-    dev_split: Annotated[str, typer.Option(help="Their split.")] = "dev",
-    dev_limit: Annotated[int, typer.Option(min=1, help="At most so many of them.")] = 200,
+    dev_split: Annotated[str, typer.Option(help="Split of the questions that choose the best weights.")] = "dev",
+    dev_limit: Annotated[int, typer.Option(min=1, help="At most so many of these questions.")] = 200,
     epochs: Annotated[int, typer.Option(min=1, help="Times that each question is seen.")] = 3,
-    batch_size: Annotated[int, typer.Option(min=1, help="Questions of a step.")] = 4,
-    learning_rate: Annotated[float, typer.Option(min=1e-9, help="At its height.")] = 1e-4,
-    negatives: Annotated[int, typer.Option(min=1, help="Passages of a question that do not answer it.")] = 2,
+    batch_size: Annotated[int, typer.Option(min=1, help="Questions in a step.")] = 4,
+    learning_rate: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = 1e-4,
+    negatives: Annotated[int, typer.Option(min=1, help="Passages that do not answer, for each question.")] = 2,
     window: Annotated[int, typer.Option(min=16, help="Tokens of question, title and text that are read.")] = 256,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Stop there.")] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many steps. Default: after all epochs.")
+    ] = None,
     minutes: Annotated[
-        float | None, typer.Option(min=0.1, help="Stop after so many and keep everything; the same command goes on.")
+        float | None,
+        typer.Option(min=0.1, help="Stop after so many minutes; the same command goes on. Default: no end."),
     ] = None,
 ) -> None:
     """Train a reader (DPR's: span and relevance heads on an encoder) on questions that come with their passage.
 
     --task takes tasks (nq,squad), JSONL files with paragraphs, and .json files as SQuAD 1.1 or DPR publish them. With
     --retriever, the passages that do not answer are those that it ranks highest, else other questions' passages.
-    Goes on where it was interrupted.
+    The same command goes on where it was interrupted.
     """
     from ..optimize.readers import TrainingSettings
     from ..reader_experiments import ReaderExperiment
