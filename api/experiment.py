@@ -25,6 +25,9 @@ class Experiment(Parts):
 
     Each method takes programs by name, or by the place of a compiled one, and returns what was found and the folder
     that holds each question. The settings' ``split`` and ``limit`` are of the questions that programs are scored on.
+    Where a method takes them, ``metrics`` are by name (the first is the score; the task's own where None),
+    ``program_settings`` are of an uncompiled program, and ``on_progress`` is called with how far it is, and first with
+    the label of the program, if there are several.
     """
 
     def evaluate(
@@ -35,14 +38,7 @@ class Experiment(Parts):
         on_progress: Callable[[Progress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Evaluation, Path]:
-        """Score a program.
-
-        Args:
-            name: of the program.
-            metrics: by name, the first is the score; the task's own where None.
-            on_progress: see `questree.evaluate`.
-            program_settings: of an uncompiled program.
-        """
+        """Score a program."""
         from .evaluation import evaluate
         from .evaluation.identity import digest
         from .evaluation.records import metric_name
@@ -88,13 +84,10 @@ class Experiment(Parts):
         """Compile a program on the task's training questions, and score it before and after.
 
         Args:
-            name: of the program.
             optimizer: one of `questree.optimize.OPTIMIZERS`; the program's own default where None.
             optimizer_settings: of the optimizer.
             train_limit: at most so many training questions.
             metric: by name; the task's own where None.
-            on_progress: see `questree.compile`.
-            program_settings: of the program.
         """
         from .metrics import metric as metric_named
         from .optimize import Examples, compile
@@ -133,12 +126,8 @@ class Experiment(Parts):
         """Score a program under several settings; its defaults come first.
 
         Args:
-            name: of the program.
             over: the program's settings to vary; of several, every combination.
             values: of the one setting, where its type does not list them.
-            metrics: by name, the first is the score; the task's own where None.
-            on_progress: called with the label of the program that is asked, and how far it is.
-            program_settings: what stays the same.
         """
         from .programs import variants
 
@@ -159,12 +148,7 @@ class Experiment(Parts):
         """Score programs on the same questions, with the same retriever, LM and metrics.
 
         By default the folder is one for each task, LM, retriever, reader and duplicate check: what another comparison
-        has asked is not asked again, whichever metrics score it.
-
-        Args:
-            names: of the programs; the others are compared with the first.
-            metrics: by name, the first is the score; the task's own where None.
-            on_progress: called with the label of the program that is asked, and how far it is.
+        has asked is not asked again, whichever metrics score it. The others are compared with the first program.
         """
         from .evaluation.identity import digest, lm_facts
 
@@ -190,13 +174,11 @@ class Experiment(Parts):
         """Ask programs over the corpus as it is, and with planted passages in it.
 
         Args:
-            names: of the programs.
             kinds: what is planted: of `questree.evaluation.attacks.KINDS`; ``injection`` stands for its three.
             planted: passages for each question; every kind is tried with each number.
             defences: of `questree.retrieval.defences.DEFENCES`; each is a row.
             writer: who writes what is planted: ``template``, or ``lm`` for the LM of the settings.
             credulous: of the simulated LM: the share of claims and orders that it falls for.
-            on_progress: called with what is being asked, and how far it is.
 
         Raises:
             QuestreeError: something of it does not exist, or ``credulous`` is given for a real LM.

@@ -19,29 +19,6 @@ if TYPE_CHECKING:
 _BETWEEN_LINES = 30.0
 
 
-def _check_kind(kind: str) -> str:
-    """Return a kind that exists. The kinds are read here, and not before, since `questree --help` should be fast."""
-    from ..common.errors import QuestreeError
-    from ..retrieval.indexes.kinds import chosen_kind
-
-    try:
-        chosen_kind(kind, 0)
-    except QuestreeError as problem:
-        raise typer.BadParameter(str(problem)) from None
-    return kind
-
-
-def _check_format(form: str | None) -> str | None:
-    """Return a corpus format that exists, or None."""
-    from ..common.errors import QuestreeError
-    from ..retrieval.corpora.formats import named_format
-
-    try:
-        return form and named_format(form).name
-    except QuestreeError as problem:
-        raise typer.BadParameter(str(problem)) from None
-
-
 def index(
     corpus: Annotated[
         Path,
@@ -54,7 +31,6 @@ def index(
     kind: Annotated[
         str,
         typer.Option(
-            callback=_check_kind,
             help="Kind of index; all of them: questree retrievers. "
             "auto is exact late interaction while the corpus is small, else PLAID (colbert).",
         ),
@@ -65,7 +41,7 @@ def index(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", callback=_check_format, help="Format of the corpus. Default: it is recognised."),
+        typer.Option("--format", help="Format of the corpus. Default: it is recognised."),
     ] = None,
     values: Annotated[
         list[str] | None,
@@ -96,6 +72,7 @@ def index(
 
     from ..common.text import readable_size
     from ..retrieval import KINDS, add_to_index, build_index, read_manifest
+    from ..retrieval.indexes.kinds import chosen_kind
     from .options import named_values
 
     if add and (overwrite or checkpoint or values or kind != "auto"):
@@ -104,6 +81,7 @@ def index(
         )
     if values and kind == "auto":
         raise typer.BadParameter("--set is of one kind: name it with --kind")
+    chosen_kind(kind, 0)  # before anything is made
     bad: list[BadLine] = []
     with progress_of_index(Console(stderr=True)) as report:
         reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad}
