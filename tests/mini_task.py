@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import dspy
 import pytest
 
 from questree.data import load_task
 from questree.metrics import Metric, metric
-from questree.optimize import Examples
+from questree.optimize import Examples, optimizer
+from questree.optimize import compile as compile_program
+from questree.optimize.compiled import Compiled
 from questree.programs import SearChain
 from questree.retrieval import BaseRetriever, Passage
 from questree.retrieval.corpora.reading import read_corpus
@@ -43,6 +47,9 @@ class WordIndex(BaseRetriever):
         return [self(query, k) for query in queries]
 
 
+SEARCH = optimizer("bootstrap-random-search", candidates=1)
+
+
 @dataclass(frozen=True)
 class Mini:
     """The bundled task, ready to be worked on."""
@@ -72,6 +79,27 @@ def _index(_task):
 @pytest.fixture
 def mini(_task, _index) -> Iterator[Mini]:
     """Inside, the simulated LM is configured; its replies come from no cache."""
+    with _simulated(_task, _index) as world:
+        yield world
+
+
+@pytest.fixture(scope="session")
+def searched(_task, _index, tmp_path_factory) -> tuple[Path, Compiled]:
+    """A compilation by random search: its folder, to be copied before it is changed, and what it gave."""
+    with _simulated(_task, _index) as mini:
+        out = tmp_path_factory.mktemp("searched")
+        return out, compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=out)
+
+
+@pytest.fixture(scope="session")
+def bootstrapped(_task, _index) -> SearChain:
+    """A compiled program, to be copied before it is changed."""
+    with _simulated(_task, _index) as mini:
+        return compile_program(mini.program(), mini.examples(), mini.metric, optimizer="bootstrap-few-shot").program
+
+
+@contextmanager
+def _simulated(_task, _index) -> Iterator[Mini]:
     questions = [question for split in _task.questions.values() for question in split]
     with dspy.context(lm=simulated_lm(questions, Traits(malformed=0), cache=False), adapter=None):
         yield Mini(_index, _task.examples("train"), _task.examples("dev"), metric("by-style"))

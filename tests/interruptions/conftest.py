@@ -39,11 +39,21 @@ def _world():
     return small_world()
 
 
+@pytest.fixture(scope="session")
+def _simulated(_world) -> Callable[[], AbstractContextManager[Small]]:
+    @contextmanager
+    def simulated() -> Iterator[Small]:
+        questions, index, engine = _world
+        with dspy.context(lm=dspy.LM("simulated/small", engine=engine, cache=False, num_retries=0), adapter=None):
+            yield Small(questions, index)
+
+    return simulated
+
+
 @pytest.fixture
-def small(_world) -> Iterator[Small]:
-    questions, index, engine = _world
-    with dspy.context(lm=dspy.LM("simulated/small", engine=engine, cache=False, num_retries=0), adapter=None):
-        yield Small(questions, index)
+def small(_simulated) -> Iterator[Small]:
+    with _simulated() as world:
+        yield world
 
 
 @pytest.fixture

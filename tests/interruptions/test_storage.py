@@ -79,14 +79,22 @@ def test_what_a_kill_left_of_a_file_goes_with_its_next_writing(tmp_path):
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "whole")]
 
 
-@pytest.mark.parametrize("room", [300, 4_000, 15_000, 60_000])
-def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(small, tmp_path, full_disk, caplog, room):
-    def compiled(out):
-        return compile_program(small.program(), small.examples(), right, optimizer=SEARCH, out=out)
+def compiled(small, out):
+    return compile_program(small.program(), small.examples(), right, optimizer=SEARCH, out=out)
 
+
+@pytest.fixture(scope="module")
+def whole(_simulated):
+    """What a compilation gives that nothing disturbs."""
+    with _simulated() as small:
+        return compiled(small, None)
+
+
+@pytest.mark.parametrize("room", [300, 4_000, 15_000, 60_000])
+def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(small, whole, tmp_path, full_disk, caplog, room):
     with full_disk(room), suppress(QuestreeError):  # nothing else; where all fits, nothing at all
-        compiled(tmp_path / "run")
-    done, whole = compiled(tmp_path / "run"), compiled(None)
+        compiled(small, tmp_path / "run")
+    done = compiled(small, tmp_path / "run")
     assert done.program.dump_state() == whole.program.dump_state()
     kept = len(list((tmp_path / "run" / "candidates").glob("*.json")))
     assert kept + caplog.text.count("was not kept") >= len(whole.compilation.candidates)

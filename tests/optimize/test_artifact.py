@@ -17,10 +17,10 @@ from questree.programs.modules import ChainOfQuery, LMReader
 
 
 @pytest.fixture
-def saved(mini, tmp_path):
-    """A compiled program in a folder, with the index it was compiled over."""
-    compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="bootstrap-few-shot")
-    return save(compiled.program, tmp_path / "program", note="kept"), compiled.program
+def saved(mini, bootstrapped, tmp_path):
+    """A compiled program in a folder, and as it was before it was saved."""
+    program = bootstrapped.deepcopy()
+    return save(program, tmp_path / "program", note="kept"), program
 
 
 def test_a_loaded_program_sends_the_same_prompts_and_answers_the_same(saved, mini):

@@ -4,15 +4,14 @@ import json
 import shutil
 
 import pytest
+from mini_task import SEARCH
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
-from questree.optimize import Examples, optimizer
+from questree.optimize import Examples
 from questree.optimize import compile as compile_program
 from questree.programs import SearChain
-
-SEARCH = optimizer("bootstrap-random-search", candidates=1)
 
 
 def test_compiling_helps_and_says_how_sure_that_is(mini):
@@ -37,11 +36,12 @@ def test_a_compilation_can_be_compiled_again(mini):
     assert again.before.score == once.after.score
 
 
-def test_the_same_again_takes_what_is_there(mini, tmp_path):
-    first = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+def test_the_same_again_takes_what_is_there(mini, searched, tmp_path):
+    folder, first = searched
+    out = shutil.copytree(folder, tmp_path / "run")
     stages = []
     second = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path,
+        mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=out,
         on_progress=lambda progress: stages.append(progress.stage),
     )  # fmt: skip
     assert stages == ["before", "after"]
@@ -66,15 +66,14 @@ def marks(folder):
     return {file.name: (file.stat().st_ino, file.stat().st_mtime_ns) for file in folder.iterdir()}
 
 
-def test_an_interrupted_compilation_goes_on_and_finds_its_candidates_again(mini, tmp_path, caplog):
+def test_an_interrupted_compilation_goes_on_and_finds_its_candidates_again(mini, searched, tmp_path, caplog):
     assert interrupted(mini, tmp_path).startswith("Stopped while compiling; what was scored is kept in")
     kept = marks(tmp_path / "candidates")
     assert (len(kept), (tmp_path / "program").exists()) == (2, False)
     done = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
     assert kept.items() <= marks(tmp_path / "candidates").items()
     assert not caplog.text
-    whole = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH)
-    assert done.program.dump_state() == whole.program.dump_state()
+    assert done.program.dump_state() == searched[1].program.dump_state()
 
 
 def test_candidates_that_are_not_found_again_are_put_aside(mini, tmp_path, caplog):
@@ -100,20 +99,21 @@ def test_who_stops_an_optimizer_is_told_whether_its_calls_are_kept(mini, tmp_pat
 
 
 @pytest.mark.parametrize("left", [(".program.old.1", ".program.abc"), (".program.abc",)])
-def test_a_kill_while_the_program_is_saved_loses_neither_of_the_two(mini, tmp_path, left):
-    first = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+def test_a_kill_while_the_program_is_saved_loses_neither_of_the_two(mini, searched, tmp_path, left):
+    folder, first = searched
+    out = shutil.copytree(folder, tmp_path / "run")
     for name in left:  # what lies there between the two renamings, and before them
-        shutil.copytree(tmp_path / "program", tmp_path / name)
+        shutil.copytree(out / "program", out / name)
     if len(left) == 2:
-        shutil.rmtree(tmp_path / "program")
+        shutil.rmtree(out / "program")
     stages = []
     second = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path,
+        mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=out,
         on_progress=lambda progress: stages.append(progress.stage),
     )  # fmt: skip
     assert stages == ["before", "after"]
     assert second.program.dump_state() == first.program.dump_state()
-    assert not list(tmp_path.glob(".*"))
+    assert not list(out.glob(".*"))
 
 
 def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
