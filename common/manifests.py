@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from .errors import QuestreeError
 from .files import file_hash
+from .json_files import parse_json, read_bytes
 
 T = TypeVar("T")
 
@@ -56,13 +57,13 @@ class ManifestKind:
             QuestreeError: if it is absent, damaged or changed, or another version wrote it.
         """
         try:
-            content = json.loads(path.read_bytes())
+            content = parse_json(read_bytes(path))
             written = int(content["format"])
         except FileNotFoundError:
             raise self.error(
                 f"{path.parent} is incomplete or no {self.what}: it has no {path.name}; {self.again}."
             ) from None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
+        except (OSError, ValueError, KeyError, TypeError) as problem:
             raise self._damaged(path, problem) from problem
         if written != self.format:
             age, way = (

@@ -1,25 +1,16 @@
-"""Compile, evaluate, track; and the compiled artifact."""
+"""Compile programs; save, load and serve what came of it."""
 
-from .artifact import load, read_manifest, save
-from .candidates import Candidate
-from .compilation import compile
-from .compiled import Compilation, Compiled, CompileProgress, Examples
-from .optimizers import OPTIMIZERS, Optimizer, optimizer
-from .serving import answer_all, log_model
-
-__all__ = [
-    "OPTIMIZERS",
-    "Candidate",
-    "Compilation",
-    "CompileProgress",
-    "Compiled",
-    "Examples",
-    "Optimizer",
-    "answer_all",
-    "compile",
-    "load",
-    "log_model",
-    "optimizer",
-    "read_manifest",
-    "save",
-]
+from .artifact import load as load
+from .artifact import read_artifact as read_artifact
+from .artifact import save as save
+from .candidates import Candidate as Candidate
+from .compilation import compile as compile
+from .compiled import Compilation as Compilation
+from .compiled import Compiled as Compiled
+from .compiled import CompileProgress as CompileProgress
+from .compiled import Examples as Examples
+from .mlflow_model import answer_all as answer_all
+from .mlflow_model import log_model as log_model
+from .optimizers import OPTIMIZERS as OPTIMIZERS
+from .optimizers import Optimizer as Optimizer
+from .optimizers import optimizer as optimizer

@@ -10,27 +10,27 @@ from typing import Any
 
 import dspy
 from dspy.utils.callback import BaseCallback
-from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..common.json_files import parse_json, read_bytes, validate
 from ..lm.ledger import Spent, add_up, total
 from ..lm.policy import RunPolicy
 
 
 class BudgetSpentError(KeyboardInterrupt):
-    """Ends an optimizer as Ctrl-C does: what is a mere `Exception`, it would count as one more wrong answer."""
+    """Ends an optimizer as Ctrl-C does. It would count an ordinary `Exception` as one more wrong answer."""
 
 
 class LMBill(BaseCallback):
-    """Every LM call made while it listens, whoever made it: programs, proposers, judges.
+    """What all LM calls cost that are made while it listens: those of programs, proposers and judges.
 
     Calls that are on their way when the budget is spent are finished, and go beyond it.
 
     Args:
-        policy: whose budget it is.
+        policy: has the budget.
         before: what the same budget has paid for already.
-        file: keeps what was paid, for the next attempt, while an attempt has not succeeded; None for not at all.
+        file: keeps what an attempt paid that did not succeed, for the next attempt; None keeps nothing.
 
     Raises:
         QuestreeError: if the file is damaged.
@@ -38,17 +38,17 @@ class LMBill(BaseCallback):
 
     def __init__(self, policy: RunPolicy, before: Spent, file: Path | None = None) -> None:
         self._policy, self._file = policy, file
-        self._earlier = _read(file) if file and file.exists() else Spent()
+        self._earlier = _read(file) if file else Spent()
         self._before = total([before, self._earlier])
         self._lms: dict[str, dspy.BaseLM] = {}
         self._sum = Spent()
         self._lock = threading.Lock()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """A call begins.
+        """Let a call begin.
 
         Raises:
-            BudgetSpentError: instead, if there is nothing left to pay it with.
+            BudgetSpentError: if there is nothing left to pay it with.
         """
         with self._lock:
             over = self._policy.over_budget(total([self._before, self._sum]))
@@ -57,7 +57,7 @@ class LMBill(BaseCallback):
             self._lms[call_id] = instance
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """A call ends; a failed one has no entry in its LM's history, and is counted apart."""
+        """Add what a call cost. A failed one has no entry in its LM's history, and is counted apart."""
         with self._lock:
             history = self._lms.pop(call_id).history
             last = Spent(failed=1) if exception is not None else add_up(history[-1:])
@@ -65,13 +65,13 @@ class LMBill(BaseCallback):
 
     @property
     def spent(self) -> Spent:
-        """The sum so far, without what was paid before."""
+        """Return the sum so far, without what was paid before."""
         with self._lock:
             return self._sum
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """What is paid inside counts for the next attempt, if this one fails."""
+        """Keep what the block pays for the next attempt, if this one fails."""
         try:
             yield
         except BaseException:
@@ -84,6 +84,13 @@ class LMBill(BaseCallback):
 
 def _read(file: Path) -> Spent:
     try:
-        return Spent.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        raise QuestreeError(f"{file}, which says what was paid so far, is damaged; delete it to count anew.") from error
+        spent = validate(Spent, parse_json(read_bytes(file)))
+        if min(spent.model_dump().values()) < 0:
+            raise ValueError("nobody pays less than nothing")
+    except FileNotFoundError:
+        return Spent()
+    except (OSError, ValueError) as error:
+        raise QuestreeError(
+            f"{file}, which says what was paid so far, is damaged ({error}); delete it to count anew."
+        ) from error
+    return spent

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dspy.utils.callback import BaseCallback
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..common.json_files import parse_json, read_bytes, validate
 from ..programs import Program
-from .artifact import state_of
+from .artifact_format import ProgramState, state_of, to_json
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +39,19 @@ class Candidate:
 
     @property
     def demonstrations(self) -> int:
-        """Of all its predictors together."""
+        """Return the number of demonstrations of all its predictors together."""
         return sum(len(part["demos"]) for part in self.state.values())
 
 
 class CandidateKeeper(BaseCallback):
-    """Keeps each candidate the moment it is scored: an optimizer that is interrupted has kept nothing itself.
+    """Keeps each candidate as soon as it is scored, since an optimizer that is interrupted keeps nothing itself.
 
-    Those that an interrupted compilation kept are expected again, in the same order. From the first that differs on
-    (the LM or the metric answered otherwise, or the LM's replies were not kept), the former ones are put aside.
+    When an interrupted compilation goes on, its candidates are expected again, in the same order. If one differs (the
+    LM or the metric answered otherwise, or the LM's replies were not kept), it and the later ones are put aside.
 
     Args:
-        folder: one JSON file a candidate; None keeps them in memory alone.
-        on_candidate: called with each, in the thread that compiles.
+        folder: for one JSON file a candidate; None keeps candidates in memory alone.
+        on_candidate: called with each candidate, in the thread that compiles.
 
     Raises:
         QuestreeError: if the folder cannot be made.
@@ -66,17 +68,17 @@ class CandidateKeeper(BaseCallback):
                 raise QuestreeError(f"Cannot keep candidates in {folder}: {error.strerror}.") from error
 
     def on_evaluate_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """DSPy begins to score a candidate."""
+        """Note which candidate DSPy begins to score."""
         self._programs[call_id] = inputs["program"]
 
     def on_evaluate_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """DSPy has scored it."""
+        """Keep the candidate that DSPy has scored."""
         program = self._programs.pop(call_id)
         if outputs is not None and exception is None and isinstance(program, Program):
             self.keep(program, outputs.score / 100, len(outputs.results))
 
     def keep(self, program: Program, score: float, questions: int) -> None:
-        """Keep a candidate."""
+        """Keep a candidate with its score on so many questions."""
         candidate = Candidate(len(self.candidates), score, questions, state_of(program))
         self.candidates.append(candidate)
         try:
@@ -87,24 +89,29 @@ class CandidateKeeper(BaseCallback):
             logger.warning("Candidate %d was not kept: %s", candidate.number, error)
 
     def end(self) -> None:
-        """The optimizer has tried all that it would."""
+        """Put aside what another attempt kept beyond these candidates: the optimizer has tried all that it will."""
         if self.folder is not None:
             _put_aside(self.folder, len(self.candidates))
 
 
 def _keep(candidate: Candidate, folder: Path) -> None:
-    content = {"score": candidate.score, "questions": candidate.questions, "state": candidate.state}
-    text = json.dumps(content, indent=1, ensure_ascii=False)
+    text = to_json({"score": candidate.score, "questions": candidate.questions, "state": candidate.state})
     file = folder / f"{candidate.number:03}.json"
-    if file.exists() and file.read_bytes() == text.encode():
-        return
-    _put_aside(folder, candidate.number)
-    write_atomically(file, text)
+    if not _holds(file, text):
+        _put_aside(folder, candidate.number)
+        write_atomically(file, text)
+
+
+def _holds(file: Path, text: str) -> bool:
+    try:
+        return read_bytes(file) == text.encode()
+    except (OSError, ValueError):
+        return False
 
 
 def _put_aside(folder: Path, number: int) -> None:
-    """The candidates from this number on, which another attempt has kept, into a folder of their own."""
-    former = [file for file in _files(folder) if int(file.stem) >= number]
+    """Move the candidates from this number on, which another attempt kept, into a folder of their own."""
+    former = [file for there, file in _files(folder) if there >= number]
     if not former:
         return
     attempt = 1 + sum(1 for _ in folder.glob("attempt-*"))
@@ -119,20 +126,32 @@ def _put_aside(folder: Path, number: int) -> None:
     )
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("[0-9]*.json"))
+def _files(folder: Path) -> list[tuple[int, Path]]:
+    return sorted((int(file.stem), file) for file in folder.glob("*.json") if re.fullmatch("[0-9]{3,9}", file.stem))
+
+
+class _Saved(BaseModel):
+    """A candidate as it stands in its file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    score: float
+    questions: int
+    state: dict[str, JsonValue]
 
 
 def read_candidates(folder: Path) -> tuple[Candidate, ...]:
-    """The candidates that a `CandidateKeeper` kept in a folder.
+    """Return the candidates that a `CandidateKeeper` kept in a folder.
 
     Raises:
         QuestreeError: if one is damaged; names it.
     """
     found = []
-    for file in _files(folder):
+    for number, file in _files(folder):
         try:
-            found.append(Candidate(int(file.stem), **json.loads(file.read_bytes())))
-        except (ValueError, TypeError) as error:
+            saved = validate(_Saved, parse_json(read_bytes(file)))
+            validate(ProgramState, saved.state)
+        except (OSError, ValueError) as error:
             raise QuestreeError(f"{file} is damaged ({error}); delete it, and run again.") from error
+        found.append(Candidate(number, saved.score, saved.questions, saved.state))
     return tuple(found)

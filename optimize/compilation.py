@@ -11,8 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import dspy
+from pydantic import BaseModel
 
+from ..common.errors import QuestreeError
 from ..common.files import alone_in
+from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
 from ..evaluation.records import ScoreFunction, metric_name, question_id
@@ -23,14 +26,14 @@ from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program
-from .artifact import MANIFEST, load, read_manifest, save, tidy
+from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
 from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .composed import Composed
+from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
-from .serving import log_model
 from .verdicts import Teaching, Verdicts
 
 
@@ -98,6 +101,14 @@ def compile(
         named = f"{program.name} {plan.optimizer.name}"
         with tracking.run(named, facts, simulated=simulated) as run:
             return plan.carry_out(run)
+
+
+class _Done(BaseModel):
+    """What an artifact says of its compilation."""
+
+    spent: Spent
+    seconds: float
+    judged: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -210,9 +221,14 @@ class _Plan:
             reader=getattr(self.program, "reader", None),
             duplicates=getattr(self.program, "duplicates", None),
         )
-        done = read_manifest(self.out / "program")["compilation"]
+        try:
+            done = validate(_Done, read_artifact(self.out / "program").manifest.facts().get("compilation"))
+        except ValueError as error:
+            raise QuestreeError(
+                f"{self.out / 'program' / MANIFEST} does not say how it was compiled ({error}); compile anew."
+            ) from error
         candidates = read_candidates(self.out / "candidates")
-        return Compilation(program, candidates, Spent(**done["spent"]), done["seconds"], done["judged"])
+        return Compilation(program, candidates, done.spent, done.seconds, done.judged)
 
     def told(self, compilation: Compilation) -> dict[str, Any]:
         """What the artifact says of how it was made."""

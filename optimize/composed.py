@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import dspy
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from ..lm.ledger import total
 from ..metrics import normalise
@@ -20,21 +20,28 @@ Demonstrations = dict[str, list[dict[str, Any]]]
 
 
 class Lesson(BaseModel):
-    """A training question that was answered well, and the demonstrations it gave.
+    """A training question that was answered well, and the demonstrations that it gave.
 
     Attributes:
-        inputs: of the program, as the question was asked.
+        inputs: of the program, as the question was asked; ``question`` is one of them.
         demonstrations: by predictor.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     inputs: dict[str, str]
     demonstrations: Demonstrations
 
+    @field_validator("inputs")
+    @classmethod
+    def _check_question(cls, inputs: dict[str, str]) -> dict[str, str]:
+        if "question" not in inputs:
+            raise ValueError("the question is missing")
+        return inputs
+
 
 class Composed(Program):
-    """A program around others of one kind; asked exactly as they are."""
+    """A program made of others of one kind. It is asked as they are."""
 
     form: ClassVar[str]
     members: list[Program]
@@ -47,24 +54,24 @@ class Composed(Program):
 
     @property
     def reader(self) -> Any:
-        """The members' reader; None where they have none."""
+        """Return the members' reader, or None if they have none."""
         return getattr(self.members[0], "reader", None)
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name of the programs inside."""
+        """Return the name of the members."""
         return self.members[0].name
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Never called: `forward` asks the members, and they reason."""
+        """Raise an error: `forward` asks the members, and they reason."""
         raise NotImplementedError
 
 
 class NearestDemonstrations(Composed):
     """For each question, the demonstrations of the training questions nearest to it (KNN few-shot).
 
-    DSPy's ``KNNFewShot`` bootstraps the neighbours anew for every question, k more runs of the program each time;
-    here every training question was bootstrapped once, in compilation, and a question only picks.
+    DSPy's ``KNNFewShot`` bootstraps the neighbours anew for every question: k more runs of the program each time.
+    Here every training question was bootstrapped once, in compilation, and a question only chooses among them.
     """
 
     form = "nearest"
@@ -80,7 +87,7 @@ class NearestDemonstrations(Composed):
         answer_style: AnswerStyle = "short",
         watch: Callable[[ReasoningTree], None] | None = None,
     ) -> dspy.Prediction:
-        """As the program inside, with the nearest questions' demonstrations, the nearest last."""
+        """Answer as the member does, with the demonstrations of the nearest questions, the nearest last."""
         program = self.members[0].deepcopy()
         nearest = [self.lessons[index] for index in self.neighbours(question)]
         for name, predictor in program.named_predictors():
@@ -89,13 +96,13 @@ class NearestDemonstrations(Composed):
         return program(question=question, answer_style=answer_style, watch=watch)
 
     def neighbours(self, question: str) -> list[int]:
-        """Indices of the k nearest lessons, nearest first, by the words that questions share."""
+        """Return the indices of the k lessons whose questions share most words with this one, the nearest first."""
         likeness = self.vectors @ bag_of_words([question])[0]
         return [int(index) for index in (-likeness).argsort(kind="stable")[: self.k]]
 
 
 class Majority(Composed):
-    """The answer that most of several compiled programs give; the first of them in a draw."""
+    """The answer that most of several compiled programs give; if several are given equally often, the first of them."""
 
     form = "majority"
 
@@ -105,9 +112,9 @@ class Majority(Composed):
         answer_style: AnswerStyle = "short",
         watch: Callable[[ReasoningTree], None] | None = None,
     ) -> dspy.Prediction:
-        """The prediction of the first member that gave the winning answer; ``spent`` is that of all.
+        """Return the prediction of the first member that gave the winning answer; ``spent`` is that of all.
 
-        ``votes`` holds each member's answer; a member that failed has none. The question fails if all do.
+        ``votes`` holds each member's answer, which is empty for a member that failed. The question fails if all do.
         """
         predictions = [member(question=question, answer_style=answer_style, watch=watch) for member in self.members]
         votes = [None if p.failure else normalise(p.answer) for p in predictions]
@@ -120,7 +127,7 @@ class Majority(Composed):
 
 
 def bag_of_words(texts: list[str], dimensions: int = 4096) -> Any:
-    """Unit vectors of hashed word counts, one row a text: the same on every machine, without a model."""
+    """Return hashed word counts as unit vectors, one row for each text: the same on every machine, without a model."""
     import numpy as np
 
     vectors = np.zeros((len(texts), dimensions), dtype=np.float32)
@@ -129,6 +136,3 @@ def bag_of_words(texts: list[str], dimensions: int = 4096) -> Any:
             row[zlib.crc32(word.encode()) % dimensions] += 1
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.maximum(lengths, 1e-9)
-
-
-__all__ = ["Composed", "Lesson", "Majority", "NearestDemonstrations", "bag_of_words"]

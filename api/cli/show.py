@@ -108,18 +108,15 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
     from rich.text import Text
 
     from ..common.text import printable, printable_json
-    from ..optimize.artifact import fetch, read_manifest
+    from ..optimize.artifact import fetch, read_artifact
 
     if tracking_uri:
         import mlflow
 
         mlflow.set_tracking_uri(tracking_uri)
-    folder = fetch(source)
-    manifest = read_manifest(folder)
-    facts = {key: value for key, value in manifest.items() if key not in {"files", "checksum", "signatures"}}
-    console.print(printable_json(json.dumps(facts, indent=2, ensure_ascii=False)), markup=False, soft_wrap=True)
-    for file in manifest["members"]:
-        state = json.loads((folder / file).read_text(encoding="utf-8"))
-        for name, part in state.items():
-            if isinstance(part, dict) and "demos" in part:
-                console.print(Text(printable(f"{name}: {len(part['demos'])} demonstrations")))
+    artifact = read_artifact(fetch(source))
+    facts = json.dumps(artifact.manifest.facts(), indent=2, ensure_ascii=False)
+    console.print(printable_json(facts), markup=False, soft_wrap=True)
+    for state in artifact.states:
+        for name, predictor in state.items():
+            console.print(Text(printable(f"{name}: {len(predictor.demos)} demonstrations")))

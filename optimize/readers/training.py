@@ -10,6 +10,7 @@ from typing import Any
 
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
+from ...common.json_files import parse_json, read_bytes, validate
 from ...evaluation.identity import digest
 from ...evaluation.run_folder import claim
 from ...evaluation.tracking import UNTRACKED, TrackedRun
@@ -111,11 +112,11 @@ def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> li
         QuestreeError: if the folder's record of its passages is damaged.
     """
     file = Path(reader).expanduser() / "training" / _PASSAGES
-    if not file.is_file():
-        return list(examples)
     try:
-        trained_on = set(json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError) as problem:
+        trained_on = set(validate(list[str], parse_json(read_bytes(file))))
+    except (FileNotFoundError, NotADirectoryError):
+        return list(examples)
+    except (OSError, ValueError) as problem:
         raise QuestreeError(f"{file} is damaged ({problem}); train the reader again.") from problem
     return [example for example in examples if _passage_hash(example) not in trained_on]
 

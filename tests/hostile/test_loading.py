@@ -83,7 +83,7 @@ def test_a_pickle_beside_an_artifact_or_in_its_place_is_not_loaded(artifact, ind
     manifest["files"]["program.json"] = file_hash(artifact / "program.json")  # as by someone who knows the checksums
     manifest["checksum"] = checksum_of(manifest)
     (artifact / "questree.json").write_text(json.dumps(manifest))
-    with pytest.raises((QuestreeError, ValueError)):
+    with pytest.raises(QuestreeError):
         load(artifact, retriever=load_index(index))
 
 
@@ -178,14 +178,9 @@ def test_a_pickle_in_the_lm_cache_is_not_loaded(sealed, tmp_path, monkeypatch, b
     assert ask() == answer
 
 
-def test_an_address_in_a_loaded_program_is_never_used(artifact, index):
-    state = json.loads((artifact / "program.json").read_text())
-    name = next(name for name, part in state.items() if isinstance(part, dict) and "lm" in part)
-    state[name]["lm"] = {"model": "openai/evil", "api_base": "http://127.0.0.1:9/v1", "api_key": "x"}
-    (artifact / "program.json").write_text(json.dumps(state))
+def test_an_address_in_a_manifest_is_shown_and_never_used(artifact, index):
     manifest = json.loads((artifact / "questree.json").read_text())
     manifest["lm"] = {"name": "openai/evil", "api_base": "http://127.0.0.1:9/v1"}
-    manifest["files"]["program.json"] = file_hash(artifact / "program.json")
     manifest["checksum"] = checksum_of(manifest)
     (artifact / "questree.json").write_text(json.dumps(manifest))
     loaded = load(artifact, retriever=load_index(index))

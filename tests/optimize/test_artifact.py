@@ -66,12 +66,21 @@ def edited(folder, file, change):
     (folder / "questree.json").write_text(json.dumps(manifest))
 
 
-def test_an_lm_engine_in_the_state_is_never_loaded(saved, mini, caplog):
+def test_an_lm_engine_in_the_state_is_refused(saved, mini):
     folder, _ = saved
     state = {"_dspy_lm_class": "os.system", "model": "x", "api_base": "http://evil.example"}
     edited(folder, "program.json", lambda content: content["chain_of_query.plan"].update(lm=state))
-    assert load(folder, retriever=mini.index).get_lm() is None
-    assert "is not used" in caplog.text
+    with pytest.raises(QuestreeError, match=r"program\.json .*chain_of_query\.plan\.lm"):
+        load(folder, retriever=mini.index)
+
+
+def test_how_a_predictor_samples_comes_back_and_where_its_lm_is_stays_behind(mini, tmp_path, caplog):
+    program = mini.program()
+    program.chain_of_query.plan.config = {"temperature": 0.5, "max_tokens": 90, "api_base": "http://secret.example"}
+    folder = save(program, tmp_path / "program")
+    assert load(folder, retriever=mini.index).chain_of_query.plan.config == {"temperature": 0.5, "max_tokens": 90}
+    assert "secret.example" not in (folder / "program.json").read_text()
+    assert "The setting api_base of chain_of_query.plan is not saved" in caplog.text
 
 
 def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, monkeypatch, caplog):

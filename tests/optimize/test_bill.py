@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 
 import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
+from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
+from questree.optimize.budget import LMBill
 
 AT_ONCE = 2
 
@@ -62,12 +64,22 @@ def test_an_optimizer_ends_with_the_budget_and_goes_on_with_more(mini, searched,
     assert not (tmp_path / "paid.json").exists()
 
 
-def test_a_damaged_bill_is_refused_by_name(mini, tmp_path):
-    compiled(mini, tmp_path, by="labeled-few-shot", settings={})
-    shutil.rmtree(tmp_path / "program")
-    (tmp_path / "paid.json").write_text("{")
-    with pytest.raises(QuestreeError, match=r"paid\.json.*is damaged"):
-        compiled(mini, tmp_path, by="labeled-few-shot", settings={})
+DAMAGED = [
+    *("", "{", "[]", "1", "{}x", "\ufeff{}", "[" * 9999, '{"calls": 1, "calls": 0}', '{"more": NaN}'),
+    *(f'{{"calls": {value}}}' for value in ('"1"', "-5", "null", "true", "1.5", "1e999", "9" * 40, "[]")),
+]
+
+
+def test_a_damaged_bill_is_refused_by_name(tmp_path):
+    file = tmp_path / "paid.json"
+    for content in DAMAGED:
+        file.write_text(content)
+        with pytest.raises(QuestreeError, match=r"paid\.json.*is damaged .*delete it to count anew"):
+            LMBill(RunPolicy(), Spent(), file)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(QuestreeError, match=r"paid\.json.*no regular file"):
+        LMBill(RunPolicy(), Spent(), file)
 
 
 @pytest.mark.parametrize(

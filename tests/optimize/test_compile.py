@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
@@ -11,6 +12,7 @@ from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
 from questree.optimize import Examples
 from questree.optimize import compile as compile_program
+from questree.optimize.candidates import CandidateKeeper, read_candidates
 from questree.programs import SearChain
 
 
@@ -177,6 +179,34 @@ def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_p
     compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
     assert "Candidate 0 was not kept: no space left" in caplog.text
     assert compiled.artifact is not None
+
+
+def test_a_forged_candidate_is_refused_by_name(mini, tmp_path):
+    keeper = CandidateKeeper(tmp_path, lambda candidate: None)
+    keeper.keep(mini.program(), 0.5, 4)
+    assert read_candidates(tmp_path) == tuple(keeper.candidates)
+    file = tmp_path / "000.json"
+    genuine = json.loads(file.read_text())
+    state = genuine["state"]
+    name = next(iter(state))
+    forged = [
+        *("", "[]", "null", "{", "[" * 9999, "\ufeff{}", json.dumps(genuine).replace("0.5", "NaN")),
+        *map(json.dumps, ({**genuine, "state": []}, {**genuine, "score": "good"}, {**genuine, "more": 1})),
+        *(json.dumps({**genuine, "state": {name: part}}) for part in ([], {}, {**state[name], "demos": {}})),
+        json.dumps({**genuine, "state": {name: {**state[name], "config": {"api_base": "http://evil.example"}}}}),
+    ]
+    for content in forged:
+        file.write_text(content)
+        with pytest.raises(QuestreeError, match=r"000\.json is damaged .*delete it"):
+            read_candidates(tmp_path)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(QuestreeError, match=r"000\.json is damaged .*no regular file"):
+        read_candidates(tmp_path)
+    CandidateKeeper(tmp_path, lambda candidate: None).keep(mini.program(), 0.5, 4)
+    assert json.loads(file.read_text()) == genuine
+    (tmp_path / "00x.json").write_text("what a user put there")
+    assert len(read_candidates(tmp_path)) == 1
 
 
 def test_copies_of_a_program_leave_its_history_behind(mini):

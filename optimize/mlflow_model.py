@@ -1,7 +1,8 @@
 """A compiled program as an MLflow model: code and JSON, nothing pickled.
 
-``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request. What
-the model needs of its surroundings is named there and not in the model: `SERVED_BY` lists the variables.
+``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request. The
+LM, the index and the reader are not in the model: the server's environment names them, in the variables of the command
+line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …).
 """
 
 from __future__ import annotations
@@ -16,16 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from ..programs import Program
-from ..retrieval import Passage
-
-SERVED_BY = {
-    "QUESTREE_LM": "the LM: any DSPy model name, or simulated",
-    "QUESTREE_API_BASE": "the address of its server, for LMs that are served",
-    "QUESTREE_RETRIEVER": "the folder of the index",
-    "QUESTREE_READER": "the reader, where the LM is not",
-    "QUESTREE_CONCURRENCY": "questions of one request that are answered at the same time",
-}
-"""Environment variables that a served model reads; those of the command line."""
 
 
 def log_model(folder: Path, name: str = "model") -> str:
@@ -36,7 +27,7 @@ def log_model(folder: Path, name: str = "model") -> str:
         name: of the model in the run.
 
     Returns:
-        its address, for ``mlflow models serve`` and ``mlflow.pyfunc.load_model``.
+        The model's address, for ``mlflow models serve`` and ``mlflow.pyfunc.load_model``.
     """
     import mlflow
     from mlflow.models import ModelSignature
@@ -44,11 +35,11 @@ def log_model(folder: Path, name: str = "model") -> str:
 
     takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
     with warnings.catch_warnings():
-        # MLflow misses type hints and an input example; the schema says it all, and an example would be asked
+        # MLflow wants type hints and an input example; the schema says it all, and an example would be answered
         warnings.simplefilter("ignore", UserWarning)
         logged = mlflow.pyfunc.log_model(
             name=name,
-            python_model=_script(),
+            python_model=_find_script(),
             artifacts={"program": str(folder)},
             signature=ModelSignature(inputs=takes),
             pip_requirements=[f"questree=={version('questree')}"],
@@ -56,15 +47,15 @@ def log_model(folder: Path, name: str = "model") -> str:
     return str(logged.model_uri)
 
 
-def _script() -> str:
-    """Find the script that MLflow runs to make the model: it stands at the front door, which builds its parts."""
+def _find_script() -> str:
+    """Return the path of the script that MLflow runs to make the model; it builds the parts, as the front door does."""
     found = find_spec("questree.served_model")
     assert found is not None, "the package is incomplete"
     return str(found.origin)
 
 
 def answer_all(program: Program, rows: Sequence[dict[str, Any]], concurrency: int) -> list[dict[str, Any]]:
-    """Answer the questions of one request, in their order.
+    """Answer the questions of one request; return the answers in their order.
 
     Args:
         program: a loaded one.
@@ -83,13 +74,9 @@ def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
     return {
         "answer": prediction.answer,
         "final_content": prediction.final_content,
-        "references": [_told(passage) for passage in prediction.references],
+        "references": [passage.model_dump(include={"id", "title", "text"}) for passage in prediction.references],
         "failure": None if prediction.failure is None else prediction.failure.model_dump(),
         "tree": prediction.tree.model_dump(mode="json"),
         "calls": prediction.spent.calls,
         "seconds": prediction.seconds,
     }
-
-
-def _told(passage: Passage) -> dict[str, str]:
-    return {"id": passage.id, "title": passage.title, "text": passage.text}
