@@ -91,6 +91,10 @@ def readable_size(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
+NULL = frozenset({"", "null", "none"})
+"""What an LM writes, in any case, when it means nothing."""
+
+
 def text_or_none(text: str | None) -> str | None:
     """Return the text without outer space; None if an LM wrote nothing, or wrote null as a word."""
-    return None if text is None or text.strip().lower() in {"", "null", "none"} else text.strip()
+    return None if text is None or text.strip().lower() in NULL else text.strip()

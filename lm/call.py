@@ -1,4 +1,4 @@
-"""One LM call: bounded retries that can really differ, and a typed failure instead of an invented answer."""
+"""One LM call, from a predictor's inputs to a whole, parsed reply, or to a failure with a cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestError
 
-from . import retries as waiting
+from . import retries
 from .failure import (
     CallFailedError,
     Cause,
@@ -21,48 +21,51 @@ from .failure import (
     was_sent,
     without_secrets,
 )
-from .guard import guarded, writable
+from .guard import guarded, make_writable
 from .ledger import enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
 from .window import Drop, fit, remember_shown, shorten
 
-ATTEMPTS = 3
-RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would give the same bad reply again
-SHORTENINGS = 4  # of a prompt that the server finds too long all the same
-TIMEOUT = 120.0  # seconds of a request, where neither the limits nor the LM say any
-RETRIES = 3  # as many as a `dspy.LM` has of itself
+ATTEMPTS = 3  # replies that may be asked for, until one can be used
+RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would return the same bad reply again
+SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
+TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
+RETRIES = 3  # the default of `dspy.LM`
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 
 def call(
     predict: dspy.Predict, config: dict[str, Any] | None = None, *, drop: Drop = "last", **inputs: Any
 ) -> dspy.Prediction:
-    """Call a predictor until a whole reply parses.
+    """Call a predictor and return its reply, once a whole reply was parsed.
 
-    A prompt that may overflow the LM's window is sent with fewer passages. A reply that cannot be parsed is asked
-    for again, above temperature 0 and past the cache; one that was cut at the token limit, with twice the room; a
-    request that got none (429, 5xx, a broken connection, a timeout), after a wait; a prompt that overflows all the
-    same, with a passage less, or its only one halved. Each is bounded, by the question's deadline as well.
+    Before a request, passages are left out of a prompt that may not fit the LM's window. After a request that
+    gave no usable reply, another one is sent, a bounded number of times and within the question's deadline:
+
+    - a reply that cannot be parsed: above temperature 0 and past the cache;
+    - a reply that was cut at the token limit: also with twice the room;
+    - no reply (429, 5xx, a broken connection, a timeout): the same request after a wait;
+    - a prompt that the server finds too long: with a passage less, or with the only passage halved.
 
     Args:
         predict: the predictor.
         config: options of the LM for this call, such as a temperature to sample at.
-        drop: which of the ``passages`` is the one to do without.
+        drop: which of the ``passages`` is left out first.
         inputs: the predictor's fields.
 
     Raises:
-        CallFailedError: with the cause, when no attempt gave a whole, parsable reply or the LM cannot be had.
+        CallFailedError: with the cause, if no attempt gave a whole, parsable reply or the LM cannot be reached.
     """
     try:
-        return _Call(predict, dict(config or {}), drop, inputs).made()
+        return _Call(predict, dict(config or {}), drop, inputs).run()
     except CallFailedError as error:
         error.predict = predict
         raise
 
 
 class _Call:
-    """A call with what was tried for it."""
+    """One call, and what was tried for it."""
 
     def __init__(self, predict: dspy.Predict, config: dict[str, Any], drop: Drop, inputs: dict[str, Any]):
         lm = predict.lm or dspy.settings.lm
@@ -73,50 +76,80 @@ class _Call:
         self.adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
         self.name = str(predict.signature.__name__)
         self.attempts = self.retries = self.shortenings = 0
-        self.cut: _TruncatedError | None = None
-        self.reply = ""
+        self.cut: _CutReplyError | None = None
+        self.last_reply = ""
 
-    def made(self) -> dspy.Prediction:
-        """Return the reply, after as many requests as it takes and is allowed."""
+    def run(self) -> dspy.Prediction:
+        """Send requests until a reply can be used, or no further request is allowed."""
         try:
-            return self.ask()
+            while True:
+                check_deadline(self.name)
+                self.inputs = fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop)
+                try:
+                    return remember_shown(self.request(), self.inputs)
+                except (AdapterParseError, _CutReplyError) as error:
+                    self.ask_for_another(error)
+                except LMError as error:
+                    if was_sent(error):
+                        enter(failed="context-window" if overflows(error) else cause_of(error))
+                    if overflows(error):
+                        self.shorten(error)
+                    else:
+                        self.wait(error)
         except CallFailedError as error:
-            prompt, reply = (without_secrets(text, self.lm) for text in (self.prompt(), self.reply))
+            prompt, reply = (without_secrets(text, self.lm) for text in (self.prompt(), self.last_reply))
             error.add_where(prompt=shortened(prompt, LONGEST_PROMPT), reply=shortened(reply, LONGEST_REPLY))
             raise
 
-    def ask(self) -> dspy.Prediction:
-        """Ask until a reply can be used, or no further request is allowed."""
-        while True:
-            check_deadline(self.name)
-            most = self.config.get("max_tokens") or self.lm.kwargs.get("max_tokens")
-            self.inputs = fit(self.predict, self.inputs, self.lm, self.adapter, most, self.drop)
-            try:
-                return remember_shown(self.ask_once(), self.inputs)
-            except (AdapterParseError, _TruncatedError) as error:
-                self.ask_otherwise(error)
-            except LMError as error:
-                if was_sent(error):
-                    enter(failed="context-window" if overflows(error) else cause_of(error))
-                if overflows(error):
-                    self.shorten(error)
-                else:
-                    self.wait(error)
+    def request(self) -> dspy.Prediction:
+        """Send one request, or look into the cache; return the reply if it is whole and can be parsed."""
+        # The copy shares the connection. Its history, usage and trace are those of this request alone.
+        lm = self.lm.copy(num_retries=0, **_timeout(self.lm))
+        usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
+        inputs = guarded(self.inputs, self.predict.signature, self.adapter)
+        try:
+            with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
+                reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, **inputs))
+        except AbandonedError:  # its thread may still be at work: nothing is known of the request
+            raise
+        except AdapterParseError:
+            self.record(lm, usage)
+            self.refuse_cut(lm)
+            raise
+        except BaseException:
+            self.record(lm, usage)
+            raise
+        self.record(lm, usage)
+        self.refuse_cut(lm)
+        make_writable(reply)
+        if dspy.settings.trace is not None:  # only now: a reply that was cut must not become a demonstration
+            dspy.settings.trace.extend(trace)
+        return reply
 
-    def ask_otherwise(self, error: AdapterParseError | _TruncatedError) -> None:
-        """The same again would come from the cache, or be the same: another sample, with more room if it was cut."""
+    def record(self, lm: dspy.BaseLM, usage: _Usage) -> None:
+        """Enter the cost of a request into the ledger, and keep its reply."""
+        for output in (output for entry in lm.history for output in entry.get("outputs") or []):
+            self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
+        enter(calls=[{**entry, "cached": not usage.added} for entry in lm.history])
+
+    def refuse_cut(self, lm: dspy.BaseLM) -> None:
+        """Reject a reply that was cut at the token limit, even if it can be parsed."""
+        if lm.history and _finish_reason(lm.history[-1].get("response")) == "length":
+            raise _CutReplyError(int(self.max_tokens or 1024))
+
+    def ask_for_another(self, error: AdapterParseError | _CutReplyError) -> None:
+        """Change the request so that another reply can come; the same request would return the same one."""
         self.attempts += 1
         if self.attempts == ATTEMPTS:
-            cause: Cause = "truncated" if isinstance(error, _TruncatedError) else "unparsable"
-            raise self.failed(cause, error) from error
+            raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
         rollout = self.lm.kwargs.get("rollout_id") or 0  # of a sample: the retries of two samples differ as well
         self.config |= {"rollout_id": rollout + self.attempts, "temperature": RETRY_TEMPERATURE}
-        if isinstance(error, _TruncatedError):
+        if isinstance(error, _CutReplyError):
             self.cut = error
             self.config["max_tokens"] = 2 * error.max_tokens
 
     def shorten(self, error: LMError) -> None:
-        """One passage less than the server found too many."""
+        """Take a passage out of the request, because the server found it too long."""
         self.shortenings += 1
         shorter = shorten(self.predict, self.inputs, self.drop) if self.shortenings <= SHORTENINGS else None
         if shorter is None:
@@ -124,20 +157,26 @@ class _Call:
         self.inputs = shorter
 
     def wait(self, error: LMError) -> None:
-        """Before the same request is sent again, if it may be."""
+        """Wait before the same request is sent again, if it may be."""
         self.retries += 1
         bound = limits().retries
         if self.cut and isinstance(error, LMInvalidRequestError):  # more room than the model may be given
             raise self.failed("truncated", self.cut) from error
         if not may_pass(error) or self.retries > (self.lm.num_retries if bound is None else bound):
             raise self.failed(cause_of(error), error) from error
-        seconds = waiting.wait_before(self.retries, error)
+        seconds = retries.wait_before(self.retries, error)
         check_deadline(self.name, seconds, because=first_line(error))
-        waiting.sleep(seconds)
+        retries.sleep(seconds)
 
     def failed(self, cause: Cause, error: Exception) -> CallFailedError:
-        """The failure that this call ends in; to be raised."""
+        """Return the failure that this call ends in."""
         return CallFailedError(cause, without_secrets(f"{self.name}: {first_line(error)}", self.lm))
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Return how many tokens the reply may have, if that is bounded."""
+        most: int | None = self.config.get("max_tokens") or self.lm.kwargs.get("max_tokens")
+        return most
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
@@ -145,72 +184,37 @@ class _Call:
         messages = self.adapter.format(self.predict.signature, self.predict.demos, inputs)
         return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
-    def ask_once(self) -> dspy.Prediction:
-        """One request, or a look into the cache."""
-        # A copy shares the connection and has a history of its own: what this one call cost, whatever runs beside it.
-        lm = self.lm.copy(num_retries=0, **_timeout(self.lm))
-        trace: list[Any] = []  # of its own, so that a reply that was cut leaves none to learn from
-        tracker = _Tracker(dspy.settings.usage_tracker)
-        given = guarded(self.inputs, self.predict.signature, self.adapter)
-        try:
-            with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=tracker):
-                prediction = within(_longest(lm), partial(self.predict, lm=lm, config=self.config, **given))
-        except AbandonedError:
-            raise
-        except BaseException as error:
-            self.enter(lm, tracker)
-            if isinstance(error, AdapterParseError):
-                self.refuse_truncated(lm)
-            raise
-        self.enter(lm, tracker)
-        self.refuse_truncated(lm)
-        writable(prediction)
-        if dspy.settings.trace is not None:
-            dspy.settings.trace.extend(trace)
-        return prediction
 
-    def enter(self, lm: dspy.BaseLM, tracker: _Tracker) -> None:
-        """Enter what the request cost into the ledger; keep its reply."""
-        for output in (output for entry in lm.history for output in entry.get("outputs") or []):
-            self.reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
-        enter(calls=[{**entry, "cached": not tracker.told} for entry in lm.history])
-
-    def refuse_truncated(self, lm: dspy.BaseLM) -> None:
-        """A cut reply is none, also where it parses."""
-        if lm.history and _finish_reason(lm.history[-1].get("response")) == "length":
-            raise _TruncatedError(int(self.config.get("max_tokens") or lm.kwargs.get("max_tokens") or 1024))
-
-
-class _TruncatedError(Exception):
+class _CutReplyError(Exception):
     def __init__(self, max_tokens: int):
         super().__init__(f"the reply was cut at {max_tokens} tokens; raise the LM's max_tokens")
         self.max_tokens = max_tokens
 
 
-class _Tracker:
-    """Learns whether a reply came from the server: DSPy tells of the usage of such ones alone, and of no others."""
+class _Usage:
+    """A usage tracker. DSPy adds the usage of replies that came from the server, and of no others."""
 
     def __init__(self, outer: Any):
-        self.outer, self.told = outer, False
+        self.outer, self.added = outer, False
 
     def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
-        """A reply came from the server."""
-        self.told = True
+        """Note that the reply came from the server."""
+        self.added = True
         if self.outer is not None:
             self.outer.add_usage(lm, usage)
 
 
 def _timeout(lm: dspy.BaseLM) -> dict[str, Any]:
-    """Of each wait for the next bytes of a reply; nothing for an LM that has no connection of DSPy's."""
+    """Return the option that bounds each wait for the next bytes of a reply; none for an LM without a connection."""
     if not _is_served(lm):
         return {}
     return {"timeout": limits().timeout or lm.kwargs.get("timeout") or TIMEOUT}
 
 
-def _longest(lm: dspy.BaseLM) -> float:
-    """Seconds to wait for a whole reply: a little more than its client does, and no longer than the question has."""
+def _patience(lm: dspy.BaseLM) -> float:
+    """Return the seconds to wait for a whole reply: a little longer than the client, within the question's time."""
     if not _is_served(lm):
-        return inf  # it runs in this process, and can neither dribble nor hang up
+        return inf  # it runs in this process: it cannot send a few bytes and stall
     timeout = lm.kwargs["timeout"]
     seconds = timeout if isinstance(timeout, (int, float)) else timeout.read or inf  # an httpx.Timeout
     return min(1.1 * seconds + 0.1, max(time_left(), 0.0))

@@ -85,7 +85,7 @@ class Failure(BaseModel):
 
 
 class CallFailedError(Exception):
-    """A call that a program cannot go on without has failed; `Program` turns it into a failed prediction.
+    """The failure of a call that a program needs; `Program` turns it into a failed prediction.
 
     Attributes:
         failure: what the prediction will say.
@@ -98,7 +98,7 @@ class CallFailedError(Exception):
         self.predict: dspy.Predict | None = None
 
     def add_where(self, **fields: str) -> None:
-        """Add to what is known of the place."""
+        """Add to what is known about the place."""
         where = (self.failure.where or Where()).model_copy(update=fields)
         self.failure = self.failure.model_copy(update={"where": where})
 
@@ -132,7 +132,7 @@ _TIMED_OUT = re.compile(r"timed? ?out", re.IGNORECASE)
 
 
 def overflows(error: LMError) -> bool:
-    """Whether the prompt was too long, also where the server's wording is unknown to the client."""
+    """Return whether the prompt was too long, even if the client does not know the server's wording."""
     if isinstance(error, ContextWindowExceededError) or error.status == 413:
         return True
     rejected = isinstance(error, LMProviderError) and not isinstance(error, (LMRateLimitError, LMAuthError))
@@ -140,24 +140,24 @@ def overflows(error: LMError) -> bool:
 
 
 def cause_of(error: LMError) -> Cause:
-    """The cause under which a question fails of it."""
+    """Return the cause of a question that fails with this error."""
     if isinstance(error, LMTransportError) and _TIMED_OUT.search(error.message):
         return "timeout"
     return next((cause for kind, cause in _CAUSES if isinstance(error, kind)), "refused")
 
 
 def may_pass(error: LMError) -> bool:
-    """Whether the same request may do better in a while."""
+    """Return whether the same request may succeed later."""
     return cause_of(error) in _PASSING
 
 
 def was_sent(error: LMError) -> bool:
-    """Whether a request went out, or was at least tried to send."""
+    """Return whether a request was sent, or at least tried."""
     return not isinstance(error, _NEVER_SENT)
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, in short."""
+    """Return the first line of an error's message, shortened."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 

@@ -1,4 +1,4 @@
-"""What an LM is given and gives back, so that no input ends a section of the prompt or begins one in a reply."""
+"""What an LM is given and returns: no input may end a section of the prompt, or begin one in a reply."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ import dspy
 from ..common.text import changed_texts, neutralise, without_surrogates
 
 _BRACES = str.maketrans("{}`", "()'")
-_WITH_MARKERS = {"trajectory"}  # DSPy's ReAct writes it, with markers of its own; `Acting` guards what stands between
+_WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `Acting` guards the texts in it
 
 
 def guarded(inputs: dict[str, Any], signature: type[dspy.Signature], adapter: dspy.Adapter) -> dict[str, Any]:
-    """The inputs with every text neutralised: passages, what was read in them, and earlier replies alike.
+    """Return the inputs with every text neutralised: passages, what was read in them, and earlier replies alike.
 
-    ``ChatAdapter`` parts fields by ``[[ ## name ## ]]``, which `neutralise` takes out. ``XMLAdapter`` writes inputs as
-    they are between tags: tags with the name of a field are parted. ``JSONAdapter`` takes the first object that it
-    sees in a reply: in inputs, braces become parentheses, and a field's
-    name is no key.
+    ``ChatAdapter`` separates fields by ``[[ ## name ## ]]``, which `neutralise` takes out. ``XMLAdapter`` puts inputs
+    between tags: tags with the name of a field are broken. ``JSONAdapter`` takes the first object in a reply: in
+    inputs, braces become parentheses, and the name of a field is no key.
     """
-    safe = _for(adapter, signature)
-    return {
-        name: value if name in _WITH_MARKERS else changed_texts(value, lambda text: safe(neutralise(text)))
-        for name, value in inputs.items()
-    }
+    texts = {name: value for name, value in inputs.items() if name not in _WITH_MARKERS}
+    safe: dict[str, Any] = changed_texts(texts, neutralise)
+    break_up = _breaker(adapter, signature)
+    if break_up is not None:
+        safe = changed_texts(safe, break_up)
+    return inputs | safe
 
 
-def writable(prediction: dspy.Prediction) -> None:
-    """Take out of a reply, in place, what could not be written to a file."""
-    for name, value in prediction.items():
-        prediction[name] = changed_texts(value, without_surrogates)
+def make_writable(reply: dspy.Prediction) -> None:
+    """Take halves of surrogate pairs out of a reply, in place: they cannot be written to a file."""
+    for name, value in changed_texts(dict(reply), without_surrogates).items():
+        reply[name] = value
 
 
-def _for(adapter: dspy.Adapter, signature: type[dspy.Signature]) -> Callable[[str], str]:
+def _breaker(adapter: dspy.Adapter, signature: type[dspy.Signature]) -> Callable[[str], str] | None:
+    """Return the function that breaks up what the adapter would read as a field; None if there is nothing more."""
     names = "|".join(signature.fields)
     if isinstance(adapter, dspy.XMLAdapter):
         tags = re.compile(rf"<(?=\s*/?\s*(?:{names})\b)", re.IGNORECASE)
@@ -43,4 +44,4 @@ def _for(adapter: dspy.Adapter, signature: type[dspy.Signature]) -> Callable[[st
     if isinstance(adapter, dspy.JSONAdapter):
         keys = re.compile(rf"""["']\s*({names})\s*["']\s*:""", re.IGNORECASE)
         return lambda text: keys.sub(r"\1 –", text.translate(_BRACES))
-    return lambda text: text
+    return None

@@ -1,4 +1,4 @@
-"""The LM's replies on disk: what was answered once is not paid for again, whatever ends the process."""
+"""The LM's replies on disk: what was answered once is not paid for again, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from ..common.errors import QuestreeError
 
 
 def use_lm_cache(address: str | None = None) -> None:
-    """Keep the LM's replies on disk, each before it is made use of, in a private folder for each server address.
+    """Keep the LM's replies on disk, each before it is used, in a private folder for each server address.
 
-    DSPy's cache key does not tell servers apart, so that one server would be given another's answers; what it reads
-    it would unpickle without restriction (CVE-2025-69872); and replies as another DSPy keeps them may not be what
-    this one takes them for, so each minor version has a folder. A reply that was changed on disk is not used.
+    DSPy's cache has three faults. Its key does not tell servers apart: one server's answers would be used for
+    another. It would unpickle without restriction whatever it reads (CVE-2025-69872). And another version of DSPy may
+    keep replies in another form: each minor version has a folder of its own. A reply that was changed on disk is not
+    used.
 
     Args:
-        address: of the LM's server; None where the model's name says it.
+        address: of the LM's server; None if the model's name implies it.
 
     Raises:
         QuestreeError: if the folder cannot be written, or holds something else.
@@ -50,7 +51,7 @@ def _folder(address: str | None, version: str) -> Path:
 
 SIZE = 10 * 2**30  # bytes; beyond it the oldest replies go
 
-_WHOLE_IN_ROW = 2**30  # bytes up to which a reply lies in the database, and not in a file of its own
+_WHOLE_IN_ROW = 2**30  # bytes up to which a reply is stored in the database, not in a file of its own
 _DIGEST = 32
 _DISK = restricted_disk(frozenset())  # DSPy's: unpickles nothing but data
 
@@ -58,20 +59,21 @@ logger = logging.getLogger(__name__)
 
 
 class ReplyStore(FanoutCache):
-    """What DSPy keeps its replies in.
+    """The store that DSPy keeps its replies in.
 
-    The SHA-256 is of key and reply together: an index page that was changed can lead to another question's reply.
-    DSPy takes an error for a failed call, and keeps to itself that a reply could not be kept: here it is said, once.
+    Each reply is stored with the SHA-256 of key and reply together: a changed index page could lead to the reply to
+    another question. DSPy takes an error of the store for a failed call, and does not report that a reply could not
+    be kept: this store reports it, once.
 
     Args:
         folder: made if it is not there.
 
     Raises:
-        OSError, sqlite3.Error: the folder cannot be used; from a damaged one also others, as it happens.
+        OSError, sqlite3.Error: if the folder cannot be used; a damaged one may raise others.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._told = folder, set[str]()
+        self._folder, self._warned = folder, set[str]()
         self._pickled = _DISK(str(folder))
         super().__init__(
             str(folder), shards=16, timeout=10, size_limit=SIZE, disk=_DISK, disk_min_file_size=_WHOLE_IN_ROW
@@ -83,14 +85,14 @@ class ReplyStore(FanoutCache):
         try:
             return bool(super().set(key, _digest(key, reply) + reply, *more, **how))
         except Exception as error:
-            self._tell(
+            self._warn(
                 f"A reply of the LM could not be kept in {self._folder}: {error}. It serves now; if this run is "
                 "interrupted, it is asked, and paid, for again."
             )
             raise
 
     def get(self, key: str, default: Any = None, *more: Any, **how: Any) -> Any:
-        """The reply to this key; the default where there is none, or not as it was kept."""
+        """Return the reply to this key; the default if there is none, or if it was changed."""
         try:
             kept = super().get(key, None, *more, **how)
             if kept is None:
@@ -99,12 +101,12 @@ class ReplyStore(FanoutCache):
                 raise DeserializationError("it is not as it was kept")
             return self._pickled.fetch(MODE_PICKLE, None, kept[_DIGEST:], False)
         except Exception as error:  # whatever a damaged database leads to
-            self._tell(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
+            self._warn(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
             return default
 
-    def _tell(self, what: str) -> None:
-        if what not in self._told:
-            self._told.add(what)
+    def _warn(self, what: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
             logger.warning(what)
 
 

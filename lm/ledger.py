@@ -1,4 +1,4 @@
-"""What a question costs: every LM call made for it, on whichever thread, and what was left out of its prompts."""
+"""What a question costs: every LM call made for it, on any thread, and what was left out of its prompts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from pydantic import BaseModel, ConfigDict, Field
 class Spent(BaseModel):
     """LM calls of one question, and what they took.
 
-    The requests that a server saw are ``calls - cached + failed``, but for those it refused to accept a connection
-    for, which are among the failed.
+    A server saw ``calls - cached + failed`` requests, except those whose connection was refused: they count as failed.
 
     Attributes:
-        calls: LM calls that got a reply, those answered from the cache and those repeated among them.
+        calls: LM calls that got a reply, including those answered from the cache and those repeated.
         cached: calls that the client answered from its cache.
-        failed: requests that got no reply: turned away (429, 5xx), timed out, broken off, or no sense in them.
+        failed: requests without a reply: turned away (429, 5xx), timed out, broken off, or rejected.
         tokens_in: prompt tokens of the calls that were not cached, as the server counts them.
-        tokens_out: likewise, tokens of the replies.
+        tokens_out: tokens of their replies.
         words_in: words of all prompts (SearChain, section 4.3.5).
         words_out: words of all replies.
-        cost: in US dollars, where the client knows the model's price.
+        cost: in US dollars, if the client knows the model's price.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,8 +45,8 @@ class Dropped(BaseModel):
 
     Attributes:
         call: the signature's name.
-        passages: the beginnings of the passages that were left out, in the order in which they were.
-        cut: whether the only one that was left was itself cut short.
+        passages: the beginnings of the passages that were left out, in their order.
+        cut: whether the only passage that remained was shortened.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,7 +58,7 @@ class Dropped(BaseModel):
 
 @dataclass
 class Ledger:
-    """What was done for a question; tasks that run at the same time add to it.
+    """The LM calls of a question; tasks that run at the same time add to it.
 
     Attributes:
         calls: entries of `dspy.LM` histories.
@@ -73,12 +72,12 @@ class Ledger:
 
     @property
     def spent(self) -> Spent:
-        """The sum."""
+        """Return the sum of the calls."""
         return add_up(self.calls).model_copy(update={"failed": len(self.failed)})
 
     @property
     def causes(self) -> dict[str, int]:
-        """Requests without a reply, by cause."""
+        """Return the number of requests without a reply, by cause."""
         return dict(Counter(self.failed))
 
 
@@ -87,7 +86,7 @@ _open: ContextVar[Ledger | None] = ContextVar("questree_ledger", default=None)
 
 @contextmanager
 def ledger() -> Iterator[Ledger]:
-    """Collect what everything called inside does, also on threads that run in a copy of the context."""
+    """Collect the LM calls made inside the block, also on threads that run in a copy of the context."""
     new = Ledger()
     token = _open.set(new)
     try:
@@ -97,7 +96,7 @@ def ledger() -> Iterator[Ledger]:
 
 
 def enter(calls: list[dict[str, Any]] | None = None, failed: str | None = None, dropped: Dropped | None = None) -> None:
-    """Add to the ledger that is open, if one is."""
+    """Add to the open ledger, if there is one."""
     current = _open.get()
     if current is not None:
         current.calls.extend(calls or [])
@@ -106,9 +105,9 @@ def enter(calls: list[dict[str, Any]] | None = None, failed: str | None = None, 
 
 
 def add_up(entries: list[dict[str, Any]]) -> Spent:
-    """The sum of the entries of a `dspy.LM` history.
+    """Return the sum of the entries of a `dspy.LM` history.
 
-    An entry may say itself whether it came from the cache (``cached``); otherwise it did if it has no usage.
+    An entry may say whether it came from the cache (``cached``); if it does not, an entry without usage did.
     """
     usages = [entry.get("usage") or {} for entry in entries]
     return Spent(
@@ -128,7 +127,7 @@ def total(spent: Sequence[Spent]) -> Spent:
 
 
 def _words(content: Any) -> int:
-    """Words of a message or an output: a text, a list of parts, or a dict with a text."""
+    """Count the words of a message or an output: a text, a list of parts, or a dict with a text."""
     if isinstance(content, str):
         return len(content.split())
     if isinstance(content, list):

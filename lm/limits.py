@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
+from typing import TypeVar
 
 import dspy
 
 from .failure import CallFailedError
+from .parallel import AbandonedError, within
 from .policy import Limits as Limits
 
 _SETTING = "questree_limits"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
@@ -18,6 +20,8 @@ _SETTING = "questree_limits"  # a setting of DSPy's goes where its LM goes: onto
 _until: ContextVar[float] = ContextVar("questree_deadline", default=inf)
 
 clock = time.monotonic
+
+T = TypeVar("T")
 
 
 def limits() -> Limits:
@@ -69,3 +73,21 @@ def check_deadline(before: str, wait: float = 0.0, because: str = "") -> None:
     if time_left() <= wait:
         waiting = f" ({because}, and to wait {wait:.1f} s)" if because else ""
         raise CallFailedError("deadline", f"the question's time was over before {before}{waiting}")
+
+
+def in_time(what: str, task: Callable[[], T], *, abandon: bool) -> T:
+    """Run a part of a question and return its result.
+
+    Args:
+        what: names the part in the message of a failure.
+        task: the part.
+        abandon: whether to stop waiting for it when the question's time is over; its thread goes on alone.
+
+    Raises:
+        CallFailedError: with the cause ``deadline``, if the question's time is over before or during the task.
+    """
+    check_deadline(what)
+    try:
+        return within(time_left() if abandon else inf, task)
+    except AbandonedError as error:
+        raise CallFailedError("deadline", f"the question's time was over during {what}: {error}") from error

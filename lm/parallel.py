@@ -1,4 +1,4 @@
-"""Calls that run at the same time, and calls that are left when their time is over."""
+"""Calls that run at the same time, and calls that are abandoned when their time is over."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ T = TypeVar("T")
 
 
 def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Run independent tasks at the same time, each on a thread; their results in the order of the tasks.
+    """Run independent tasks at the same time, each on a thread; return their results in the order of the tasks.
 
-    A task runs in a copy of the caller's context: its LM and adapter, its ledger, its MLflow trace. What the
-    tasks add to DSPy's own trace, from which demonstrations are made, is added in the order of the tasks as
-    well, whichever ends first.
+    A task runs in a copy of the caller's context: its LM and adapter, its ledger, its MLflow trace. DSPy's own trace,
+    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first.
 
     Raises:
-        Exception: that of the first task, in order, that failed; after all have ended.
+        Exception: that of the first task, in order, that failed; raised after all tasks have ended.
     """
     if len(tasks) < 2:
         return [task() for task in tasks]
@@ -39,7 +38,7 @@ def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def _apart(task: Callable[[], T]) -> tuple[T, list[Any]]:
-    """The task's result, with the trace of its own calls."""
+    """Run the task; return its result with the trace of its own calls."""
     trace: list[Any] = []
     with dspy.context(trace=None if dspy.settings.trace is None else trace):
         return task(), trace
@@ -53,17 +52,17 @@ def _add_to_trace(calls: list[Any]) -> None:
 
 
 class AbandonedError(LMTimeoutError):
-    """A request that was waited for long enough; a thread that nobody waits for may still be reading its reply."""
+    """A request whose time is over; the thread that reads its reply may still be running."""
 
 
 def within(seconds: float, task: Callable[[], T]) -> T:
-    """The task's result, if it comes in time; the task runs in a copy of the caller's context.
+    """Run the task in a copy of the caller's context; return its result if it comes in time.
 
-    A client's timeouts bound each wait for the next bytes. A server that sends one now and then, or one that keeps a
-    connection alive with blanks, holds such a client for ever.
+    A client's timeout bounds only each wait for the next bytes. A server that sends a byte now and then, or keeps a
+    connection alive with blanks, would hold the client for ever.
 
     Args:
-        seconds: infinite for no bound.
+        seconds: infinity for no bound.
         task: makes the request.
 
     Raises:

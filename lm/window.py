@@ -1,4 +1,4 @@
-"""Prompts that fit the LM's window, before they are sent: some servers cut what is too long without a word."""
+"""Prompts that fit the LM's window before they are sent: some servers silently cut a prompt that is too long."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .ledger import Dropped, enter
 from .limits import limits
 
 Drop = Literal["last", "first"]
-"""Which of the passages is the one to do without: the last of a ranking, the first of a path."""
+"""Which of the passages is left out first: the last of a ranking, or the first of a path."""
 
 REPLY_TOKENS = 1024  # room for a reply whose length is not bounded
-_HEAD = 80  # characters of a passage, to say which it was
-_MESSAGE_TOKENS = 8  # of what a server writes around each message
+_HEAD = 80  # characters of a passage, to tell which one it was
+_MESSAGE_TOKENS = 8  # that a server adds to each message
 
 _PIECES = re.compile(r"[A-Za-z]+|[0-9]|[^\sA-Za-z0-9]|\n")
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 def most_tokens(text: str) -> int:
-    """More tokens than a text has, by any tokenizer we tried, and no more than needed to be safe.
+    """Return an upper bound of a text's tokens, safe for every tokenizer we tried.
 
-    A hosted model's tokenizer is not at hand. Counted are: a token for every four letters of a word or a part of
-    them, one for each digit, sign and line end, one for each byte of other scripts. On 5,680 lines of question
-    files that is 1.5 times what OpenAI's (cl100k, o200k) and Anthropic's old one count in the median, and never
-    less than they do (1.02 times at least).
+    The tokenizer of a hosted model is not available. This counts a token for every four letters of a word, or a part
+    of four; one for each digit, sign and line end; one for each byte of other scripts. On 5,680 lines of question
+    files the median is 1.5 times the count of OpenAI's tokenizers (cl100k, o200k) and Anthropic's old one, and the
+    minimum is 1.02 times.
     """
     return sum(_tokens(piece) for piece in _PIECES.findall(text))
 
@@ -44,21 +44,21 @@ def _tokens(piece: str) -> int:
 def fit(
     predict: dspy.Predict, inputs: dict[str, Any], lm: dspy.BaseLM, adapter: dspy.Adapter, reply: int | None, drop: Drop
 ) -> dict[str, Any]:
-    """The inputs with as many of their passages as the LM's window has room for.
+    """Return the inputs with as many of their passages as the LM's window has room for.
 
-    The passages to do without are left out one by one; the only one that is left is cut. What was left out is
-    entered in the ledger.
+    Passages are left out one by one; if a single one is still too long, it is cut. What was left out is entered into
+    the ledger.
 
     Args:
         predict: the predictor that is to be called.
-        inputs: its fields; their ``passages``, if there are any, are the only ones that give way.
-        lm: whose window it is, unless `limits` names one.
+        inputs: its fields; only ``passages``, if there is such a field, is shortened.
+        lm: has the window, unless `limits` names one.
         adapter: writes the prompt.
         reply: tokens that the reply may have.
-        drop: which end of the passages goes first.
+        drop: which end of the passages is left out first.
 
     Raises:
-        CallFailedError: cause ``context-window``, if the rest of the prompt takes all the room.
+        CallFailedError: cause ``context-window``, if the prompt without passages takes all the room.
     """
     window = limits().window or known_window(lm)
     if window is None:
@@ -86,7 +86,7 @@ def fit(
 
 
 def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> dict[str, Any] | None:
-    """The inputs with a passage less, or with the only one halved; None where there is nothing to shorten."""
+    """Return the inputs with a passage less, or with the only one halved; None if nothing can be shortened."""
     passages: list[str] = list(inputs.get("passages") or [])
     if not passages or not passages[0]:
         return None
@@ -117,7 +117,7 @@ def shown_of(passages: list[T], reply: dspy.Prediction) -> list[T]:
 
 @lru_cache(maxsize=16)
 def _window_of(model: str) -> int | None:
-    from dspy.clients.model_metadata import model_info  # a file of dspy's own; questree keeps it from being fetched
+    from dspy.clients.model_metadata import model_info  # reads a file; questree keeps DSPy from fetching a newer one
 
     provider, _, name = model.partition("/")
     tokens = model_info(provider, name).get("max_input_tokens") if name else None
@@ -125,12 +125,12 @@ def _window_of(model: str) -> int | None:
 
 
 def known_window(lm: dspy.BaseLM) -> int | None:
-    """What DSPy's list of models says of the LM's window; None where it does not know the model."""
+    """Return the LM's window by DSPy's list of models; None if the model is not in it."""
     return _window_of(str(lm.model)) if isinstance(getattr(lm, "engine", None), str) else None
 
 
 def _prompt_tokens(predict: dspy.Predict, inputs: dict[str, Any], adapter: dspy.Adapter) -> int:
-    """Of the prompt without its passages."""
+    """Return the tokens of the prompt without its passages, at most."""
     bare = {**inputs, "passages": []} if "passages" in inputs else inputs
     messages = adapter.format(predict.signature, predict.demos, guarded(bare, predict.signature, adapter))
     return sum(_MESSAGE_TOKENS + most_tokens(_text(message.get("content"))) for message in messages)
@@ -147,7 +147,7 @@ def _shown_tokens(passage: str) -> int:
 
 
 def _cut(passage: str, room: int) -> str:
-    """The longest beginning of a passage, in words, that there is room for."""
+    """Return the longest beginning of a passage, in words, that there is room for."""
     words = passage.split()
     low, high = 0, len(words)
     while low < high:

@@ -50,7 +50,7 @@ def contains(text: str, phrase: str) -> bool:
 
 
 def without_marks(text: str) -> str:
-    """Return the text without its reference marks ``[1]``, ``[2]`` …"""
+    """Return the text without its reference marks, such as ``[1]``."""
     return _MARKS.sub("", text)
 
 

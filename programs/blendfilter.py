@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .citations import distinct
 from .majority import Sample, answer_of, majority
 from .modules import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming
 from .modules.knowledge import Filtered
 from .program import Program, answered
+from .references import distinct
 from .tree import Node, ReasoningTree
 
 Query = Literal["original", "external", "internal"]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from ..metrics import f1, normalise
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
-from .citations import distinct
+from .references import distinct
 from .tree import Node, ReasoningTree
 
 

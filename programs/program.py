@@ -6,7 +6,7 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from math import inf
+from functools import partial
 from typing import Any, ClassVar
 
 import dspy
@@ -15,8 +15,7 @@ from pydantic import BaseModel
 from ..common.text import neutralise
 from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import ledger
-from ..lm.limits import check_deadline, deadline, time_left
-from ..lm.parallel import AbandonedError, within
+from ..lm.limits import deadline, in_time
 from ..retrieval import Passage, Retriever, asking
 from ..signatures import AnswerStyle
 from .tree import ReasoningTree
@@ -76,7 +75,7 @@ class Program(dspy.Module):
             except CallFailedError as error:
                 self._add_where(error)
                 prediction = _failed(tree, error.failure)
-        tree.watched_by(None)
+            tree.watched_by(None)
         prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
         prediction.seconds = time.perf_counter() - began
         return prediction
@@ -86,13 +85,10 @@ class Program(dspy.Module):
         retriever = self.retriever
         if retriever is None:
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
-        check_deadline("a search")
-        # one in this process is not left alone with its thread: it ends, and its threads have pools of their own
-        seconds = time_left() if retriever.remote else inf
-        try:
-            return within(seconds, lambda: retriever(query, k))
-        except AbandonedError as error:
-            raise CallFailedError("deadline", f"the question's time was over during a search: {error}") from error
+        try:  # a search in this process is not abandoned: it ends, and its thread would keep the cores busy
+            return in_time("a search", partial(retriever, query, k), abandon=retriever.remote)
+        except CallFailedError:
+            raise
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
 

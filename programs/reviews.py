@@ -11,7 +11,6 @@ from ..lm.failure import CallFailedError
 from ..retrieval import Passage, Retriever
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
-from .citations import distinct
 from .evidence import (
     compare_words,
     evidence_pool,
@@ -23,6 +22,7 @@ from .evidence import (
 from .modules import EvidenceFusion, MissingParagraph, ParagraphReview
 from .modules.reviews import Fusion, Verdict
 from .program import Program, answered
+from .references import distinct
 from .tree import Action, ReasoningTree
 
 Expansion = Literal["direct", "cot", "mpc"]

@@ -9,7 +9,7 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..lm.failure import CallFailedError
-from ..metrics import contains, normalise, rouge_l
+from ..metrics import contains, exact_match, normalise, rouge_l
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, Step
@@ -150,7 +150,7 @@ class SearChain(Program):
     def contradicted(self, answer: str, passage: Passage, span: Span, answer_style: AnswerStyle) -> bool:
         """Return whether the reader is sure enough, and the answer disagrees with what it read (section 3.2)."""
         theta = self.reader.threshold if self.settings.theta is None else self.settings.theta
-        if not normalise(span.text) or span.score <= theta:
+        if span.score <= theta or not normalise(span.text):
             return False
         if answer_style == "long":
             return rouge_l(answer, [passage.text]) <= self.settings.alpha
@@ -161,7 +161,7 @@ class SearChain(Program):
         if not self.settings.skip_repeats or node.answer is None:
             return False
         processed = [earlier for earlier in tree.nodes[: node.id] if earlier.passage is not None]
-        index = self.duplicates(node.query, [earlier.query for earlier in processed])
+        index = self.duplicates(node.query, [earlier.query for earlier in processed]) if processed else None
         if index is None:
             return False
         earlier = processed[index]
@@ -219,7 +219,7 @@ def add_branch(tree: ReasoningTree, chain: list[Step], feedback: Feedback | None
 def add_successor(tree: ReasoningTree, step: Step, feedback: Feedback, round: int) -> Node:
     """Add the node that takes the place of the one with feedback and has the LM's new answer; return it."""
     old = feedback.node
-    changed = normalise(step.answer or "") != normalise(old.answer or "")
+    changed = not exact_match(step.answer or "", [old.answer or ""])
     if step.answer is None:
         source = "unsolved"
     elif feedback.kind == "complete":

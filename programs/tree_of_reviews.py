@@ -14,9 +14,9 @@ from ..lm.failure import SettingsError
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .citations import distinct
 from .evidence import agreeing, evidence_pool
 from .modules.reviews import Verdict
+from .references import distinct
 from .reviews import Reviewing, ReviewingSettings
 from .tree import Action, Ended, Node, ReasoningTree
 

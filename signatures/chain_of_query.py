@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field, field_validator
 
+from ..common.text import NULL
 from .answers import AnswerStyle, answer_style_field
 
 
@@ -19,8 +20,8 @@ class Step(BaseModel):
     @field_validator("answer", mode="before")
     @classmethod
     def _null_in_words(cls, answer: object) -> object:
-        """An LM writes null as a word, and dspy's chat adapter takes it for the text of a ``str | None`` field."""
-        return None if isinstance(answer, str) and answer.strip().lower() in {"", "null", "none"} else answer
+        """Turn null written as a word into None: DSPy's chat adapter takes it for text in a ``str | None`` field."""
+        return None if isinstance(answer, str) and answer.strip().lower() in NULL else answer
 
 
 class PlanChain(dspy.Signature):

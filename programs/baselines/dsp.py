@@ -12,10 +12,10 @@ from pydantic import Field
 from ...lm.parallel import together
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct
 from ..majority import Sample, answer_of, majority, sample
 from ..modules import KnowledgeAnswer, SearchQuery
 from ..program import answered
+from ..references import distinct
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 

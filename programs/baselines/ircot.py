@@ -7,9 +7,9 @@ from pydantic import Field
 
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct
 from ..modules import KnowledgeAnswer, NextThought
 from ..program import answered
+from ..references import distinct
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct
 from ..modules import KnowledgeAnswer
 from ..modules.knowledge import augment
 from ..program import answered
+from ..references import distinct
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 

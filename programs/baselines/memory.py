@@ -97,7 +97,7 @@ class Recite(Baseline):
         self.passage_answer = PassageAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Recite, and answer from each recitation; the recited passage is the content."""
+        """Recite passages and answer from each; the recited passage is the content."""
         recited: list[str] = sample(
             lambda: self.recitation(question=tree.question), self.settings.recitations, self.settings.temperature
         )

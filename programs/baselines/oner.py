@@ -7,9 +7,9 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import numbered
 from ..modules import KnowledgeAnswer, PassageAnswer
 from ..program import answered
+from ..references import numbered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct, numbered_among, settle_marks
 from ..majority import Sample, answer_of, majority, sample
 from ..modules import Acting, StepByStepAnswer
 from ..program import answered
+from ..references import distinct, numbered_among, settle_marks
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 

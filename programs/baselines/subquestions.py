@@ -12,10 +12,10 @@ from pydantic import Field
 from ...common.placeholders import fill_in
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct
 from ..modules import QuestionSplit, StepPlan, SubquestionAnswer, Tracing
 from ..modules.subquestions import Solution
 from ..program import answered
+from ..references import distinct
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings
 

@@ -7,9 +7,9 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct, numbered_among, settle_marks
 from ..modules import ThoughtsAnswer, Writing
 from ..program import answered
+from ..references import distinct, numbered_among, settle_marks
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 

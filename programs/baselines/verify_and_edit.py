@@ -12,11 +12,11 @@ from ...lm.parallel import together
 from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..citations import distinct, numbers_of
 from ..majority import Sample, agreement, answer_of, majority, sample
 from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification
 from ..modules.verification import Verified
 from ..program import answered
+from ..references import distinct, numbers_of
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings
 

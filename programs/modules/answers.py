@@ -8,7 +8,7 @@ from ...common.text import neutralise
 from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep, AnswerStyle, RecallPassage
-from ..citations import settle_marks
+from ..references import settle_marks
 
 
 class DirectAnswer(dspy.Module):

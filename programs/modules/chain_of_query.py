@@ -7,7 +7,7 @@ import dspy
 from ...lm.call import call
 from ...retrieval import Passage, Span
 from ...signatures import AnswerStyle, CitedStep, CompleteChain, CorrectChain, PlanChain, Step, TraceAnswer
-from ..citations import numbers_of, settle_marks
+from ..references import numbers_of, settle_marks
 from ..tree import Node, passages_of
 
 

@@ -18,8 +18,8 @@ from ...signatures import (
     NameTopic,
     RecallPassage,
 )
-from ..citations import numbered, settle_marks
 from ..demonstrations import Judgement, note
+from ..references import numbered, settle_marks
 
 
 class QueryBlending(dspy.Module):

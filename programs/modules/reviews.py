@@ -21,9 +21,9 @@ from ...signatures import (
     ReviewParagraphs,
     ReviewParagraphsCoT,
 )
-from ..citations import numbered, numbers_of, settle_marks
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
+from ..references import numbered, numbers_of, settle_marks
 from ..tree import Action, Review
 
 Fusion = Literal["analysis", "paragraph", "evidence"]

@@ -13,8 +13,10 @@ from ...lm.call import call
 from ...lm.failure import CallFailedError
 from ...retrieval import Passage
 from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
-from ..citations import numbered
 from ..demonstrations import note
+from ..references import numbered
+
+_SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
 
 
 class NextThought(dspy.Module):
@@ -65,9 +67,9 @@ class Writing(dspy.Module):
         return str(reply.continuation), search, text_or_none(reply.answer)
 
 
-def search(query: str) -> str:  # its docstring is part of the prompt
-    """Finds passages of an encyclopedia, each behind its number. The query is complete in itself."""
-    raise NotImplementedError(f"{query}: each question brings a search of its own")
+def search(query: str) -> str:
+    """Raise an error: each question brings a search of its own."""
+    raise NotImplementedError(query)
 
 
 class Acting(dspy.ReAct):
@@ -80,7 +82,8 @@ class Acting(dspy.ReAct):
     """
 
     def __init__(self, max_turns: int, must_finish: bool = False):
-        super().__init__(AnswerByActing, tools=[search], max_iters=max_turns)
+        tool = dspy.Tool(search, desc=_SEARCH)
+        super().__init__(AnswerByActing, tools=[tool], max_iters=max_turns)
         self.must_finish = must_finish
         self.failure: CallFailedError | None = None
 

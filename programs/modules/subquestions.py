@@ -21,8 +21,8 @@ from ...signatures import (
     ProposeFollowUps,
     SplitQuestion,
 )
-from ..citations import numbered
 from ..demonstrations import note
+from ..references import numbered
 from ..tree import Node
 from .chain_of_query import as_steps
 

@@ -11,8 +11,8 @@ from ...lm.window import shown_of
 from ...metrics import normalise, without_marks
 from ...retrieval import Passage
 from ...signatures import AskToVerify, EditSentence
-from ..citations import numbered
 from ..demonstrations import note
+from ..references import numbered
 
 
 @dataclass(frozen=True)

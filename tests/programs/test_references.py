@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from questree.programs.citations import settle_marks
+from questree.programs.references import settle_marks
 from questree.retrieval import Passage
 
 A, B, C = (Passage(id=name, text=name) for name in "abc")
