@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -19,7 +20,7 @@ class Evaluation:
     Attributes:
         metric: the metric that ``score`` is of.
         records: one for each question, in the order of the questions.
-        simulated: made with the simulated LM: says something about plumbing, nothing about methods.
+        simulated: whether the simulated LM answered. Then the numbers say nothing about methods.
         seed: of the intervals.
     """
 
@@ -30,34 +31,41 @@ class Evaluation:
 
     @property
     def score(self) -> Interval:
-        """Mean over all questions with its 95% interval. A failed question earns nothing; see ``failures``."""
-        return self.score_of(self.metric)
+        """Return the mean of ``metric`` over all questions with its 95% interval. A failed question earns nothing."""
+        return self.scores[self.metric]
 
-    def score_of(self, metric: str) -> Interval:
-        """As ``score``, of another of the run's metrics."""
-        return mean_interval([record.scores[metric] for record in self.records], seed=self.seed)
+    @cached_property
+    def scores(self) -> dict[str, Interval]:
+        """Return the same of each of the run's metrics, by name."""
+        names = self.records[0].scores
+        return {name: mean_interval([one.scores[name] for one in self.records], seed=self.seed) for name in names}
 
     @property
     def answered(self) -> Interval | None:
-        """The same over the questions that did not fail; None where all did."""
+        """Return the same over the questions that did not fail; None if all did."""
         scores = [record.scores[self.metric] for record in self.records if record.failure is None]
         return mean_interval(scores, seed=self.seed) if scores else None
 
     @property
+    def others(self) -> dict[str, Interval]:
+        """Return the scores by the other metrics."""
+        return {name: score for name, score in self.scores.items() if name != self.metric}
+
+    @property
     def n(self) -> int:
-        """Questions, failed ones among them."""
+        """Return the number of questions, failed ones among them."""
         return len(self.records)
 
     @property
     def failures(self) -> dict[str, int]:
-        """Failed questions by cause, the most frequent first."""
+        """Return how many questions failed, by cause, the most frequent first."""
         return dict(Counter(r.failure.cause for r in self.records if r.failure is not None).most_common())
 
-    @property
+    @cached_property
     def retrieval(self) -> dict[str, float]:
-        """Means of what was found (`records.retrieval_scores`), each over the questions that it is known of.
+        """Return means of what was found (`records.retrieval_scores`), each over the questions that have it.
 
-        ``documents a call``: how many passages an LM call was worth, over all questions (ToR, table 5).
+        ``documents a call`` is how many passages an LM call was worth, over all questions (ToR, table 5).
         """
         names = dict.fromkeys(name for record in self.records for name in record.retrieval)
         known = {name: [r.retrieval[name] for r in self.records if name in r.retrieval] for name in names}
@@ -65,28 +73,28 @@ class Evaluation:
         calls = self.spent.calls
         return means | ({"documents a call": sum(known["documents"]) / calls} if "documents" in known and calls else {})
 
-    @property
+    @cached_property
     def spent(self) -> Spent:
-        """LM calls, tokens, words and cost of all questions together."""
+        """Return LM calls, tokens, words and cost of all questions together."""
         return total([record.spent for record in self.records])
 
     @property
     def seconds(self) -> float:
-        """Mean wall time of a question."""
+        """Return the mean wall time of a question."""
         return fmean(record.seconds for record in self.records)
 
     @property
     def rounds(self) -> float:
-        """Mean rounds of interaction between LM and retrieval: the youngest node's round, 0 where no node grew."""
+        """Return the mean rounds of interaction between LM and retrieval (`Record.rounds`)."""
         return fmean(record.rounds for record in self.records)
 
     @property
     def sources(self) -> dict[str, int]:
-        """Nodes on the final paths by knowledge source (SearChain, table 2)."""
+        """Return how many nodes on the final paths have each knowledge source (SearChain, table 2)."""
         return dict(Counter(source for record in self.records for source in record.sources).most_common())
 
     def figures(self) -> dict[str, float]:
-        """Every number of it by name, as a tracking server or a table takes them."""
+        """Return every number by name, as a tracking server takes them."""
         score, spent = self.score, self.spent
         figures: dict[str, float] = {
             "score": score.mean,
@@ -97,21 +105,17 @@ class Evaluation:
             "lm_calls": spent.calls,
             "lm_requests_failed": spent.failed,
             "lm_calls_a_question": spent.calls / self.n,
-            "tokens_in": spent.tokens_in,
-            "tokens_out": spent.tokens_out,
-            "words_in": spent.words_in,
-            "words_out": spent.words_out,
-            "cost": spent.cost,
+            **spent.model_dump(include={"tokens_in", "tokens_out", "words_in", "words_out", "cost"}),
             "rounds_a_question": self.rounds,
             "seconds_a_question": self.seconds,
         }
-        figures |= {f"metric_{name}": self.score_of(name).mean for name in self.records[0].scores}
+        figures |= {f"metric_{name}": score.mean for name, score in self.scores.items()}
         figures |= {f"failures_{cause}": count for cause, count in self.failures.items()}
         figures |= {f"source_{source}": count for source, count in self.sources.items()}
         return figures | {name.replace(" ", "_"): value for name, value in self.retrieval.items()}
 
     def table(self) -> list[dict[str, Any]]:
-        """One flat row for each question."""
+        """Return one flat row for each question."""
         return [_row(record) for record in self.records]
 
     def __str__(self) -> str:

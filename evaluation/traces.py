@@ -1,12 +1,12 @@
-"""One question, one trace in MLflow: the program, its predictors and its LM calls as spans.
+"""Traces in MLflow, one for each question: the program, its predictors and its LM calls are spans.
 
-MLflow's own autologging would set DSPy's global configuration, which only one thread may, and would keep each prompt
-three times; this listens in the caller's context alone, and writes nothing that it does not know to be harmless.
+MLflow's own autologging would change DSPy's global configuration, which only one thread may do, and would keep each
+prompt three times. This one listens in the caller's context only. Of an object that JSON does not know it writes only
+the kind, because the object may hold a key.
 """
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +17,13 @@ from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
 from .records import plain
 
-_NOT_TOLD = {"lm", "watch", "config", "demos", "prompt"}  # objects, or nothing for a reader
+_LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
 _LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
-
-logger = logging.getLogger(__name__)
 
 
 @contextmanager
 def traced(run_id: str, experiment_id: str) -> Iterator[None]:
-    """DSPy's calls inside become traces of the run."""
+    """Write DSPy's calls inside the block as traces of a run."""
     import mlflow
 
     with dspy.context(callbacks=[*dspy.settings.callbacks, TraceWriter(run_id, experiment_id)]):
@@ -43,24 +41,24 @@ class TraceWriter(BaseCallback):
         self._lock = threading.Lock()
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """A program or one of its predictors is called."""
+        """Open a span for a program or a predictor."""
         predictor = isinstance(instance, dspy.Predict)
         name = instance.signature.__name__ if predictor else type(instance).__name__
         kwargs = inputs.get("kwargs", inputs)
-        self._open(call_id, name, "CHAIN", {key: value for key, value in kwargs.items() if key not in _NOT_TOLD})
+        self._open(call_id, name, "CHAIN", {key: value for key, value in kwargs.items() if key not in _LEFT_OUT})
 
     def on_module_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """It has answered, or raised."""
+        """Close the span of a program or a predictor, which has answered or raised."""
         self._close(call_id, dict(outputs) if isinstance(outputs, dspy.Prediction) else outputs, exception)
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """The LM is asked."""
+        """Open a span for an LM call."""
         self._lms[call_id] = instance
         traits = {key: instance.kwargs.get(key) for key in _LM_TRAITS if instance.kwargs.get(key) is not None}
         self._open(call_id, str(instance.model), "CHAT_MODEL", {"messages": inputs.get("messages")}, traits)
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """The LM has replied, or failed."""
+        """Close the span of an LM call, with the tokens that it took."""
         history = self._lms.pop(call_id).history
         usage = (history[-1].get("usage") or {}) if history and exception is None else {}
         self._close(call_id, outputs, exception, _token_usage(usage))
@@ -100,13 +98,7 @@ class TraceWriter(BaseCallback):
 
 
 def _token_usage(usage: dict[str, Any]) -> dict[str, Any] | None:
-    tokens_in, tokens_out = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
     if not usage:
         return None
-    return {
-        "mlflow.chat.tokenUsage": {
-            "input_tokens": tokens_in,
-            "output_tokens": tokens_out,
-            "total_tokens": tokens_in + tokens_out,
-        }
-    }
+    given, taken = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
+    return {"mlflow.chat.tokenUsage": {"input_tokens": given, "output_tokens": taken, "total_tokens": given + taken}}

@@ -1,7 +1,7 @@
-"""Tracking with MLflow: one parent run a compile, candidates as nested runs, one question one trace.
+"""Tracking with MLflow: one parent run for a compilation, nested runs for its candidates, a trace for each question.
 
-MLflow is imported only when something is tracked: it takes four seconds. Traces are made of evaluations, not of
-compilation, whose thousands of questions would fill the store; `Tracking` can be told otherwise.
+MLflow is imported only when something is tracked: the import takes four seconds. By default evaluated questions are
+traced and compilation is not: its thousands of questions would fill the store.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Tracking:
 
     Attributes:
         uri: any MLflow tracking URI. The files of an SQLite store lie in ``mlartifacts`` beside it.
-        experiment: made if need be.
-        traces: whether each evaluated question is a trace.
-        traces_of_compilation: whether each question that is asked in compilation is one too.
+        experiment: the experiment's name; it is made if it does not exist.
+        traces: whether each evaluated question becomes a trace.
+        traces_of_compilation: whether each question that is asked in compilation becomes one.
     """
 
     uri: str = "sqlite:///mlflow.db"
@@ -46,17 +46,17 @@ class Tracking:
 
     @contextmanager
     def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
-        """A run, nested in the one that is open if there is one; marked failed if what is inside raises.
+        """Open a run, nested in the open one if there is one; it is marked as failed if the block raises.
 
-        Runs of this experiment whose process was killed are marked so when the next one begins.
+        The first run also marks as killed the runs that killed processes left open in this experiment.
 
         Args:
             name: shown in MLflow.
             params: nested ones become ``outer.inner``.
-            simulated: tags the run, and its nested ones.
+            simulated: a tag of the run, and of its nested ones.
 
         Raises:
-            QuestreeError: if the store cannot be had.
+            QuestreeError: if the store cannot be used.
         """
         import mlflow
 
@@ -125,7 +125,7 @@ class TrackedRun:
         mlflow.log_metrics(dict(figures), step=step)
 
     def evaluation(self, evaluation: Evaluation, prefix: str = "") -> None:
-        """Log its figures, each name after the prefix, and its questions as a table."""
+        """Log the figures of an evaluation, with a prefix to each name, and its questions as a table."""
         import mlflow
 
         self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
@@ -133,11 +133,11 @@ class TrackedRun:
         mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
 
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
-        """Log what an optimizer tried as a nested run.
+        """Log a candidate of an optimizer as a nested run.
 
         Args:
             number: from 0, in the order in which candidates were scored.
-            figures: its score, and what that is of.
+            figures: its score, and the number of questions behind it.
             state: its demonstrations and instructions, as JSON.
         """
         import mlflow
@@ -149,7 +149,7 @@ class TrackedRun:
             mlflow.log_dict(dict(state), "program.json")
 
     def folder(self, folder: Path, name: str) -> str:
-        """Log a folder as an artifact; returns the address that `load` takes."""
+        """Log a folder as an artifact; return the address that `load` takes."""
         import mlflow
 
         mlflow.log_artifacts(str(folder), name)
@@ -163,7 +163,7 @@ class TrackedRun:
             mlflow.log_text(text, name)
 
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
-        """Within it, each question that is asked becomes a trace of this run, where tracking wants that."""
+        """Return a context in which each question becomes a trace of this run, if the tracking asks for traces."""
         wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces
         return traced(self.id, self.experiment) if wanted else nullcontext()
 
@@ -182,24 +182,14 @@ class _UntrackedRun(TrackedRun):
 
     on = False
 
-    def params(self, params: Mapping[str, Any]) -> None:
+    def _nothing(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing."""
 
-    def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
-        """Do nothing."""
-
-    def evaluation(self, evaluation: Evaluation, prefix: str = "") -> None:
-        """Do nothing."""
-
-    def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
-        """Do nothing."""
+    params = figures = evaluation = candidate = texts = _nothing
 
     def folder(self, folder: Path, name: str) -> str:
         """Return no address."""
         return ""
-
-    def texts(self, files: Mapping[str, str]) -> None:
-        """Do nothing."""
 
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Return a context in which nothing is traced."""
@@ -211,7 +201,7 @@ UNTRACKED = _UntrackedRun("", "", OFF, {})
 
 
 def without_password(uri: str) -> str:
-    """The URI as it may be shown."""
+    """Return the URI without user and password, as it may be shown."""
     parts = urlsplit(uri)
     if parts.password is None and parts.username is None:
         return uri
@@ -234,19 +224,19 @@ _HOST, _PROCESS = "questree.host", "questree.process"
 
 
 def process_tags() -> dict[str, str]:
-    """The tags by which a later process finds the runs of this one."""
+    """Return the tags by which a later process finds the runs of this one."""
     return {_HOST: socket.gethostname(), _PROCESS: str(os.getpid())}
 
 
 def end_dead_runs(experiment: str) -> None:
-    """Mark as killed what processes of this machine left running in an experiment when they died.
+    """Mark as killed the runs of an experiment whose process, on this machine, has died.
 
-    A run whose process number belongs to another process by now stays as it is.
+    A run stays as it is if another process has its process's number by now.
 
     Args:
-        experiment: its id, in the store that is tracked to.
+        experiment: its id in the store.
     """
-    if os.name != "posix":  # elsewhere asking whether a process lives interrupts it
+    if os.name != "posix":  # on Windows, os.kill(process, 0) would interrupt the process
         return
     import mlflow
 
@@ -262,6 +252,6 @@ def _lives(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's
+    except PermissionError:  # a process of another user
         return True
     return True

@@ -198,8 +198,7 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
     spent, n = evaluation.spent, evaluation.n
     nodes = sum(evaluation.sources.values())
     figures = {}
-    for metric in evaluation.records[0].scores:
-        score = evaluation.score_of(metric)
+    for metric, score in evaluation.scores.items():
         figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]"
     figures["questions"] = str(n)
     figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"

@@ -40,15 +40,16 @@ def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
 def _plots(comparison: Comparison) -> list[tuple[str, str]]:
     """Headings and plots: by calls, by cost where it is known, by hops where there are several numbers of them."""
     said = " (simulated)" if comparison.simulated else ""
-    measured, metric = comparison.rows, comparison.metric + said
+    evaluations, metric = comparison.evaluations, comparison.metric + said
     plots = []
-    by_calls = [Point(row.name, row.calls, row.score) for row in measured if row.calls]
+    by_calls = [Point(name, one.spent.calls / one.n, one.score) for name, one in evaluations.items() if one.spent.calls]
     if by_calls:
         plots.append((f"{metric} against LM calls", scatter(by_calls, x="LM calls a question", y=metric)))
-    by_cost = [Point(row.name, 1000 * row.cost / row.questions, row.score) for row in measured if row.cost]
+    by_cost = [Point(name, 1000 * one.spent.cost / one.n, one.score) for name, one in evaluations.items()]
+    by_cost = [point for point in by_cost if point.x]
     if by_cost:
         plots.append((f"{metric} against cost", scatter(by_cost, x="US dollars for 1,000 questions", y=metric)))
-    by_hops = {name: scores_by_hops(evaluation) for name, evaluation in comparison.evaluations.items()}
+    by_hops = {name: scores_by_hops(evaluation) for name, evaluation in evaluations.items()}
     if len({hops for groups in by_hops.values() for hops in groups}) > 1:
         plots.append((f"{metric} by number of hops", dot_rows(by_hops, x=metric, unit="hop")))
     return plots

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from ...metrics import Interval, paired_interval
 from ..evaluation import Evaluation
@@ -13,32 +14,6 @@ from ..tables import Table, flat, markdown_of
 from .published import published
 
 PAPERS = "The papers' own figures, with the papers' models and corpora: not measured here."
-
-
-@dataclass(frozen=True)
-class Row:
-    """One program of a comparison. Counts are means of a question; ``cost`` and ``failures`` are of all questions.
-
-    Attributes:
-        difference: to the first program, paired; None for the first itself.
-        others: the task's other metrics.
-        retrieval: what was found, by name (`records.retrieval_scores`); empty if nothing was retrieved.
-        cost: US dollars; 0 if the client does not know the model's price.
-    """
-
-    name: str
-    questions: int
-    score: Interval
-    difference: Interval | None
-    others: Mapping[str, Interval]
-    retrieval: Mapping[str, float]
-    failures: Mapping[str, int]
-    calls: float
-    words_in: float
-    words_out: float
-    rounds: float
-    seconds: float
-    cost: float
 
 
 @dataclass(frozen=True)
@@ -70,14 +45,6 @@ class Comparison:
         """Return whether any of it was made with the simulated LM."""
         return any(evaluation.simulated for evaluation in self.evaluations.values())
 
-    @cached_property
-    def rows(self) -> list[Row]:
-        """Return a row for each program, in the order of the evaluations."""
-        return [
-            _row(name, evaluation, self.difference(name) if place else None)
-            for place, (name, evaluation) in enumerate(self.evaluations.items())
-        ]
-
     def difference(self, name: str) -> Interval:
         """Return by how much ``name`` scores more than the first, question by question, with its 95% interval."""
         first, other = self._first, self.evaluations[name]
@@ -97,22 +64,21 @@ class Comparison:
             title=self.title,
             facts=[f"{what}: {fact}" for what, fact in facts.items() if fact],
             note=note,
-            lines=[self._line(row) for row in self.rows],
-            numbers=[_numbers(row) for row in self.rows],
+            lines=self._lines(),
+            numbers=[self._numbers(name) for name in self.evaluations],
             simulated=self.simulated,
         )
 
     @cached_property
     def papers(self) -> list[dict[str, str]]:
         """Return the papers' figures for these programs on this task beside ours of the same metric, in percent."""
-        measured = {row.name: row for row in self.rows}
         ours = "ours (simulated)" if self.simulated else f"ours, {self.lm}"
         return [
             {
                 "program": name,
                 "metric": figure.metric,
                 "paper's": f"{figure.percent:.1f}",
-                ours: self._percent(measured[name], figure.metric),
+                ours: _percent(self.evaluations[name], figure.metric),
                 "paper's model": figure.model,
                 "paper's retriever": figure.retriever or "none",
                 "source": figure.source,
@@ -146,59 +112,65 @@ class Comparison:
     def _first(self) -> Evaluation:
         return next(iter(self.evaluations.values()))
 
-    def _line(self, row: Row) -> dict[str, str]:
-        first = next(iter(self.evaluations))
-        further = dict.fromkeys(name for one in self.rows for name in one.retrieval if name != "recall")
-        failed = ", ".join(f"{count} {cause}" for cause, count in row.failures.items())
+    @cached_property
+    def _differences(self) -> dict[str, Interval]:
+        """Return the difference of each program but the first, by name."""
+        return {name: self.difference(name) for name in list(self.evaluations)[1:]}
+
+    def _lines(self) -> list[dict[str, str]]:
+        """Return the row of each program as people read it."""
+        found = dict.fromkeys(name for one in self.evaluations.values() for name in _retrieval(one) if name != "recall")
+        return [self._line(name, list(found)) for name in self.evaluations]
+
+    def _line(self, name: str, found: Sequence[str]) -> dict[str, str]:
+        one, difference = self.evaluations[name], self._differences.get(name)
+        retrieval, spent = _retrieval(one), one.spent
         return {
-            "program": row.name,
-            self.metric: f"{row.score.mean:.3f} [{row.score.low:.3f}, {row.score.high:.3f}]",
-            f"difference to {first}": "" if row.difference is None else _signed(row.difference),
-            **{metric: f"{interval.mean:.3f}" for metric, interval in row.others.items()},
-            "recall": _figure(row.retrieval.get("recall")),
-            "failed": failed or "0",
-            "LM calls": f"{row.calls:.1f}",
-            "words in": f"{row.words_in:.0f}",
-            "words out": f"{row.words_out:.0f}",
-            "rounds": f"{row.rounds:.2f}",
-            "seconds": f"{row.seconds:.2f}",
-            "cost": f"${row.cost:.2f}" if row.cost else "–",
-            **{name: _figure(row.retrieval.get(name)) for name in further},
+            "program": name,
+            self.metric: f"{one.score.mean:.3f} [{one.score.low:.3f}, {one.score.high:.3f}]",
+            f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
+            **{metric: f"{score.mean:.3f}" for metric, score in one.others.items()},
+            "recall": _figure(retrieval.get("recall")),
+            "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
+            "LM calls": f"{spent.calls / one.n:.1f}",
+            "words in": f"{spent.words_in / one.n:.0f}",
+            "words out": f"{spent.words_out / one.n:.0f}",
+            "rounds": f"{one.rounds:.2f}",
+            "seconds": f"{one.seconds:.2f}",
+            "cost": f"${spent.cost:.2f}" if spent.cost else "–",
+            **{name: _figure(retrieval.get(name)) for name in found},
         }
 
-    def _percent(self, row: Row, metric: str) -> str:
-        interval = row.score if metric == self.metric else row.others.get(metric)
-        return "–" if interval is None else f"{100 * interval.mean:.1f}"
+    def _numbers(self, name: str) -> dict[str, Any]:
+        """Return every number of a program."""
+        one, difference, spent = self.evaluations[name], self._differences.get(name), self.evaluations[name].spent
+        return flat(
+            {
+                "program": name,
+                "questions": one.n,
+                "score": one.score,
+                **({"difference": difference} if difference else {}),
+                **one.others,
+                **_retrieval(one),
+                "failed": sum(one.failures.values()),
+                **{f"failed_{cause}": count for cause, count in one.failures.items()},
+                "calls": spent.calls / one.n,
+                "words_in": spent.words_in / one.n,
+                "words_out": spent.words_out / one.n,
+                "rounds": one.rounds,
+                "seconds": one.seconds,
+                "cost": spent.cost,
+            }
+        )
 
 
-def _row(name: str, evaluation: Evaluation, difference: Interval | None) -> Row:
-    spent, n = evaluation.spent, evaluation.n
-    found_any = any(record.passages for record in evaluation.records)
-    others = [metric for metric in evaluation.records[0].scores if metric != evaluation.metric]
-    return Row(
-        name=name,
-        questions=n,
-        score=evaluation.score,
-        difference=difference,
-        others={metric: evaluation.score_of(metric) for metric in others},
-        retrieval=evaluation.retrieval if found_any else {},
-        failures=evaluation.failures,
-        calls=spent.calls / n,
-        words_in=spent.words_in / n,
-        words_out=spent.words_out / n,
-        rounds=evaluation.rounds,
-        seconds=evaluation.seconds,
-        cost=spent.cost,
-    )
+def _retrieval(evaluation: Evaluation) -> dict[str, float]:
+    """Return what was found, by name; empty if nothing was retrieved."""
+    return evaluation.retrieval if any(record.passages for record in evaluation.records) else {}
 
 
-def _numbers(row: Row) -> dict[str, object]:
-    """Return every number of a row; what is none is left out."""
-    difference = {} if row.difference is None else {"difference": row.difference}
-    scores = {"program": row.name, "questions": row.questions, "score": row.score, **difference, **row.others}
-    causes = {f"failed_{cause}": count for cause, count in row.failures.items()}
-    counts = {name: getattr(row, name) for name in ("calls", "words_in", "words_out", "rounds", "seconds", "cost")}
-    return flat({**scores, **row.retrieval, "failed": sum(row.failures.values()), **causes, **counts})
+def _percent(evaluation: Evaluation, metric: str) -> str:
+    return f"{100 * evaluation.scores[metric].mean:.1f}" if metric in evaluation.scores else "–"
 
 
 def _figure(value: float | None) -> str:
