@@ -1,7 +1,7 @@
-"""The analyses that the papers print, over stored records: no LM is asked.
+"""The papers' analyses, over stored records: no LM is asked.
 
-Means stand with percentile bootstrap intervals over questions. Questions that failed are left out: a failure is no
-wrong answer.
+Means have percentile bootstrap intervals over questions. Questions that failed are left out, because a failure is not
+a wrong answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .records import Record
 
 @dataclass(frozen=True)
 class SourceShare:
-    """How many nodes have their answer from one source of knowledge."""
+    """The nodes whose answer comes from one source of knowledge."""
 
     source: str
     nodes: int
@@ -28,7 +28,7 @@ class SourceShare:
 
 
 def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
-    """Where the answers of the nodes on the final paths come from (SearChain, table 2).
+    """Return where the answers of the nodes on the final paths come from (SearChain, table 2).
 
     Raises:
         QuestreeError: if no node of the run answers a query.
@@ -41,14 +41,14 @@ def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
 
 @dataclass(frozen=True)
 class Helped:
-    """What retrieval does for the questions that it intervenes in (SearChain, table 3a).
+    """The effect of retrieval on the questions that it intervenes in (SearChain, table 3a).
 
     Attributes:
-        questions: that both runs answered: S.
-        helped: those in which retrieval corrected or completed a node: S_IR.
-        without: score without retrieval, over S.
-        without_on_helped: the same over S_IR; lower than ``without`` where retrieval finds what is hard for the LM.
-        with_on_helped: score with retrieval over S_IR.
+        questions: S, the questions that both runs answered.
+        helped: S_IR, those in which retrieval corrected or completed a node.
+        without: the score without retrieval, over S.
+        without_on_helped: the same over S_IR; lower than ``without`` if retrieval finds what is hard for the LM.
+        with_on_helped: the score with retrieval, over S_IR.
         difference: of the last two, paired.
     """
 
@@ -61,7 +61,7 @@ class Helped:
 
 
 def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metric: str, *, seed: int = 0) -> Helped:
-    """The score on the questions that retrieval intervened in, with it and without it.
+    """Return the score on the questions that retrieval intervened in, with it and without it.
 
     Args:
         with_: records of the program with retrieval, with their trees.
@@ -89,12 +89,12 @@ def helped_by_retrieval(with_: Sequence[Record], without: Sequence[Record], metr
 
 @dataclass(frozen=True)
 class Misled:
-    """How often retrieval makes the LM give up a right answer (SearChain, table 3b).
+    """The questions at which retrieval made the LM give up a right answer (SearChain, table 3b).
 
     Attributes:
-        questions: that both runs answered.
-        right: those that were right without retrieval: S_t.
-        misled: the share of them that is wrong with it.
+        questions: those that both runs answered.
+        right: S_t, those that were right without retrieval.
+        misled: the share of S_t that is wrong with retrieval.
     """
 
     questions: int
@@ -105,7 +105,7 @@ class Misled:
 def misled_by_retrieval(
     with_: Sequence[Record], without: Sequence[Record], metric: str, *, right: float = 1.0, seed: int = 0
 ) -> Misled:
-    """The share of questions, right without retrieval, that are wrong with it.
+    """Return the share of the questions right without retrieval that are wrong with it.
 
     Args:
         with_, without, metric, seed: as for `helped_by_retrieval`.
@@ -124,7 +124,7 @@ def misled_by_retrieval(
 
 @dataclass(frozen=True)
 class Steps:
-    """Reasoning steps, and the score, of the questions that need so many facts (SearChain, table 4)."""
+    """The reasoning steps and the score of the questions that need the same number of facts (SearChain, table 4)."""
 
     hops: int
     questions: int
@@ -133,10 +133,10 @@ class Steps:
 
 
 def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> list[Steps]:
-    """How long the reasoning is that led to the answer, by the number of facts that a question needs.
+    """Return the length of the reasoning behind the answer, by the number of facts that a question needs.
 
     Raises:
-        QuestreeError: if the data set does not tell hops.
+        QuestreeError: if no answered question has a number of hops.
     """
     groups: dict[int, list[Record]] = {}
     for record in records:
@@ -156,14 +156,14 @@ def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> l
 
 
 def reasoning_steps(record: Record) -> int:
-    """Nodes on the longest of the paths behind the answer; 0 where no tree was kept."""
+    """Return the number of nodes on the longest path behind the answer; 0 if no tree was kept."""
     tree = record.tree
     return max((len(tree.path_to(node)) for node in tree.nodes_behind_answer()), default=0) if tree else 0
 
 
 @dataclass(frozen=True)
 class Efficiency:
-    """What a question takes, on average (SearChain, table 5; ToR, table 5)."""
+    """The mean cost of a question (SearChain, table 5; ToR, table 5)."""
 
     questions: int
     words_in: float
@@ -176,7 +176,7 @@ class Efficiency:
 
 
 def efficiency(records: Sequence[Record]) -> Efficiency:
-    """Words in and out, rounds of interaction, LM calls, seconds, tokens and US dollars of a question.
+    """Return the mean words, rounds of interaction, LM calls, seconds, tokens and US dollars of an answered question.
 
     Raises:
         QuestreeError: if no question was answered.
@@ -198,7 +198,7 @@ def efficiency(records: Sequence[Record]) -> Efficiency:
 
 
 def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Record, Record]]:
-    """The questions that both runs answered, in the order of the first; a failure is no answer.
+    """Return the questions that both runs answered, in the order of the first; a failure is not an answer.
 
     Raises:
         QuestreeError: if there are none.
@@ -222,13 +222,13 @@ def _score(record: Record, metric: str) -> float:
 
 @dataclass(frozen=True)
 class AlphaPoint:
-    """What alpha would do on stored records of long answers.
+    """The effect that alpha would have on stored records of long answers.
 
     Attributes:
-        contradicted: the share of nodes whose answer has a ROUGE-L with its passage of alpha or less.
-        left_alone: questions without such a node.
-        rouge_l_left_alone: their mean score; None where there are none.
-        rouge_l_others: the mean score of the others; None where there are none.
+        contradicted: the share of nodes whose answer and passage have a ROUGE-L of alpha or less.
+        left_alone: the number of questions without such a node.
+        rouge_l_left_alone: the mean score of these questions; None if there are none.
+        rouge_l_others: the mean score of the other questions; None if there are none.
     """
 
     alpha: float
@@ -240,13 +240,14 @@ class AlphaPoint:
 
 
 def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[AlphaPoint]:
-    """Where corrections would set in, and whether the answers that are left alone are the better ones.
+    """Return, for each alpha (SearChain, section 4.1, appendix A.3.1), how many nodes it would correct.
 
-    It looks at the answers that the LM gave before a passage was shown to it. What another alpha leads to is found
-    by running it: ``questree ablate searchain --over alpha --value 0.3 --value 0.4``.
+    It also tells whether the answers that it leaves alone are the better ones. It looks at the answers that the LM
+    gave before it saw a passage. To see what another alpha leads to, run it:
+    ``questree ablate searchain --over alpha --value 0.3 --value 0.4``.
 
     Raises:
-        QuestreeError: if these are no records of long answers, or no node has an answer and a passage.
+        QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.
     """
     long = [record for record in records if record.failure is None and "rouge-l" in record.scores]
     agreements = {record.id: agreed for record in long if (agreed := _agreements(record))}
@@ -257,7 +258,7 @@ def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Alph
 
 
 def _agreements(record: Record) -> list[float]:
-    """ROUGE-L of answer and passage for each node that retrieval looked at and that was not rewritten."""
+    """Return the ROUGE-L of answer and passage of each node that has a passage and was not rewritten."""
     nodes = record.tree.nodes if record.tree else []
     judged = [node for node in nodes if node.replaces is None and node.repeats is None]
     return [rouge_l(node.answer, [node.passage.text]) for node in judged if node.answer and node.passage]

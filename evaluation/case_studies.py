@@ -1,4 +1,4 @@
-"""Traced case studies: the same questions, answered by several runs, side by side on one page."""
+"""Case studies: the same questions, answered by several runs, side by side on one page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tables import SIMULATED
 
 
 def telling_questions(runs: Sequence[StoredRun], limit: int) -> list[str]:
-    """Ids of the questions that all runs finished, those on which their scores differ most first.
+    """Return the ids of the questions that all runs finished; first those on which the scores differ most.
 
     Raises:
         QuestreeError: if there is no such question.
@@ -32,7 +32,7 @@ def telling_questions(runs: Sequence[StoredRun], limit: int) -> list[str]:
 
 
 def case_studies(runs: Sequence[StoredRun], ids: Sequence[str]) -> str:
-    """One self-contained page: each question with every run's answer, references and tree. Everything is escaped.
+    """Return a self-contained page: each question with every run's answer, references and tree; all of it escaped.
 
     Raises:
         QuestreeError: if a run did not finish one of the questions.

@@ -1,4 +1,4 @@
-"""Who did it: the facts that tell one run, and one artifact, from another. Never a key, never an address."""
+"""Identity: the facts that tell one run, or one artifact, from another. Keys and addresses are none of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _LM_TRAITS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")
 
 
 def digest(value: Any) -> str:
-    """16 hex digits that any change of the value (anything JSON can hold) changes."""
+    """Return 16 hex digits of a value that JSON can hold; another value has others."""
     return json_hash(value)[:16]
 
 
 def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
-    """The LM's name, how it samples, and whether it is simulated; of the configured one where None is given."""
+    """Return the LM's name, how it samples, and whether it is simulated; None stands for the configured LM."""
     lm = lm or dspy.settings.lm
     if lm is None:
         return {"name": "none", "simulated": False}
@@ -32,33 +32,34 @@ def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
 
 
 def retriever_facts(program: Program) -> dict[str, str]:
-    """Name and fingerprint of the program's retriever; empty where it has none."""
+    """Return the name and the fingerprint of the program's retriever; nothing if it has none."""
     if program.retriever is None:
         return {}
     return {"name": program.retriever.name, "fingerprint": program.retriever.fingerprint}
 
 
 def reader_name(program: Program) -> str | None:
-    """The name of the program's reader; None where it has none."""
+    """Return the name of the program's reader; None if it has none."""
     return getattr(getattr(program, "reader", None), "name", None)
 
 
 def reader_facts(program: Program) -> dict[str, Any]:
-    """Name and threshold of the program's reader: another threshold is another run; empty where it has none."""
+    """Return the reader's name and threshold, because another threshold is another run; nothing without a reader."""
     reader = getattr(program, "reader", None)
     return {} if reader is None else {"name": reader.name, "threshold": reader.threshold}
 
 
 def state_digest(program: Program) -> str:
-    """Changes with the demonstrations and instructions of the program, and with nothing else."""
+    """Return a digest of the program's demonstrations and instructions, and of nothing else."""
     state = {name: {**part, "lm": None} for name, part in program.dump_state().items()}
     return digest(state)
 
 
 def signature_fingerprints(program: Program) -> dict[str, dict[str, str]]:
-    """For each predictor, its signature's name and a fingerprint of all that it puts into a prompt.
+    """Return, for each predictor, its signature's name and a fingerprint of all that the signature puts into a prompt.
 
-    Ask it of a program as the code makes it: a compiled one may have instructions of its own.
+    Args:
+        program: as the code makes it; a compiled one may have instructions of its own.
     """
     return {name: _fingerprint(predictor.signature) for name, predictor in program.named_predictors()}
 
@@ -74,7 +75,7 @@ def _fingerprint(signature: type[dspy.Signature]) -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a result depends on, those that are installed."""
+    """Return the versions of Python and of the installed packages that a result depends on."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Ctrl-C: once to stop when the questions on their way are finished, twice to stop at once."""
+"""Ctrl-C: pressed once, a run stops when the questions on their way are finished; pressed twice, it stops at once."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class Stop:
     """Whether the user wants the run to stop.
 
     Attributes:
-        wanted: after the first Ctrl-C.
+        wanted: whether Ctrl-C was pressed.
     """
 
     def __init__(self) -> None:
         self.wanted = False
-        self._told = False
+        self._announced = False
 
-    def say(self, running: int) -> None:
-        """Tell what is waited for; once."""
-        if not self._told:
-            self._told = True
+    def announce(self, running: int) -> None:
+        """Tell the user, once, how many questions the run waits for."""
+        if not self._announced:
+            self._announced = True
             logger.warning("Stopping: waiting for %d questions on their way. Ctrl-C again ends at once.", running)
 
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Inside, the first Ctrl-C is only noted, so that nothing is torn in the middle; the second raises.
+    """Note the first Ctrl-C inside the block, so that nothing is torn in the middle; the second one raises.
 
-    Python tells of signals on the main thread alone; elsewhere nothing is changed.
+    Python handles signals on the main thread only; on another thread this changes nothing.
     """
     stop = Stop()
 

@@ -251,7 +251,7 @@ class _Loop:
             self.scoring.add(self.start(self.score, self.keep(answered)))
         scored = [self.keep_scores(future) for future in done & self.scoring]
         if stop.wanted and self.running:
-            stop.say(len(self.running))
+            stop.announce(len(self.running))
         return scored
 
     def keep(self, answered: Future[Record]) -> Record:

@@ -162,11 +162,11 @@ def read_records(path: Path) -> list[Record]:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run of a program over questions.
+    """The run of a program over questions, as it was stored.
 
     Attributes:
-        name: unique among those that were read together.
-        records: as they were finished, the latest of each question.
+        name: unique among the runs that were read together.
+        records: the latest of each question, in the order in which questions were first asked.
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
     """
 
@@ -176,7 +176,7 @@ class StoredRun:
 
     @property
     def simulated(self) -> bool:
-        """Whether the simulated LM answered."""
+        """Return whether the simulated LM answered."""
         return bool(self.identity.get("lm", {}).get("simulated"))
 
     @property
@@ -194,10 +194,10 @@ class StoredRun:
 
 
 def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
-    """The runs in these folders; a comparison's or an ablation's folder stands for all runs in it.
+    """Return the runs in these folders; the folder of a comparison or an ablation stands for all runs in it.
 
     Raises:
-        QuestreeError: if a folder holds none, or a run has no finished question or is damaged.
+        QuestreeError: if a folder holds no run, or a run is damaged or has no finished question.
     """
     runs: dict[str, StoredRun] = {}
     for folder in folders:
