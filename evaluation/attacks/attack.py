@@ -1,4 +1,4 @@
-"""Programs under attack: each is asked the same questions over the clean corpus and over the one with plants in it."""
+"""Programs under attack: each is asked the same questions over the clean corpus and over one with plants in it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Row:
     """One program under one attack, with one defence.
 
     Attributes:
-        questions: that were attacked.
-        clean, attacked: the score over the clean corpus and over the one with plants.
-        success: share of questions answered with the target.
-        unprompted: the same over the clean corpus.
-        found: share of questions for which a planted passage was retrieved.
-        retrieved, cited: planted passages, a question.
-        failures: questions without an answer, under attack.
+        questions: the number of questions that were attacked.
+        clean, attacked: the score over the clean corpus, and over the one with plants.
+        success: the share of questions answered with the target.
+        unprompted: the same share over the clean corpus.
+        found: the share of questions for which a planted passage was retrieved.
+        retrieved, cited: the mean number of planted passages in a question.
+        failures: the number of questions without an answer, under attack.
     """
 
     program: str
@@ -72,7 +72,7 @@ class AttackRun:
         rows: one for each program, attack and defence.
         metric: of the clean and the attacked score.
         facts: what all of it rests on, by name.
-        simulated: made with the simulated LM.
+        simulated: whether it was made with the simulated LM.
     """
 
     rows: tuple[Row, ...]
@@ -139,27 +139,27 @@ def attack(
 ) -> AttackRun:
     """Ask every program every question, with and without each attack and each defence.
 
-    Everything that is planted for any of the questions is in the corpus at once, as in PoisonedRAG. Each run is kept
-    in a folder of its own and gone on with, as `evaluate` does.
+    Everything that is planted for any of the questions is in the corpus at once, as in PoisonedRAG. Each run has a
+    folder of its own, which the same attack resumes.
 
     Args:
-        programs: by the name that they are shown under; each with a retriever, or None if it takes none.
+        programs: by name; each with a retriever, or None if it takes none.
         examples: the questions.
         metric: of the answers; the clean and the attacked score are of it.
         attacks: what is tried, one after the other.
         retriever: over the genuine corpus; the programs' own is replaced.
         out: a folder for each defence, attack and program; the table stands beside them.
-        pool: questions whose answers may become targets; the questions themselves where None.
+        pool: questions whose answers may become targets; by default the questions themselves.
         defences: by name, of `questree.retrieval.defences.DEFENCES`.
         reader: of the defence by a reader.
-        write: writes the texts that argue for the target; templates where None.
-        task, seed: as `evaluate` takes them.
-        policy: as `evaluate` takes it; a budget in it is for the whole attack.
-        on_progress: called with the name of what is being asked.
+        write: writes the texts that argue for the target; templates by default.
+        task, seed: see `evaluate`.
+        policy: see `evaluate`; a budget in it is for the whole attack.
+        on_progress: called with the name of what is being asked, and how far it is.
 
     Raises:
-        QuestreeError: if there is no program, attack or such a defence, or another process is writing ``out``; and as
-            `evaluate`.
+        QuestreeError: if there is no program, no attack or no such defence, or another process is writing ``out``;
+            also what `evaluate` raises.
     """
     _check(programs, attacks, defences)
     for defence in defences:
@@ -214,12 +214,12 @@ def _planted(one: Attack, plants: list[Plant]) -> list[Plant]:
 
 
 def _passages(plants: Sequence[Plant]) -> list[Passage]:
-    """All that is planted, each id once: where two questions change one passage, the later change stands in it."""
+    """Return all that is planted, each id once; if two questions change one passage, the later change holds."""
     return list({passage.id: passage for plant in plants for passage in plant.passages}.values())
 
 
 def over_corpus(program: Program, retriever: Retriever) -> Program:
-    """A copy of the program that searches with this retriever, if it searches at all."""
+    """Return a copy of the program that searches with this retriever, if it searches at all."""
     clone = program.deepcopy()
     for _, module in clone.named_sub_modules(Program):
         if module.retriever is not None:
@@ -259,7 +259,7 @@ def _row(
 
 
 def _score(run: Evaluation, plants: Sequence[Plant]) -> Interval:
-    """Of the questions that were attacked."""
+    """Return the score over the questions that were attacked."""
     ids = {plant.question for plant in plants}
     return replace(run, records=tuple(record for record in run.records if record.id in ids)).score
 
@@ -274,7 +274,7 @@ def _check(programs: Mapping[str, Program], attacks: Sequence[Attack], defences:
 
 
 def share(count: int, n: int) -> Interval:
-    """A share with its 95% interval (Wilson, 1927), which has a width also where nothing, or everything, counted."""
+    """Return a share with its 95% interval (Wilson, 1927), which has a width even at 0 and at 1."""
     middle = (count + _Z**2 / 2) / (n + _Z**2)
     reach = _Z / (n + _Z**2) * sqrt(count * (n - count) / n + _Z**2 / 4)
     return Interval(count / n, max(0.0, middle - reach), min(1.0, middle + reach), n)

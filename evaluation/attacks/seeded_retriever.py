@@ -1,4 +1,4 @@
-"""An existing retriever whose corpus also holds what was planted: being found is earned."""
+"""A retriever whose corpus also holds planted passages, which have to be found like any other."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..identity import digest
 
 
 def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
-    """The retriever over its corpus with the planted passages in it.
+    """Return the retriever over its corpus with the planted passages in it.
 
-    BM25 is indexed anew, so that planted words weigh as they would. A retriever that has an encoder encodes and
-    scores planted passages as it does the others; where its index is compressed (PLAID, some of faiss's), the others'
-    scores are approximations and theirs are not. Any other retriever cannot score a text: there, a planted passage
-    stands where BM25 over it and the passages found puts it, which is an approximation.
+    BM25 is indexed again, so that words have the weights of the new corpus. A retriever with an encoder scores planted
+    passages as it does the others; if its index is compressed (PLAID, some of faiss's), the others' scores are
+    approximations and those of planted passages are exact. Any other retriever cannot score a text. Its planted
+    passages stand where BM25 over them and the found passages puts them, which is an approximation.
 
     Args:
         retriever: over the genuine corpus.
@@ -55,7 +55,7 @@ class SeededRetriever(WrappingRetriever):
         self._embedded: list[Any] | None = None
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list of passages for each query."""
+        """Return a list of passages for each query."""
         found = self.members[0].batch(queries, k + len(self._replaced) if k > 0 else k)
         return [self._mixed(query, genuine, k) for query, genuine in zip(queries, found, strict=True)]
 
@@ -70,7 +70,7 @@ class SeededRetriever(WrappingRetriever):
         return sorted([*genuine, *scored], key=lambda passage: -passage.score)[:k]
 
     def _scores(self, query: str) -> list[float]:
-        """ColBERT's MaxSim of each planted passage; of a single vector it is the product."""
+        """Return ColBERT's MaxSim of each planted passage; for single vectors it is their product."""
         import torch
 
         if self._embedded is None:
@@ -79,7 +79,7 @@ class SeededRetriever(WrappingRetriever):
         return [float((tokens @ passage.float().T).max(1).values.sum()) for passage in self._embedded]
 
     def _placed(self, query: str, genuine: list[Passage]) -> list[Passage]:
-        """Planted passages before the first genuine one that BM25 over them all likes less; the genuine keep order."""
+        """Return the genuine passages in their order, and each planted one before the first with a lower BM25 score."""
         small = BM25Retriever.from_passages([*genuine, *self.planted])
         scores = {passage.id: passage.score for passage in small(query, k=len(genuine) + len(self.planted))}
         waiting = sorted(self.planted, key=lambda passage: -scores[passage.id])

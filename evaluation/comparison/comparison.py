@@ -1,4 +1,4 @@
-"""Several programs, or one under several settings, asked the same questions."""
+"""Comparisons: several programs, or one under several settings, are asked the same questions."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def compare(
     """Evaluate each program on the same questions, with the same metrics, LM and policy.
 
     Args:
-        programs: by the name that they are shown under; the others are compared with the first.
-        examples, metrics, task, seed: as `evaluate` takes them.
-        policy: as `evaluate` takes it; a budget in it is for all programs together. Where it is used up, the
-            programs that were evaluated until then are compared, and ``stopped`` says how to go on.
-        out: each program's run is kept in a folder of its name in here, and gone on with; the files of the
-            comparison (`files_of`) stand beside them.
-        tracking: one parent run with the files of the comparison, and a nested run for each program.
+        programs: by name; the others are compared with the first.
+        examples, metrics, task, seed: see `evaluate`.
+        policy: see `evaluate`; a budget in it is for all programs together. When it is used up, the programs that
+            were evaluated until then are compared, and ``stopped`` says how to go on.
+        out: a folder. Each program has its run in a folder of its name in it, which the same comparison resumes;
+            the files of the comparison (`files_of`) stand beside these folders.
+        tracking: makes a parent run with the files of the comparison, and a nested run for each program.
         title: of the parent run.
-        on_progress: called with the name of the program that is asked.
+        on_progress: called with the name of the program that is asked, and how far it is.
 
     Raises:
-        QuestreeError: if there are no programs, or another process is writing ``out``; and as `evaluate`, an
-            `OutOfBudgetError` only where not even the first program could be evaluated.
+        QuestreeError: if there are no programs, or another process is writing ``out``; also what `evaluate` raises,
+            but an `OutOfBudgetError` only if not even the first program could be evaluated.
     """
     if not programs:
         raise QuestreeError("There is nothing to compare; name at least one program.")
@@ -105,7 +105,7 @@ def files_of(comparison: Comparison) -> dict[str, str]:
 
 
 def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:
-    """What a comparison says of its programs' parts."""
+    """Return what a comparison says of its programs' parts."""
     retrievers = dict.fromkeys(facts["name"] for facts in map(retriever_facts, programs.values()) if facts)
     own = {name: program.name for name, program in programs.items() if program.settings == program.Settings()}
     return {"lm": str(lm_facts()["name"]), "retriever": ", ".join(retrievers), "methods": own}

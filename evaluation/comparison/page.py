@@ -13,7 +13,7 @@ from .result import PAPERS, Comparison
 
 
 def as_page(comparison: Comparison) -> str:
-    """The page."""
+    """Return the page."""
     table, papers = comparison.table, comparison.papers
     return _PAGE.substitute(
         title=in_page(comparison.title),
@@ -29,7 +29,7 @@ def as_page(comparison: Comparison) -> str:
 
 
 def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
-    """The mean score of the questions of each number of hops, where the data set tells it."""
+    """Return the mean score of the questions of each number of hops; nothing if the data set has no hops."""
     groups: dict[int, list[float]] = {}
     for record in evaluation.records:
         if record.hops is not None:
@@ -38,7 +38,7 @@ def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
 
 
 def _plots(comparison: Comparison) -> list[tuple[str, str]]:
-    """Headings and plots: by calls, by cost where it is known, by hops where there are several numbers of them."""
+    """Return headings and plots: by calls, by cost if it is known, by hops if their number differs."""
     said = " (simulated)" if comparison.simulated else ""
     evaluations, metric = comparison.evaluations, comparison.metric + said
     plots = []

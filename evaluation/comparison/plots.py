@@ -1,4 +1,4 @@
-"""Two plots as inline SVG: no script, no font, no file beside the page. Every text in them is escaped."""
+"""Two plots as inline SVG, without script, font or another file. Every text in them is escaped."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Point:
 
 
 def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
-    """Scores against what they took, on a logarithmic axis; the first point is filled. Names keep out of each other.
+    """Draw scores against their cost on a logarithmic axis; the first point is filled, and names do not overlap.
 
     Args:
         points: one or more.
-        x, y: what stands at the axes.
+        x, y: the labels of the axes.
     """
     height = 440
     low, high = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.6
@@ -54,12 +54,12 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
 
 
 def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -> str:
-    """One line for each name, one dot for each group (hops, say), darker for more; intervals as thin lines.
+    """Draw a line for each name with a dot for each group, darker for a higher one; intervals are thin lines.
 
     Args:
-        rows: by name, then by group: so many units.
-        x: what stands at the axis, from 0 to 1.
-        unit: of the groups, in the singular.
+        rows: scores by name, then by group; a group is a number of units, such as hops.
+        x: the label of the axis, which goes from 0 to 1.
+        unit: the name of the unit, in the singular.
     """
     sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
     names = {group: f"{group} {unit}{'' if group == 1 else 's'}" for group in sorted(sizes)}
@@ -98,7 +98,7 @@ def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: st
 
 
 def _name(name: str, cx: float, cy: float, taken: list[tuple[float, float, float, float]]) -> str:
-    """The name beside its dot, at the nearest place that is free; with a line to the dot where that is far."""
+    """Draw the name at the nearest free place beside its dot, with a line to the dot if that place is far."""
     width = _CHARACTER * len(name)
     for far in range(0, 140, 14):
         for dy in (far, -far):
@@ -111,7 +111,7 @@ def _name(name: str, cx: float, cy: float, taken: list[tuple[float, float, float
                     lead = f'<path class="lead" d="M{cx:.1f} {cy:.1f}L{edge:.1f} {cy + dy:.1f}"/>' if far else ""
                     side = "" if left > cx else ' class="end"'
                     return f'{lead}<text{side} x="{edge:.1f}" y="{cy + dy + 4:.1f}">{escape(name)}</text>'
-    return ""  # crowded out: its title still names it
+    return ""  # no free place: the title of the dot still names it
 
 
 def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
@@ -149,7 +149,7 @@ def _rounded_up(value: float) -> float:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten between the ends."""
+    """Return 1, 2 and 5 times the powers of ten between the ends."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in (1, 2, 5)]
     return [tick for tick in ticks if low <= tick <= high]

@@ -1,6 +1,6 @@
-"""What the papers report, to show beside our own runs and never as ours: facts with their source.
+"""The figures that the papers report, with their source; they are shown beside our own runs and never as ours.
 
-Figures are percentages, as printed. Another model, corpus, prompt or sample stands behind each, so a difference to a
+Figures are percentages, as printed. The papers used other models, corpora, prompts and samples, so a difference to a
 figure of ours says nothing by itself.
 """
 
@@ -38,7 +38,10 @@ class Published:
 
 
 def published(task: str, programs: set[str]) -> list[Published]:
-    """The papers' figures for these programs on a task; ``recorded:musique``, ``musique:searchain`` are ``musique``."""
+    """Return the papers' figures for these programs on a task.
+
+    ``recorded:musique`` and ``musique:searchain`` count as ``musique``.
+    """
     names = {part.removesuffix("-fullwiki") for part in task.split(":")}
     return [figure for figure in _all() if figure.task in names and figure.program in programs]
 
