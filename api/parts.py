@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common.errors import IndexRefused, QuestreeError
-from .retrieval.opening import named_members, open_members
+from .retrieval.retriever_names import named_members, open_members
 from .settings import RunSettings
 
 if TYPE_CHECKING:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -127,3 +129,12 @@ def json_hash(value: Any, *, ascii: bool = False) -> str:
 def checksum_of(manifest: Mapping[str, Any]) -> str:
     """Return the checksum of a manifest: the hash of all its fields but ``checksum``."""
     return json_hash({name: value for name, value in manifest.items() if name != "checksum"})
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    found = {}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

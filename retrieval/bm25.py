@@ -15,9 +15,8 @@ from typing import Any
 from ..common.errors import CorpusError, IndexRefused
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
+from .indexes.contents import Manifest, PassageStore, corpus_hash
 from .indexes.index_kind import IndexKind, Order, Written
-from .indexes.manifest import Manifest
-from .indexes.store import PassageStore, corpus_hash
 from .passage import Passage
 
 _FOLDER = "bm25"
@@ -40,9 +39,9 @@ class BM25Settings:
 class BM25Retriever(IndexRetriever):
     """BM25 over title and text, lower-cased.
 
-    bm25s makes an index in memory: 3.9 KB a passage (23,125 Wikipedia paragraphs; 5.8 KB with its own lists of tokens),
-    of which the vocabulary's part does not grow with the corpus; so 21 million take some 60 GB. A search maps the
-    index, 1.1 KB a passage, and holds a score for every passage.
+    bm25s makes an index in memory: 3.9 KB a passage (23,125 Wikipedia paragraphs; 5.8 KB with its own lists of tokens).
+    The vocabulary's part of that does not grow with the corpus, so 21 million passages take some 60 GB. A search maps
+    the index, 1.1 KB a passage, and holds a score for every passage.
     """
 
     name = "bm25"
@@ -54,10 +53,10 @@ class BM25Retriever(IndexRetriever):
 
     @classmethod
     def from_passages(cls, passages: Iterable[Passage], settings: BM25Settings = BM25Settings()) -> BM25Retriever:
-        """An index in memory; a tenth of a second for a thousand passages.
+        """Return an index in memory; a thousand passages take a tenth of a second.
 
         Raises:
-            CorpusError: there is no word in any of them.
+            CorpusError: if there is no word in any of them.
         """
         held = list(passages)
         made_from = json.dumps([cls.name, asdict(settings), corpus_hash(held)])
@@ -66,7 +65,7 @@ class BM25Retriever(IndexRetriever):
 
     @classmethod
     def load(cls, folder: Path, passages: Passages, fingerprint: str, settings: BM25Settings) -> BM25Retriever:
-        """The index that ``write`` left in a folder."""
+        """Load the index that ``write`` left in a folder."""
         import bm25s
 
         try:
@@ -77,7 +76,7 @@ class BM25Retriever(IndexRetriever):
 
     @staticmethod
     def write(folder: Path, passages: Iterable[Passage], settings: BM25Settings) -> None:
-        """Index the passages into a folder, as arrays and JSON (nothing pickled)."""
+        """Write an index of the passages into a folder, as arrays and JSON (nothing pickled)."""
         _built(passages, settings).save(str(folder / _FOLDER), show_progress=False, allow_pickle=False)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
@@ -89,7 +88,7 @@ class BM25Retriever(IndexRetriever):
 
 
 class _TokenLists:
-    """Token numbers of every passage, in one array: for bm25s as good as lists of lists, and far smaller."""
+    """The token numbers of all passages in one array; it serves bm25s as lists of lists do, and is far smaller."""
 
     def __init__(self) -> None:
         self.vocab: dict[str, int] = {}
@@ -97,7 +96,7 @@ class _TokenLists:
 
     @property
     def ids(self) -> _TokenLists:
-        """Itself: bm25s asks for ``ids`` and ``vocab``."""
+        """Return itself: bm25s asks for ``ids`` and ``vocab``."""
         return self
 
     def extend(self, tokenized: Iterable[Sequence[str]]) -> None:

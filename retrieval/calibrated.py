@@ -1,4 +1,4 @@
-"""The folder of a reader or of a duplicate check: which model, its threshold, and what that was chosen on."""
+"""The manifest of a reader or of a duplicate check: its model, its threshold, and what that was chosen on."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _KIND = ManifestKind("calibrated model", FORMAT, "train or calibrate anew", erro
 
 
 class Calibrated(BaseModel):
-    """What such a folder says of itself, in a JSON file that is written last.
+    """The manifest of a model with a threshold, a JSON file that is written last.
 
     Attributes:
         format: of this file.
         model: where the model is, if not in this folder.
         threshold: None until it is calibrated.
-        calibration: what the threshold was chosen on, and how well it did.
+        calibration: what the threshold was chosen on, and its scores there.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,13 +36,13 @@ class Calibrated(BaseModel):
 
 
 class ReaderManifest(Calibrated):
-    """A reader.
+    """The manifest of a reader.
 
     Attributes:
         kind: ``spans``, trained here, with its weights beside this file; ``dpr``, in DPR's published layout; ``lm``,
             the LM itself, for its threshold: ``model`` is the LM that was calibrated.
-        window: tokens of query, title and text that it reads.
-        longest_answer: tokens of a span, at most.
+        window: how many tokens of query, title and text it reads.
+        longest_answer: the most tokens of a span.
         training: what it was trained on, and how.
     """
 
@@ -55,7 +55,7 @@ class ReaderManifest(Calibrated):
 
 
 class DuplicatesManifest(Calibrated):
-    """A duplicate check.
+    """The manifest of a duplicate check.
 
     Attributes:
         kind: ``cross-encoder``, or ``retriever`` for the embeddings of whichever retriever is used.
@@ -70,20 +70,20 @@ _Manifest = TypeVar("_Manifest", bound=Calibrated)
 
 
 def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
-    """The manifest of a folder; None where the name is no folder, or one without such a manifest.
+    """Return the manifest of a folder, or None if the name is no folder, or one without such a manifest.
 
     Raises:
-        CheckpointError: it is damaged, or of a newer format.
+        CheckpointError: if it is damaged, or of a newer format.
     """
     file = Path(name).expanduser() / kind.FILE
     return _KIND.read(file, kind.model_validate) if file.is_file() else None
 
 
 def store(folder: Path, manifest: Calibrated) -> None:
-    """Write the manifest; it is there whole or not at all.
+    """Write a manifest; it is there whole or not at all.
 
     Raises:
-        QuestreeError: it cannot be written.
+        QuestreeError: if it cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Has this query been asked before? Each check gives the index of the seen query that it repeats, or None."""
+"""Checks whether a query was asked before: each gives the index of the seen query that it repeats, or None."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Any
 
 from ..common.errors import QuestreeError
 from .contracts import Retriever, Similarity
-from .hub import load_model
+from .encoders import load_model
 
 DEFAULT_MODEL = "cross-encoder/quora-distilroberta-base"
 DEFAULT_PROBABILITY = 0.5
 DEFAULT_COSINE = 0.92
 """By the embedded encoder, eight hand-made pairs that ask the same had .877 to .976, eight near misses .618 to .871.
-Strict: a repeat that is missed costs a search, and one that is none leaves an answer unverified."""
+It is strict: a repeat that is missed costs a search; a wrong one leaves an answer unverified."""
 
 _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class ExactDuplicates:
-    """Equal but for case, punctuation and space."""
+    """The check by words: equal but for case, punctuation and space."""
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
-        """The first seen query that this one repeats."""
+        """Return the index of the first seen query that this one repeats."""
         wanted = _words(query)
         return next((index for index, other in enumerate(seen) if _words(other) == wanted), None)
 
 
 class RetrieverDuplicates:
-    """Queries that the retriever's own encoder puts in nearly one place. Made by ``of``.
+    """The check by the embeddings of a retriever's own encoder. Made by ``of``.
 
     Args:
         name: for people.
         threshold: the cosine from which two queries count as the same.
-        similarity: (texts, others) -> a row for each text, a column for each other.
+        similarity: compares texts.
     """
 
     def __init__(self, name: str, threshold: float, similarity: Similarity) -> None:
@@ -47,14 +47,14 @@ class RetrieverDuplicates:
 
     @classmethod
     def of(cls, retriever: Retriever, *, threshold: float | None = None) -> RetrieverDuplicates:
-        """By a retriever that offers ``similarity``: late interaction does, words do not.
+        """Return the check by a retriever that has ``similarity``: a neural index has, BM25 has not.
 
         Args:
             retriever: the program's own.
             threshold: by default a strict one: who directed one film and who directed another are near neighbours.
 
         Raises:
-            QuestreeError: it offers none.
+            QuestreeError: if the retriever has none.
         """
         similarity = retriever.similarity
         if similarity is None:
@@ -65,11 +65,11 @@ class RetrieverDuplicates:
         return cls(f"retriever {retriever.name}", DEFAULT_COSINE if threshold is None else threshold, similarity)
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
-        """The seen query most like this one, if like enough."""
+        """Return the index of the seen query most like this one, if it is like enough."""
         return _best(self.likeness(query, seen), self.threshold)
 
     def likeness(self, query: str, seen: Sequence[str]) -> list[float]:
-        """The cosine with each seen query."""
+        """Return the cosine with each seen query."""
         return list(self._similarity([query], list(seen))[0]) if seen else []
 
 
@@ -92,20 +92,20 @@ class CrossEncoderDuplicates:
         Args:
             model: a sequence classifier; of two classes or more the last one means duplicate.
             threshold: the probability from which two queries count as the same; by default .5, as the authors have it.
-            device: by default the GPU where there is one.
+            device: by default the GPU if there is one.
 
         Raises:
-            CheckpointError: it cannot be found, fetched or loaded.
+            CheckpointError: if it cannot be found, fetched or loaded.
         """
         loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
         return cls(str(model), DEFAULT_PROBABILITY if threshold is None else threshold, loaded, tokenizer)
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
-        """The seen query most like this one, if likely enough the same."""
+        """Return the index of the seen query that is most likely the same, if it is likely enough."""
         return _best(self.likeness(query, seen), self.threshold)
 
     def likeness(self, query: str, seen: Sequence[str]) -> list[float]:
-        """How likely each seen query is the same question as this one."""
+        """Return how likely each seen query is the same question as this one."""
         import torch
 
         if not seen:

@@ -21,7 +21,7 @@ class FusionSettings:
 
     Attributes:
         constant: the paper's k, in 1 / (k + rank): the higher, the less the first ranks stand out.
-        depth: passages that each member is asked for, or as many as are wanted where that is more.
+        depth: how many passages each member is asked for, at least.
     """
 
     constant: int = 60
@@ -32,7 +32,7 @@ class FusionRetriever(WrappingRetriever):
     """Ranks passages by the sum over its members of 1 / (60 + rank); scores of different scales need no fitting.
 
     Members may search one corpus or several: a passage is known by its id. Of passages that rank equal, the first
-    member's stands first. Safe in several threads where its members are.
+    member's stands first. Safe in several threads if its members are.
     """
 
     def __init__(self, members: Sequence[Retriever], settings: FusionSettings = FusionSettings()) -> None:
@@ -44,11 +44,11 @@ class FusionRetriever(WrappingRetriever):
         super().__init__(members, name, json_hash(made_from, ascii=True)[:16])
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list for each query, as single calls would give; each member is asked once.
+        """Return one list for each query, as single calls would; each member is asked once.
 
         Raises:
-            QueryError: a query is empty, or k is not positive.
-            IndexRefused: two members found different passages of one id.
+            QueryError: if a query is empty, or k is not positive.
+            IndexRefused: if two members found different passages of one id.
         """
         checked = check_search(queries, k)
         if not checked:
@@ -70,11 +70,10 @@ class FusionRetriever(WrappingRetriever):
 def check_agreement(members: Sequence[Retriever]) -> None:
     """Refuse members whose corpora begin with different passages of one id, before any question is asked.
 
-    The first thousand passages of each are compared, where its passages are on this machine; what stands beyond
-    is compared as it is found.
+    The first thousand passages of each are compared, if they are in this process; the others when they are found.
 
     Raises:
-        IndexRefused: two corpora give one id to different passages.
+        IndexRefused: if two corpora give one id to different passages.
     """
     known: dict[str, Passage] = {}
     for member in members:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from dspy.lm15 import Config, Message, Request, Response
 from pydantic import BaseModel, Field, ValidationError
 
-from ..retrieval.serving.limits import Guard, Limits, Refused
-from ..retrieval.serving.running import running as app_running
-from ..retrieval.serving.running import serve as serve_app
+from ..retrieval.serving.listener import running as app_running
+from ..retrieval.serving.listener import serve as serve_app
+from ..retrieval.serving.server_limits import Guard, Limits, Refused
 from .engine import AsyncSimulatedEngine, SimulatedEngine
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from questree.common.manifests import checksum_of
-from questree.retrieval.indexes.manifest import NAME, Manifest
+from questree.retrieval.indexes.contents import NAME, Manifest
 
 
 def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:

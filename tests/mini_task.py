@@ -18,7 +18,7 @@ from questree.optimize import compile as compile_program
 from questree.optimize.compiled import Compiled
 from questree.programs import SearChain
 from questree.retrieval import BaseRetriever, Passage
-from questree.retrieval.corpora.reading import read_corpus
+from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Traits, simulated_lm
 
 

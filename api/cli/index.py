@@ -72,7 +72,7 @@ def index(
 
     from ..common.text import readable_size
     from ..retrieval import KINDS, add_to_index, build_index, read_manifest
-    from ..retrieval.indexes.kinds import chosen_kind
+    from ..retrieval.index_folder import chosen_kind
     from .options import named_values
 
     if add and (overwrite or checkpoint or values or kind != "auto"):

@@ -10,7 +10,7 @@ def retrievers() -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..retrieval.indexes.kinds import KINDS
+    from ..retrieval.index_folder import KINDS
 
     table = Table("--retriever", "made with", "what it is")
     for name, kind in KINDS.items():

@@ -26,8 +26,8 @@ def serve_retriever(
     """Serve an index to many workers: concurrent queries share a call. It also answers dspy.ColBERTv2."""
     from ..retrieval import open_retriever
     from ..retrieval.serving.app import SearchLimits, create_app
-    from ..retrieval.serving.limits import Limits, check_binding, read_token
-    from ..retrieval.serving.running import serve
+    from ..retrieval.serving.listener import serve
+    from ..retrieval.serving.server_limits import Limits, check_binding, read_token
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded

@@ -21,7 +21,7 @@ def serve(
     """Serve the simulated LM at an OpenAI-compatible address, to exercise the real network path."""
     from ..common.errors import QuestreeError
     from ..parts import Parts
-    from ..retrieval.serving.limits import Limits, read_token
+    from ..retrieval.serving.server_limits import Limits, read_token
     from ..simulate import is_simulated
     from ..simulate import serve as serve_engine
 

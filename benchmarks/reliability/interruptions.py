@@ -40,7 +40,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 _IMPORTS = (
     *("questree.cli", "questree.experiment", "questree.evaluation.attacks"),
     *("torch", "faiss", "transformers.models.bert.modeling_bert"),
-    *("questree.retrieval.dense.index", "questree.retrieval.dense.sentence_encoder"),
+    *("questree.retrieval.dense", "questree.retrieval.sentence_encoder"),
 )
 
 

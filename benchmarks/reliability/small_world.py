@@ -10,7 +10,7 @@ import dspy
 
 from questree.data import load_task
 from questree.retrieval import BaseRetriever, Passage
-from questree.retrieval.corpora.reading import read_corpus
+from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 
 _WORD = re.compile(r"\w+")

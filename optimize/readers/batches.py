@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...retrieval import Passage
-from ...retrieval.readers.spans import ReaderInput, reader_input
+from ...retrieval.span_model import ReaderInput, reader_input
 from .examples import ReadingExample, draw_negatives
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ...common.json_files import parse_json, read_bytes, validate
 from ...evaluation.identity import digest
 from ...evaluation.run_folder import claim
 from ...evaluation.tracking import UNTRACKED, TrackedRun
-from ...retrieval.late_interaction.checkpoint import EMBEDDED
+from ...retrieval.encoders import EMBEDDED
 from .batches import character_spans
 from .examples import ReadingExample
 from .readings import Pair

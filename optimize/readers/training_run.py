@@ -15,9 +15,9 @@ from typing import Any
 from ...evaluation.tracking import TrackedRun
 from ...retrieval import DPRReader
 from ...retrieval.calibrated import ReaderManifest, store
-from ...retrieval.late_interaction.checkpoint import EMBEDDED, find_checkpoint
-from ...retrieval.readers.span_model import SpanModel
-from ...retrieval.readers.spans import window_of
+from ...retrieval.encoders import EMBEDDED
+from ...retrieval.late_interaction.checkpoint import find_checkpoint
+from ...retrieval.span_model import SpanModel, window_of
 from .batches import Batch, batch_of, epoch_of, reader_loss
 from .examples import ReadingExample
 from .readings import Pair, read_all

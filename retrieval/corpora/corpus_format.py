@@ -1,36 +1,80 @@
-"""What a published form of corpora is: which files have it, and how their lines are read."""
+"""The form of a corpus: which files have it, and how their lines become passages. Lines are read, never held whole."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+import tarfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
+from ...common.errors import CorpusError
 from ..passage import Passage
-from .files import Line, numbered
 
+Line = tuple[str, int, bytes]
+"""A line of a corpus: the name of its file, its number there, from 1, and its bytes."""
+LONGEST_LINE = 64 << 20
+"""Bytes; the longest article of a Wikipedia is a tenth of it."""
+TROUBLE = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError)
+"""What reading a damaged file raises."""
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 Parse = Callable[[str, int], Iterable[Passage]]
-"""The passages of a line of that number: none, one, or (an article) many.
-
-Raises:
-    BadText: it is no line of this form.
-"""
+"""Gives the passages of a line and its number: none, one, or (of an article) many. Raises `BadText`."""
 
 
 class BadText(Exception):
-    """What is wrong with the line at hand."""
+    """A fault of the line at hand."""
+
+
+def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -> Iterator[Line]:
+    """Yield the lines of a file; one that is longer than ``LONGEST_LINE`` is cut to one byte more than that.
+
+    Args:
+        path: a file; ``.gz``, ``.bz2`` and ``.xz`` are unpacked as they are read.
+        opened: its lines, if it is open already.
+        within: its name in the archive ``path``, if it is a member of one.
+
+    Raises:
+        CorpusError: if it cannot be read, or ends in the middle.
+    """
+    name = f"{path} ({within})" if within else str(path)
+    try:
+        with nullcontext(opened) if opened is not None else _opened(path) as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                yield name, number, line
+                while len(line) > LONGEST_LINE and not line.endswith(b"\n"):  # pass over what is left of it
+                    line = file.readline(LONGEST_LINE + 1)
+    except TROUBLE as problem:
+        raise CorpusError(f"{name} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from problem
+
+
+def _opened(path: Path) -> Any:
+    opener = _OPENERS.get(path.suffix.lower())
+    return path.open("rb") if opener is None else opener(path, "rb")
+
+
+def uncompressed(path: Path) -> Path:
+    """Return the name without the suffix of a compression."""
+    return path.with_suffix("") if path.suffix.lower() in _OPENERS else path
 
 
 @dataclass(frozen=True)
 class CorpusFormat:
-    """A published form.
+    """A published form of corpora.
 
     Attributes:
         name: as in ``--format``.
         description: one line for people.
-        recognises: whether a file of that name, with that first line, has this form.
-        parser: how the lines are read, from the first of them; and whether that one is a header.
-        lines: of a corpus; by default those of one file.
+        recognises: tells whether a file of that name, with that first line, has this form.
+        parser: gives, by the first line, how lines are parsed, and whether that line is a header.
+        lines: gives the lines of a corpus; by default those of one file.
     """
 
     name: str
@@ -40,11 +84,16 @@ class CorpusFormat:
     lines: Callable[[Path], Iterator[Line]] = numbered
 
 
+def same_for_all(parse: Parse) -> Callable[[str], tuple[Parse, bool]]:
+    """Return the parser of a form without headers, whose lines are all parsed alike."""
+    return lambda first: (parse, False)
+
+
 def passage_of(id_: str, text: object, title: object) -> Passage:
-    """A passage of what a line holds.
+    """Return the passage that a line holds.
 
     Raises:
-        BadText: something is not text, or empty.
+        BadText: if something is not text, or empty.
     """
     if not isinstance(text, str) or not isinstance(title, str):
         raise BadText(f"its `{'title' if isinstance(text, str) else 'text'}` is not text")

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ..passage import Passage
-from .corpus_format import BadText, CorpusFormat, Parse, passage_of
+from .corpus_format import BadText, CorpusFormat, passage_of, same_for_all
 
 
 def object_of(line: str) -> dict[str, Any]:
-    """The JSON object of a line.
+    """Return the JSON object of a line.
 
     Raises:
-        BadText: there is none.
+        BadText: if there is none.
     """
     try:
         row = json.loads(line)
@@ -29,15 +29,37 @@ def object_of(line: str) -> dict[str, Any]:
 
 
 def id_of(row: dict[str, Any], name: str) -> str | None:
-    """The row's id under that name, as text; None where there is none.
+    """Return the row's id under that name, as text, or None if it has none.
 
     Raises:
-        BadText: it is neither text nor a whole number.
+        BadText: if it is neither text nor a whole number.
     """
     given = row.get(name)
     if not isinstance(given, (str, int, type(None))) or isinstance(given, bool):
         raise BadText(f"its `{name}` is neither text nor a whole number")
     return None if given is None else str(given)
+
+
+def article_of(line: str, id_name: str, title_name: str, pieces: str) -> tuple[str, Any, list[str]]:
+    """Return the id, the title and the pieces of text of an article.
+
+    Args:
+        line: a JSON object.
+        id_name: the field of its id.
+        title_name: the field of its title.
+        pieces: what the entries of its field ``text`` are, for messages.
+
+    Raises:
+        BadText: if a field is missing, or ``text`` is not a list of texts.
+    """
+    row = object_of(line)
+    for field in (id_name, title_name, "text"):
+        if field not in row:
+            raise BadText(f"it lacks the field `{field}`")
+    text = row["text"]
+    if not isinstance(text, list) or not all(isinstance(piece, str) for piece in text):
+        raise BadText(f"its `text` is not a list of {pieces}")
+    return id_of(row, id_name) or "", row[title_name], text
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
@@ -48,14 +70,10 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
     yield passage_of(str(number) if given is None else given, row["text"], row.get("title") or "")
 
 
-def _parser(first: str) -> tuple[Parse, bool]:
-    return _passages, False
-
-
 def is_json(path: Path, first: str) -> bool:
-    """Whether a file of that name and first line holds JSON."""
+    """Tell whether a file of that name and first line holds JSON."""
     suffix = path.suffix.lower()
     return suffix in (".jsonl", ".json", ".ndjson") or (suffix != ".tsv" and first.lstrip().startswith("{"))
 
 
-JSON_LINES = CorpusFormat("jsonl", "JSON lines: id, title, text", is_json, _parser)
+JSON_LINES = CorpusFormat("jsonl", "JSON lines: id, title, text", is_json, same_for_all(_passages))

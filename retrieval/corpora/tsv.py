@@ -22,12 +22,12 @@ _QUOTE = '"'
 
 
 def _plain(line: str, number: int) -> Iterable[Passage]:
-    """ColBERT's form has no header, and quotes nothing."""
+    """Yield the passage of a line of ColBERT's form, which has no header and quotes nothing."""
     yield _passage(line.split("\t"), (0, 1, 2))
 
 
 def _quoted(columns: Columns) -> Parse:
-    """With a header it is as Python's csv module writes it, as DPR does."""
+    """Return how lines below a header are parsed: as Python's csv module writes them, which DPR uses."""
 
     def parse(line: str, number: int) -> Iterable[Passage]:
         if _QUOTE not in line:  # most lines; csv would take them apart at the tabs too

@@ -1,7 +1,7 @@
 """Embeddings of a corpus on disk, in chunks: each is finished, or it is not there.
 
-A chunk knows from what it was made (its texts and its encoder) and the checksum of what it holds. So whoever finds
-chunks, of an interrupted run or of an index to which passages are added, can tell which of them still hold.
+A chunk knows what it was made from (its texts and its encoder) and the checksum of what it holds. So chunks of an
+interrupted run, or of an index to which passages are added, can be checked and used again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...common.errors import IndexRefused
 from ...common.files import replacing
 from ...common.manifests import json_hash
-from .store import PassageStore
+from .contents import PassageStore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,17 +28,23 @@ _RECORD = ".chunk.json"
 
 
 class PassageEncoder(Protocol):
-    """What turns passages into embeddings: a row for each token, or one for each passage."""
+    """A model that turns passages into embeddings: a row for each token, or one for each passage."""
 
     filled: int
+    """How many passages, so far, fill the window; what stands beyond it was not read."""
 
     @property
     def dim(self) -> int:
-        """Dimensions of a row."""
+        """Return the number of dimensions of a row."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """Return how many tokens of a passage are read."""
         ...
 
     def passages(self, texts: Sequence[str], progress: Callable[[int], None]) -> Iterator[torch.Tensor]:
-        """One (rows, dim) float16 tensor for each text, in their order; told how many more are done."""
+        """Yield one (rows, dim) float16 tensor for each text, in their order, and report how many more are done."""
         ...
 
 
@@ -47,9 +53,9 @@ class ChunkRecord:
     """What a chunk holds.
 
     Attributes:
-        made_from: hash of its texts and of its encoder.
-        lengths: rows of each of its passages.
-        filled: passages that fill the encoder's window.
+        made_from: the hash of its texts and of its encoder.
+        lengths: the number of rows of each of its passages.
+        filled: how many of its passages fill the encoder's window.
         sha256: over all of this and the rows.
     """
 
@@ -60,31 +66,31 @@ class ChunkRecord:
 
 
 def chunk_count(passages: int) -> int:
-    """How many chunks hold so many passages."""
+    """Return how many chunks hold so many passages."""
     return -(-passages // CHUNK)
 
 
 def chunk_of(position: int) -> int:
-    """The chunk that holds a passage."""
+    """Return the number of the chunk that holds a passage."""
     return position // CHUNK
 
 
 def bounds(number: int, passages: int) -> tuple[int, int]:
-    """The first passage of a chunk, and the one behind its last."""
+    """Return the position of a chunk's first passage, and the position after its last."""
     return number * CHUNK, min((number + 1) * CHUNK, passages)
 
 
 def texts_of(passages: PassageStore, number: int) -> list[str]:
-    """The texts of a chunk, as the encoder is given them."""
+    """Return the texts of a chunk, as the encoder gets them."""
     return [passages[position].shown() for position in range(*bounds(number, len(passages)))]
 
 
 def source_of(texts: Sequence[str], encoder: str) -> str:
-    """What a chunk is made from.
+    """Return the hash of what a chunk is made from.
 
     Args:
         texts: of the chunk.
-        encoder: all that its rows depend on: checkpoint, precision …
+        encoder: all else that its rows depend on: checkpoint, precision …
     """
     return json_hash([encoder, *texts], ascii=True)
 
@@ -97,7 +103,7 @@ def write_chunk(
     made_from: str,
     progress: Callable[[int], None],
 ) -> ChunkRecord:
-    """Encode the texts into a chunk. Files get their names when they are whole, the record last."""
+    """Encode texts into a chunk and return its record, which is written last."""
     import numpy as np
 
     before = encoder.filled
@@ -111,10 +117,10 @@ def write_chunk(
 
 
 def read_record(folder: Path, number: int) -> ChunkRecord:
-    """The record of a chunk.
+    """Return the record of a chunk.
 
     Raises:
-        IndexRefused: it is missing or damaged.
+        IndexRefused: if it is missing or damaged.
     """
     path = _record_file(folder, number)
     try:
@@ -124,7 +130,7 @@ def read_record(folder: Path, number: int) -> ChunkRecord:
 
 
 def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int) -> bool:
-    """Whether the rows of a chunk are those that its record tells of."""
+    """Tell whether the rows of a chunk are those of its record."""
     try:
         rows = read_rows(folder, number, record, dim)
     except IndexRefused:
@@ -133,10 +139,10 @@ def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int) -> bool:
 
 
 def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int) -> np.ndarray[Any, Any]:
-    """The (rows, dim) float16 of a chunk, mapped into memory.
+    """Return the (rows, dim) float16 of a chunk, mapped into memory.
 
     Raises:
-        IndexRefused: missing, or of another size than its record says.
+        IndexRefused: if they are missing, or of another size than the record says.
     """
     import numpy as np
 
@@ -148,12 +154,12 @@ def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int) -> np.nd
 
 
 def has_chunks(folder: Path) -> bool:
-    """Whether there is a finished chunk in the folder."""
+    """Tell whether there is a finished chunk in the folder."""
     return any(folder.glob(f"*{_RECORD}"))
 
 
 def remove_others(folder: Path, numbers: Iterable[int]) -> None:
-    """Leave only these chunks in the folder: no files of a killed writer, none of a longer corpus."""
+    """Remove all but these chunks from the folder, such as files of a killed writer or of a longer corpus."""
     names = {path(folder, number).name for number in numbers for path in (rows_file, _record_file)}
     for found in folder.iterdir():
         if found.name not in names:
@@ -161,7 +167,7 @@ def remove_others(folder: Path, numbers: Iterable[int]) -> None:
 
 
 def rows_file(folder: Path, number: int) -> Path:
-    """Where a chunk's rows are."""
+    """Return where a chunk's rows are."""
     return folder / f"{number:06d}.f16"
 
 
@@ -176,6 +182,6 @@ def _digest(made_from: str, lengths: Sequence[int], filled: int, rows: np.ndarra
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:
-    """A new file, never one changed in place: an index to which passages are added shares its files by links."""
+    """Write a new file, never an old one in place: an enlarged index shares its files with the former, by links."""
     with replacing(path) as unfinished:
         unfinished.write_bytes(content)

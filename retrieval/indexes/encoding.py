@@ -18,8 +18,8 @@ from .chunks import (
     texts_of,
     write_chunk,
 )
+from .contents import PASSAGES, PassageStore
 from .index_kind import Progress, Report
-from .store import PASSAGES, PassageStore
 from .workers import encode_on
 
 logger = logging.getLogger(__name__)
@@ -35,18 +35,18 @@ def encode_corpus(
     report: Report = lambda _: None,
     size: Callable[[float], float] = lambda _: 0.0,
 ) -> int:
-    """Encode the passages of the index that holds this folder into chunks; those that are there and hold are kept.
+    """Encode the passages of an index into chunks; chunks that are there and still hold are kept.
 
-    Memory is bounded by a few chunks. What is written does not depend on devices or interruptions.
+    It needs the memory of a few chunks. What is written does not depend on devices or interruptions.
 
     Args:
         folder: of the chunks, in the folder of an index that holds its passages already.
         encoder: of this process.
-        identity: all that rows depend on but the texts.
+        identity: all that rows depend on beside the texts.
         load: makes the encoder in another process; it must be picklable.
-        devices: ``cpu``, ``cuda:1``: one process each. None at all: this process.
-        report: to be told how far it is.
-        size: the bytes that so many rows take in the finished index.
+        devices: ``cpu``, ``cuda:1``: a process for each. If none is named, this process encodes.
+        report: called with how far it is.
+        size: gives the bytes that so many rows take in the finished index.
 
     Returns:
         How many passages fill the encoder's window.
@@ -56,20 +56,26 @@ def encode_corpus(
     kept = _kept(folder, passages, identity, encoder.dim, report)
     remove_others(folder, kept)
     missing = [number for number in range(chunk_count(len(passages))) if number not in kept]
-    told = _Told(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
+    count = _Report(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
     if devices:
-        encode_on(devices, folder, missing, load=load, identity=identity, told=told)
+        encode_on(devices, folder, missing, load=load, identity=identity, report=count)
     else:
         for number in missing:
             texts = texts_of(passages, number)
             source = source_of(texts, identity)
-            told.chunk(write_chunk(folder, number, texts, encoder=encoder, made_from=source, progress=told.batch))
-    remove_others(folder, range(chunk_count(len(passages))))  # also what a process that died left
-    return told.filled
+            count.finish(write_chunk(folder, number, texts, encoder=encoder, made_from=source, progress=count.add))
+    remove_others(folder, range(chunk_count(len(passages))))  # also what a dead process left
+    if count.filled:
+        logger.warning(
+            "%d passages fill the window of %d tokens; what stands beyond it is not searched.",
+            count.filled,
+            encoder.window,
+        )
+    return count.filled
 
 
 def _kept(folder: Path, passages: PassageStore, identity: str, dim: int, report: Report) -> dict[int, ChunkRecord]:
-    """The chunks that are there and hold what would be written anew; says why others are not kept."""
+    """Return the chunks that hold what would be written now; warn of those that do not."""
     kept, damaged, outdated = {}, [], []
     found = sorted(int(path.name[:6]) for path in folder.glob("[0-9]" * 6 + ".chunk.json"))
     for checked, number in enumerate(found):
@@ -98,8 +104,8 @@ def _some(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
 
 
-class _Told:
-    """Counts what is encoded, and tells it."""
+class _Report:
+    """The count of what is encoded, and the report of it."""
 
     def __init__(
         self, report: Report, total: int, kept: dict[int, ChunkRecord], other_bytes: int, size: Callable[[float], float]
@@ -109,17 +115,17 @@ class _Told:
         self._rows = sum(sum(record.lengths) for record in kept.values())
         self._counted = self._kept
         self.filled = sum(record.filled for record in kept.values())
-        self.batch(0)
+        self.add(0)
 
-    def batch(self, more: int) -> None:
-        """So many passages more are encoded."""
+    def add(self, more: int) -> None:
+        """Count so many passages more."""
         self._done += more
         expected = self._size(self._rows / self._counted * self._total) + self._other_bytes if self._counted else 0
         self._report(Progress("encoding", self._done, self._total, kept=self._kept, bytes=int(expected)))
 
-    def chunk(self, record: ChunkRecord) -> None:
-        """A chunk is finished."""
+    def finish(self, record: ChunkRecord) -> None:
+        """Note that a chunk is finished."""
         self._rows += sum(record.lengths)
         self._counted += len(record.lengths)
         self.filled += record.filled
-        self.batch(0)
+        self.add(0)

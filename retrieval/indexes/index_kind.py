@@ -1,4 +1,4 @@
-"""What a kind of index is. The kinds there are: ``kinds.py``."""
+"""A kind of index: how it is written and loaded. All kinds stand in `questree.retrieval.index_folder`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from ...common.errors import QuestreeError
 from ...common.names import unknown_name
 from ..base import IndexRetriever
-from .manifest import CheckpointRecord, Manifest
-from .store import PassageStore
+from .contents import CheckpointRecord, Manifest, PassageStore
 
 
 @dataclass(frozen=True)
@@ -22,10 +21,10 @@ class Progress:
 
     Attributes:
         stage: what is being done, as a person would say it.
-        done: passages (or whatever the stage counts) that are done.
-        total: of how many; 0 where that is not known.
-        kept: of those done, how many an earlier, interrupted run did.
-        bytes: what the finished index will take on disk; 0 where that is not known.
+        done: how many passages (or what else the stage counts) are done.
+        total: of how many; 0 if that is not known.
+        kept: how many of those done are from an earlier, interrupted run.
+        bytes: what the finished index will take on disk; 0 if that is not known.
     """
 
     stage: str
@@ -40,16 +39,16 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Order:
-    """What a kind is asked to write.
+    """An order to write an index of a kind.
 
     Attributes:
-        folder: the index under construction; it holds the passages already, and what an interrupted run left.
+        folder: of the index under construction; it holds the passages already, and what an interrupted run left.
         passages: those passages.
         settings: an instance of the kind's settings, or None for the defaults.
         checkpoint: of its encoder, by name or folder; None for the kind's default.
         precision: in which the encoder computes.
-        devices: on which the encoder computes, a process each; none: in this process, on the GPU where there is one.
-        report: to be told how far it is.
+        devices: on which the encoder computes, a process for each; if none is named, this process computes.
+        report: called with how far it is.
     """
 
     folder: Path
@@ -63,12 +62,12 @@ class Order:
 
 @dataclass(frozen=True)
 class Written:
-    """What the manifest says of an index beside its corpus: it is all that ``load`` is given."""
+    """What the manifest says of an index beside its corpus; ``load`` knows nothing more."""
 
     settings: dict[str, Any]
     checkpoint: CheckpointRecord | None = None
     filled: int = 0
-    """Passages that fill the encoder's window."""
+    """How many passages fill the encoder's window."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +77,15 @@ class IndexKind:
     Attributes:
         name: as in ``--kind`` and in the manifest.
         description: one line for people.
-        write: puts the index of ``Order.passages`` into ``Order.folder``. May be called in a folder in which it was
-            interrupted before, and leaves the bytes that an uninterrupted call leaves.
-        load: from folder, manifest, passages, and the checkpoint's present name where that changed.
-        settings: the class of its settings; None where it has none.
+        write: writes the index of ``Order.passages`` into ``Order.folder``. It may be called in a folder in which it
+            was interrupted before, and leaves the same bytes as an uninterrupted call.
+        load: makes the retriever from folder, manifest, passages, and the checkpoint's present name if that changed.
+        settings: the class of its settings; None if it has none.
         work: the folder, in the index under construction, of finished work that outlives an interruption.
         keeps_work: whether the finished index holds that folder.
-        again: from an index's manifest, how it was ordered: the settings to write a larger one alike.
-        cannot_add: why passages cannot be added to an index of this kind; empty where adding gives exactly what
-            building anew gives.
+        again: gives, from an index's manifest, how to order a larger index like it.
+        cannot_add: why passages cannot be added to an index of this kind; empty if adding gives exactly what building
+            it again gives.
     """
 
     name: str
@@ -100,10 +99,10 @@ class IndexKind:
     cannot_add: str = ""
 
     def settings_of(self, given: Mapping[str, Any]) -> Any:
-        """The settings of these names and values; None, for the defaults, where none are given.
+        """Return the settings of these names and values, or None for the defaults if none are given.
 
         Raises:
-            QuestreeError: it has no such setting, or a value does not fit.
+            QuestreeError: if there is no such setting, or a value does not fit.
         """
         if not given:
             return None

@@ -1,4 +1,4 @@
-"""Encoding on several devices: a process for each, watched over."""
+"""Worker processes that encode on several devices, one for each; a worker that dies is replaced."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any, Protocol
 
 from ...common.errors import QuestreeError
 from .chunks import ChunkRecord, PassageEncoder, read_record, source_of, texts_of, write_chunk
-from .store import PassageStore
+from .contents import PassageStore
 
 _ATTEMPTS = 2
 
 
-class Told(Protocol):
-    """Who wants to know how far the encoding is."""
+class WorkReport(Protocol):
+    """The count of what is encoded."""
 
-    def batch(self, more: int) -> None:
-        """So many passages more are encoded."""
+    def add(self, more: int) -> None:
+        """Count so many passages more, or fewer."""
 
-    def chunk(self, record: ChunkRecord) -> None:
-        """A chunk is finished."""
+    def finish(self, record: ChunkRecord) -> None:
+        """Note that a chunk is finished."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class _Worker:
     pipe: Connection
     chunk: int | None = None
     encoded: int = 0
-    """Passages of its chunk that were told of."""
+    """Passages of its chunk that it reported."""
 
 
 def encode_on(
@@ -46,33 +46,33 @@ def encode_on(
     *,
     load: Callable[[], PassageEncoder],
     identity: str,
-    told: Told,
+    report: WorkReport,
 ) -> None:
-    """Encode chunks on devices, one process each; whoever is free takes the next.
+    """Encode chunks in one process for each device; a free process takes the next chunk.
 
-    When a process dies, another takes its place and does its chunk again, once. A script that calls this needs the
-    guard ``if __name__ == "__main__"``, as with all of multiprocessing.
+    If a process dies, a new one does its chunk again, once. A script that calls this needs the guard
+    ``if __name__ == "__main__"``, as with all of multiprocessing.
 
     Raises:
-        QuestreeError: a chunk's process died twice.
-        Exception: what a process raised.
+        QuestreeError: if two processes died at one chunk.
+        Exception: that a process raised.
     """
     waiting, died = list(reversed(chunks)), dict.fromkeys(chunks, 0)
     workers: list[_Worker] = []
     try:
         for device in devices[: len(chunks)]:
-            workers.append(_started(device, _cores(devices), folder, load, identity))
+            workers.append(_start(device, _cores(devices), folder, load, identity))
             _give(workers[-1], waiting.pop())
         while busy := [worker for worker in workers if worker.chunk is not None]:
             ready = wait([worker.pipe for worker in busy])  # the end of a process closes its pipe
             for worker in [worker for worker in busy if worker.pipe in ready]:
-                if _heard(worker, folder, told):
+                if _hear(worker, folder, report):
                     if worker.chunk is None and waiting:
                         _give(worker, waiting.pop())
                     continue
-                again = _given_up(worker, died, told)
+                again = _give_up(worker, died, report)
                 workers.remove(worker)
-                workers.append(_started(worker.device, _cores(devices), folder, load, identity))
+                workers.append(_start(worker.device, _cores(devices), folder, load, identity))
                 _give(workers[-1], again)
     finally:
         for worker in workers:
@@ -82,11 +82,11 @@ def encode_on(
 
 
 def _cores(devices: Sequence[str]) -> int:
-    """Threads for each process."""
+    """Return the number of threads for each process."""
     return max(1, (os.cpu_count() or 1) // len(devices))
 
 
-def _started(device: str, threads: int, folder: Path, load: Callable[[], PassageEncoder], identity: str) -> _Worker:
+def _start(device: str, threads: int, folder: Path, load: Callable[[], PassageEncoder], identity: str) -> _Worker:
     context = get_context("spawn")  # a forked process cannot use a GPU that this one has touched
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(device, threads, folder, load, identity, theirs), daemon=True)
@@ -97,32 +97,32 @@ def _started(device: str, threads: int, folder: Path, load: Callable[[], Passage
 
 def _give(worker: _Worker, chunk: int) -> None:
     worker.chunk, worker.encoded = chunk, 0
-    with suppress(OSError):  # it has died; its closed pipe tells so in a moment
+    with suppress(OSError):  # it has died; its closed pipe shows that in a moment
         worker.pipe.send(chunk)
 
 
-def _heard(worker: _Worker, folder: Path, told: Told) -> bool:
-    """What a process has to say; False when it is no more."""
+def _hear(worker: _Worker, folder: Path, report: WorkReport) -> bool:
+    """Take a message of a process; return False if the process has died."""
     try:
-        said = worker.pipe.recv()
+        message = worker.pipe.recv()
     except (EOFError, OSError):
         return False
-    if isinstance(said, Exception):
-        raise said
-    if said is not None:
-        worker.encoded += said
-        told.batch(said)
+    if isinstance(message, Exception):
+        raise message
+    if message is not None:
+        worker.encoded += message
+        report.add(message)
     elif worker.chunk is not None:
-        told.chunk(read_record(folder, worker.chunk))
+        report.finish(read_record(folder, worker.chunk))
         worker.chunk = None
     return True
 
 
-def _given_up(worker: _Worker, died: dict[int, int], told: Told) -> int:
-    """The chunk that is to be done again.
+def _give_up(worker: _Worker, died: dict[int, int], report: WorkReport) -> int:
+    """Return the chunk of a dead process, which is to be done again.
 
     Raises:
-        QuestreeError: it was done again already.
+        QuestreeError: if it was done again already.
     """
     assert worker.chunk is not None
     worker.process.join()
@@ -133,7 +133,7 @@ def _given_up(worker: _Worker, died: dict[int, int], told: Told) -> int:
             f"code {worker.process.exitcode}; -9: killed, often for lack of memory). Free some memory, or name other "
             "devices (--device)."
         )
-    told.batch(-worker.encoded)
+    report.add(-worker.encoded)
     return worker.chunk
 
 
@@ -161,7 +161,7 @@ def _work(
 
 
 def _visible(device: str) -> str:
-    """What ``CUDA_VISIBLE_DEVICES`` is for a process that is to see only this one."""
+    """Return ``CUDA_VISIBLE_DEVICES`` for a process that may see only this device."""
     if device == "cpu":
         return ""
     number = int(device.removeprefix("cuda:"))
@@ -170,7 +170,7 @@ def _visible(device: str) -> str:
 
 
 def _plain(problem: Exception) -> Exception:
-    """The problem itself where it is one of ours or the system's, and a plain one where it might not be picklable."""
+    """Return the problem if it is ours or the system's, else a plain one, as others may not be picklable."""
     if isinstance(problem, QuestreeError) or type(problem) is OSError:
         return problem
     return RuntimeError(f"{type(problem).__name__}: {problem}")

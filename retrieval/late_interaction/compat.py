@@ -1,6 +1,6 @@
 """What colbert-ai 0.2.22 needs to be dependable here: transformers 5, a private process state, quiet.
 
-Everything of colbert's is imported through ``colbert_ready``; nothing else in the package imports it.
+All of colbert-ai is imported inside `colbert_ready`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _one_at_a_time = threading.RLock()
 
 @contextlib.contextmanager
 def colbert_ready() -> Iterator[None]:
-    """colbert-ai imported and mended; what it changes in the process is as before when the block ends.
+    """Import and mend colbert-ai; what it changes in the process is undone when the block ends.
 
-    Inside, the hub is out of reach (checkpoints are local folders by then, and colbert-ai would answer any
-    failure by fetching another model), tensors load without unpickling, and colbert's prints go to the
-    debug log. One thread at a time.
+    Inside the block the hub is out of reach (checkpoints are local folders by then, and colbert-ai would answer any
+    failure by fetching another model), tensors load without unpickling, and colbert-ai's prints go to the debug log.
+    One thread at a time.
     """
     with _one_at_a_time, _kept_environment(), _offline(), _quiet():
         os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
@@ -68,7 +68,7 @@ def _import_mended() -> None:
 
 
 def mend(factory: Callable[[str], Any]) -> Callable[[str], Any]:
-    """colbert's class factory, giving classes that transformers 5 can load.
+    """Return a class factory like colbert-ai's whose classes transformers 5 can load.
 
     transformers 5 wants a set where colbert-ai has a list, and ``post_init`` (which sets the attributes of
     tied weights) where colbert-ai calls ``init_weights``.
@@ -99,7 +99,7 @@ def mend(factory: Callable[[str], Any]) -> Callable[[str], Any]:
 
 @contextlib.contextmanager
 def _kept_environment() -> Iterator[None]:
-    """Environment, random generators and warnings as they were, whatever happens in the block."""
+    """Restore environment, random generators and warnings, whatever happens in the block."""
     import random
 
     import numpy as np
@@ -134,14 +134,14 @@ def _offline() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Send colbert's prints and progress bars to the debug log."""
-    said = io.StringIO()
+    """Send colbert-ai's prints and progress bars to the debug log."""
+    printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             yield
     finally:
-        if said.getvalue().strip():
-            logger.debug("colbert-ai: %s", said.getvalue().strip())
+        if text := printed.getvalue().strip():
+            logger.debug("colbert-ai: %s", text)
 
 
 @contextlib.contextmanager
@@ -160,10 +160,10 @@ def without_extensions() -> Iterator[None]:
 
 
 def load_extensions() -> None:
-    """Compile (once for a machine; torch caches them) and load colbert-ai's C++ (on a GPU, CUDA) extensions.
+    """Load colbert-ai's C++ (on a GPU, CUDA) extensions; they are compiled once for each machine, and torch keeps them.
 
     Raises:
-        QuestreeError: no C++ compiler, or it fails.
+        QuestreeError: if there is no C++ compiler, or it fails.
     """
     import torch
 
@@ -195,10 +195,10 @@ def load_extensions() -> None:
 
 @contextlib.contextmanager
 def _own_extensions_folder() -> Iterator[None]:
-    """Where torch keeps compiled extensions: a folder for each environment, unless ``TORCH_EXTENSIONS_DIR`` names one.
+    """Set the folder of compiled extensions: one for each environment, unless ``TORCH_EXTENSIONS_DIR`` names one.
 
-    In torch's own, two environments compile over each other; and a killed compilation leaves a lock there for which
-    every later one waits for ever. In ours, whoever holds our lock, which dies with its process, is alone.
+    In torch's own folder two environments overwrite each other's, and a killed compilation leaves a lock there for
+    which every later one waits for ever. In ours, a lock that dies with its process lets one process in at a time.
     """
     if "TORCH_EXTENSIONS_DIR" in os.environ:
         yield
@@ -220,7 +220,7 @@ def _own_extensions_folder() -> Iterator[None]:
 
 
 def _put_ninja_on_path() -> None:
-    """Find ``ninja`` beside the interpreter or in its package, for a virtual environment not activated."""
+    """Find ``ninja`` beside the interpreter or in its package, for a virtual environment that is not activated."""
     if shutil.which("ninja"):
         return
     places = [Path(sys.executable).parent]

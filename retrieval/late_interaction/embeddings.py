@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError
 from ...common.names import unknown_name
+from ..encoders import checkpoint_of
 from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, read_rows
+from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
-from ..indexes.manifest import CheckpointRecord, Manifest
-from .checkpoint import checkpoint_of, find_checkpoint
+from .checkpoint import find_checkpoint
 from .encoder import Encoder
 
 if TYPE_CHECKING:
     import numpy as np
-
-logger = logging.getLogger(__name__)
 
 FOLDER = "embeddings"
 Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
@@ -28,15 +26,15 @@ Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
 
 
 def encode(order: Order, row_bytes: Callable[[int], float]) -> tuple[Encoder, Embeddings, Written]:
-    """Encode the passages of an order into its folder.
+    """Encode the passages of an order into its folder; return the encoder, the embeddings and what the manifest says.
 
     Args:
         order: what to write.
-        row_bytes: what an embedding of so many dimensions takes in the finished index.
+        row_bytes: gives the bytes that an embedding of so many dimensions takes in the finished index.
 
     Raises:
-        CheckpointError: the checkpoint cannot be had or loaded.
-        QuestreeError: there is no such device.
+        CheckpointError: if the checkpoint cannot be found or loaded.
+        QuestreeError: if there is no such device.
     """
     devices = _devices(order.devices)
     encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
@@ -51,19 +49,15 @@ def encode(order: Order, row_bytes: Callable[[int], float]) -> tuple[Encoder, Em
         report=order.report,
         size=lambda rows: rows * row_bytes(encoder.dim),
     )
-    if filled:
-        logger.warning(
-            "%d passages fill the window of %d tokens; what stands beyond it is not searched.", filled, encoder.window
-        )
-    record = CheckpointRecord(name=checkpoint.name, fingerprint=checkpoint.fingerprint)
-    return encoder, Embeddings(folder, encoder.dim, len(order.passages)), Written(settings, record, filled)
+    written = Written(settings, checkpoint.record, filled)
+    return encoder, Embeddings(folder, encoder.dim, len(order.passages)), written
 
 
 def _devices(named: Sequence[str]) -> Sequence[str]:
-    """The devices named, or every GPU where there are several.
+    """Return the devices named, or every GPU if there are several.
 
     Raises:
-        QuestreeError: a name that stands for no device of this machine.
+        QuestreeError: if a name stands for no device of this machine.
     """
     import torch
 
@@ -75,32 +69,32 @@ def _devices(named: Sequence[str]) -> Sequence[str]:
 
 
 def order_again(manifest: Manifest) -> dict[str, Any]:
-    """The order by which a larger index is made like this one.
+    """Return how a larger index is ordered like this one.
 
     Raises:
-        CheckpointError: its checkpoint cannot be had.
-        IndexRefused: it is another now.
+        CheckpointError: if its checkpoint cannot be found.
+        IndexRefused: if it is another one now.
     """
-    checkpoint_of("The index", manifest, None)
-    return {"checkpoint": manifest.checkpoint and manifest.checkpoint.name, "precision": manifest.settings["precision"]}
+    checkpoint = checkpoint_of("The index", manifest, find_checkpoint, None)
+    return {"checkpoint": checkpoint.name, "precision": manifest.settings["precision"]}
 
 
 def encoder_of(folder: Path, manifest: Manifest, checkpoint: str | Path | None) -> Encoder:
-    """The encoder of an index.
+    """Return the encoder of an index.
 
     Raises:
-        IndexRefused: the checkpoint found is not the one by which the index was built.
-        CheckpointError: it cannot be had or loaded.
+        IndexRefused: if the checkpoint found is not the one by which the index was built.
+        CheckpointError: if it cannot be found or loaded.
     """
-    return Encoder.load(checkpoint_of(str(folder), manifest, checkpoint))
+    return Encoder.load(checkpoint_of(folder, manifest, find_checkpoint, checkpoint))
 
 
 class Embeddings:
-    """The embeddings of a corpus, mapped into memory, not read.
+    """The embeddings of a corpus, mapped into memory.
 
     Attributes:
         dim: of an embedding.
-        lengths: (passages,) rows of each passage, one at least.
+        lengths: (passages,) the number of rows of each passage, one at least.
         starts: (passages + 1,) where each passage's rows begin, and the number of all rows.
     """
 
@@ -120,13 +114,13 @@ class Embeddings:
         return int(self.starts[-1])
 
     def of(self, position: int) -> np.ndarray[Any, Any]:
-        """The (rows, dim) float16 of a passage."""
+        """Return the (rows, dim) float16 of a passage."""
         number = chunk_of(position)
         first = self.starts[bounds(number, len(self.lengths))[0]]
         return self._chunks[number][self.starts[position] - first : self.starts[position + 1] - first]
 
     def chunks(self) -> Iterator[Chunk]:
-        """The chunks, in their order."""
+        """Yield the chunks, in their order."""
         for number, rows in enumerate(self._chunks):
             first, last = bounds(number, len(self.lengths))
             yield first, self.lengths[first:last], rows

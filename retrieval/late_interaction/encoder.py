@@ -3,55 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import CheckpointError
-from .checkpoint import Checkpoint
+from ..encoders import Checkpoint, TextEncoder, batches, cpu_precision
 from .compat import colbert_ready, without_extensions
 
 if TYPE_CHECKING:
     import torch
 
-logger = logging.getLogger(__name__)
-
-Precision = Literal["auto", "float32", "bfloat16"]
 _WINDOW = 4096
 """Passages that are sorted by length together; also how many are in memory at once."""
-_MEANS_KEPT = 20_000
 _TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
 
 
-class Encoder:
-    """Turns queries and passages into one unit vector a token. Made by ``load``; safe in several threads."""
-
-    def __init__(self, checkpoint: Checkpoint, model: Any, precision: Literal["float32", "bfloat16"]) -> None:
-        self.checkpoint = checkpoint
-        self.precision = precision
-        self.filled = 0
-        """Passages, so far, that fill the window; what stands beyond it was not read."""
-        self._model = model
-        self._lock = threading.Lock()
-        self._means: dict[str, torch.Tensor] = {}
+class Encoder(TextEncoder):
+    """A model of one unit vector for each token of a query or a passage. Made by ``load``."""
 
     @classmethod
-    def load(cls, checkpoint: Checkpoint, precision: Precision = "auto") -> Encoder:
-        """Load the model (seconds: colbert-ai's import), on the GPU where there is one.
+    def load(cls, checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
+        """Load an encoder, on the GPU if there is one; colbert-ai's import takes seconds.
 
         Args:
             checkpoint: of ``find_checkpoint``.
-            precision: for passages on a CPU; queries are float32. ``auto`` is bfloat16 where the CPU computes
-                with it, float32 elsewhere (where bfloat16 is several times slower). The ranking is the same
-                but for near ties: top-10 overlap .993, same first passage for 99 of 100 queries, 160 passages.
-                There is no int8: torch's dynamic quantization gave embeddings with a cosine of only .91 to .92
-                to these, and on a CPU with AVX2 alone no more passages a second.
+            precision: for passages on a CPU; queries are float32. ``auto`` is bfloat16 if the CPU computes with it,
+                else float32 (bfloat16 is several times slower there). The ranking is the same but for near ties:
+                top-10 overlap .993, same first passage for 99 of 100 queries, 160 passages. There is no int8: torch's
+                dynamic quantization gave embeddings with a cosine of only .91 to .92 to these, and on a CPU with AVX2
+                alone no more passages a second.
 
         Raises:
-            CheckpointError: it is not a model that colbert-ai can load.
+            CheckpointError: if it is not a model that colbert-ai can load.
         """
         import torch
 
@@ -71,20 +56,20 @@ class Encoder:
                 model = model.cuda()
             else:
                 model.amp_manager = MixedPrecisionManager(False)
-        return cls(checkpoint, model, _chosen(precision))
+        return cls(checkpoint, cpu_precision() if precision == "auto" else precision, model)
 
     @property
     def dim(self) -> int:
-        """Dimensions of an embedding."""
+        """Return the number of dimensions of an embedding."""
         return int(self._model.colbert_config.dim)
 
     @property
     def window(self) -> int:
-        """Tokens of a passage that are read, markers included."""
+        """Return how many tokens of a passage are read, markers included."""
         return int(self._model.colbert_config.doc_maxlen)
 
     def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
-        """One (tokens, dim) float32 tensor for each query, on the CPU; padding left out."""
+        """Return one (tokens, dim) float32 tensor for each query, on the CPU, without padding."""
         import torch
 
         with self._lock, torch.inference_mode():
@@ -96,7 +81,7 @@ class Encoder:
     def passages(
         self, texts: Iterable[str], progress: Callable[[int], None] = lambda _: None
     ) -> Iterator[torch.Tensor]:
-        """One (tokens, dim) float16 tensor for each text, in their order, on the CPU.
+        """Yield one (tokens, dim) float16 tensor for each text, in their order, on the CPU.
 
         Args:
             texts: any number; a few thousand are in memory at a time.
@@ -106,51 +91,24 @@ class Encoder:
         while window := list(islice(remaining, _WINDOW)):
             yield from self._window(window, progress)
 
-    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
-        """How alike in meaning: the cosine of mean token embeddings; a row for each text, a column for each other."""
-        import torch
-
-        means = self._mean_embeddings([*texts, *others])
-        unit = torch.nn.functional.normalize(torch.stack(means), dim=1)
-        rows: list[list[float]] = (unit[: len(texts)] @ unit[len(texts) :].T).tolist()
-        return rows
-
-    def _mean_embeddings(self, texts: Sequence[str]) -> list[torch.Tensor]:
-        """One (dim,) vector for each text; a program compares the same few passages again and again."""
-        if len(self._means) > _MEANS_KEPT:
-            self._means.clear()
-        known = dict(self._means)
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        known |= {text: matrix.float().mean(0) for text, matrix in zip(new, self.passages(new), strict=True)}
-        self._means.update(known)
-        return [known[text] for text in texts]
+    def _vectors(self, texts: Sequence[str]) -> Iterator[torch.Tensor]:
+        """Return the mean token embedding of each text."""
+        return (matrix.float().mean(0) for matrix in self.passages(texts))
 
     def _window(self, texts: Sequence[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
-        """Texts of one length in tokens share a batch, so that on a CPU nothing of it is padding."""
+        """Return the embeddings of texts; on a CPU, texts of one length share a batch, so that nothing is padding."""
         with self._lock:
             ids, attended = self._model.doc_tokenizer.tensorize(list(texts))
         lengths = attended.sum(1).tolist()
         self.filled += sum(length >= self.window for length in lengths)
         done: dict[int, torch.Tensor] = {}
         with self._autocast():  # one for all batches: it keeps the weights that it casts
-            for batch in self._batches(lengths):
+            device = self._model.device.type
+            for batch in batches(lengths, _TOKENS_A_BATCH[device], alike=device == "cpu"):
                 longest = lengths[batch[-1]]
                 done.update(zip(batch, self._encoded(ids[batch, :longest], attended[batch, :longest]), strict=True))
                 progress(len(batch))
         return [done[position] for position in range(len(texts))]
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Positions, the shortest first: of equal lengths on a CPU, where a batch of two is as fast as a large one."""
-        device = self._model.device.type
-        batch: list[int] = []
-        for position in sorted(range(len(lengths)), key=lengths.__getitem__):
-            full = (len(batch) + 1) * lengths[position] > _TOKENS_A_BATCH[device]
-            if batch and (full or (device == "cpu" and lengths[position] != lengths[batch[0]])):
-                yield batch
-                batch = []
-            batch.append(position)
-        if batch:
-            yield batch
 
     def _encoded(self, ids: torch.Tensor, attended: torch.Tensor) -> list[torch.Tensor]:
         import torch
@@ -168,19 +126,10 @@ class Encoder:
         return contextlib.nullcontext()
 
 
-def _chosen(precision: Precision) -> Literal["float32", "bfloat16"]:
-    import torch
-
-    if precision != "auto":
-        return precision
-    supported = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
-    return "bfloat16" if supported is not None and supported() else "float32"
-
-
 def _check_architecture(path: str) -> None:
-    """Refuse code of the folder's own, which colbert-ai would run: it trusts every folder.
+    """Refuse code of the folder's own, which colbert-ai would run, as it trusts every folder.
 
-    Refuse also what it would answer with another model: it catches every failure of its class factory.
+    Refuse also a model that it cannot make: it catches every failure of its class factory and takes another model.
     """
     for file in Path(path).glob("*.json"):
         if b"auto_map" in file.read_bytes():

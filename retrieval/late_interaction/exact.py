@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import Hits, NeuralRetriever, best
 from ..contracts import Passages
+from ..indexes.contents import Manifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
-from ..indexes.manifest import Manifest
-from ..indexes.store import PassageStore
 from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of, order_again
 from .encoder import Encoder
 
@@ -29,7 +28,7 @@ _HELD_BYTES = 2 << 30
 class ExactRetriever(NeuralRetriever):
     """ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020, equation 3) with every passage: no candidate is missed.
 
-    Linear in the corpus: a query's tokens are multiplied with all of its embeddings, 85% of a single query's time.
+    Linear in the corpus: a query's tokens are multiplied with all embeddings, which takes 85% of a single query's time.
     6,000 passages of 115 tokens, one busy core: 122 ms for a query of 20 tokens, 56 ms for each of 32 together.
     """
 
@@ -49,7 +48,7 @@ class ExactRetriever(NeuralRetriever):
         return found
 
     def _scores(self, queries: list[torch.Tensor]) -> np.ndarray[Any, Any]:
-        """(queries, passages): for each token of a query its best match in the passage, summed."""
+        """Return (queries, passages): for each token of a query its best match in the passage, summed."""
         import numpy as np
         import torch
 
@@ -68,13 +67,14 @@ class ExactRetriever(NeuralRetriever):
 
 @dataclass(frozen=True)
 class Block:
-    """Embeddings of some passages, those of one length together: the best match is then a maximum over a view.
+    """Embeddings of some passages; those of one length lie together, so the best match is a maximum over a view.
 
     Attributes:
         rows: (rows, dim); float32 on the CPU, float16 on a GPU.
         passages: (passages,) their positions in the corpus, in the order of the rows.
-        lengths: (passages,) rows of each, ascending.
-        runs: first row, passages and length of runs of passages of one length, about ``_ROWS_TOGETHER`` rows each.
+        lengths: (passages,) the number of rows of each, ascending.
+        runs: first row, number of passages and their length, for runs of passages of one length, about
+            ``_ROWS_TOGETHER`` rows each.
     """
 
     rows: torch.Tensor
@@ -84,7 +84,7 @@ class Block:
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk], device: str = "cpu") -> Block:
-        """A block of the passages of successive chunks; memory beside it is a few chunks' worth."""
+        """Return a block of the passages of successive chunks; this takes the memory of a few chunks more."""
         import numpy as np
         import torch
 
@@ -103,7 +103,7 @@ class Block:
         return cls(rows, order + first, torch.from_numpy(ordered).to(device), list(_runs(ordered)))
 
     def best_match(self, tokens: torch.Tensor) -> torch.Tensor:
-        """(tokens, passages): for each token the highest product with a row of the passage.
+        """Return (tokens, passages): for each token the highest product with a row of the passage.
 
         Args:
             tokens: (tokens, dim).
@@ -111,13 +111,13 @@ class Block:
         return self.by_segments(tokens) if self.rows.is_cuda else self.by_runs(tokens)
 
     def by_segments(self, tokens: torch.Tensor) -> torch.Tensor:
-        """In few large steps, as a GPU likes it."""
+        """Compute the best match in few large steps, which suits a GPU."""
         import torch
 
         return torch.segment_reduce((self.rows @ tokens.T).float(), "max", lengths=self.lengths, axis=0).T
 
     def by_runs(self, tokens: torch.Tensor) -> torch.Tensor:
-        """In steps whose products stay in a CPU's cache."""
+        """Compute the best match in steps whose products stay in a CPU's cache."""
         import torch
 
         parts = []
@@ -131,7 +131,7 @@ class Block:
 
 
 def _runs(lengths: np.ndarray[Any, Any]) -> Iterator[tuple[int, int, int]]:
-    """Runs in ascending lengths, none much above ``_ROWS_TOGETHER`` rows, so that the products stay in the cache."""
+    """Yield runs in ascending lengths, none much above ``_ROWS_TOGETHER`` rows, so that products stay in the cache."""
     import numpy as np
 
     start = 0
@@ -144,7 +144,7 @@ def _runs(lengths: np.ndarray[Any, Any]) -> Iterator[tuple[int, int, int]]:
 
 
 def _place(numbers: int) -> tuple[str, bool]:
-    """On which device so many numbers are searched, and whether they fit into its memory."""
+    """Return the device on which so many numbers are searched, and whether they fit into its memory."""
     import torch
 
     if torch.cuda.is_available():

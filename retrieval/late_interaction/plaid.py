@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...common.errors import IndexRefused, QuestreeError
+from ...common.errors import IndexRefused
 from ..base import Hits, NeuralRetriever
 from ..contracts import Passages
+from ..indexes.contents import Manifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
-from ..indexes.manifest import Manifest
-from ..indexes.store import PassageStore
 from .compat import colbert_ready, load_extensions
 from .embeddings import FOLDER as EMBEDDINGS
 from .embeddings import encode, encoder_of
 from .encoder import Encoder
-from .plaid_scorer import open_scorer
+from .plaid_codec import PlaidSettings
+from .plaid_writer import write_plaid
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    import torch
 
 PLAID_FOLDER = "plaid"
 _CODE_BYTES = 8
-"""Beside its residual, an embedding has its centroid's number, and its passage a place in that centroid's list."""
+"""Beside the residual: the number of an embedding's centroid, and the place of its passage in the centroid's list."""
 _QUERIES_TOGETHER = 32
-
-
-@dataclass(frozen=True)
-class PlaidSettings:
-    """How embeddings are compressed, and how far a search looks.
-
-    Attributes:
-        nbits: bits a dimension of a residual: 1, 2, 4 or 8.
-        kmeans_iterations: of the centroids' training.
-        ncells: centroids that are probed for each query token.
-        centroid_score_threshold: a centroid below it is ignored when candidates are pruned.
-        ndocs: candidates that survive the first pruning; a quarter of them is scored in full.
-
-    Raises:
-        QuestreeError: another number of bits.
-    """
-
-    nbits: int = 8
-    kmeans_iterations: int = 4
-    ncells: int = 4
-    centroid_score_threshold: float = 0.45
-    ndocs: int = 1024
-
-    def __post_init__(self) -> None:
-        if self.nbits not in (1, 2, 4, 8):
-            raise QuestreeError(f"PLAID stores 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
+_CANDIDATES_TOGETHER = 1024
+"""Candidates whose embeddings are in memory at once: 64 MB of 128 dimensions. Fewer at a time are slower."""
 
 
 class PlaidRetriever(NeuralRetriever):
@@ -72,16 +48,16 @@ class PlaidRetriever(NeuralRetriever):
     def load(
         cls, folder: Path, passages: Passages, fingerprint: str, encoder: Encoder, settings: PlaidSettings
     ) -> PlaidRetriever:
-        """The index that ``write_plaid`` left in a folder, on the GPU where there is one.
+        """Load the index that ``write_plaid`` left in a folder, on the GPU if there is one.
 
         Raises:
-            IndexRefused: a file of it cannot be read, or would have to be unpickled.
-            QuestreeError: no C++ compiler (see ``load_extensions``).
+            IndexRefused: if a file of it cannot be read, or would have to be unpickled.
+            QuestreeError: if there is no C++ compiler (see ``load_extensions``).
         """
         load_extensions()
         with colbert_ready():
             try:
-                scorer = open_scorer(folder / PLAID_FOLDER)
+                scorer = _open_scorer(folder / PLAID_FOLDER)
             except Exception as problem:  # colbert-ai checks nothing, so damage shows in any way
                 raise IndexRefused(f"{folder} is damaged: colbert-ai cannot read it ({problem}).") from problem
         return cls(passages, fingerprint, encoder, scorer, settings)
@@ -91,7 +67,7 @@ class PlaidRetriever(NeuralRetriever):
         return [self._ranked(embedded[None], k) for some in together for embedded in self.encoder.queries(some)]
 
     def _ranked(self, query: Any, k: int) -> Hits:
-        """The k best candidates; where the probed cells hold fewer than k passages, more cells are probed."""
+        """Return the k best candidates; if the probed cells hold fewer than k passages, more cells are probed."""
         cells, centroids = self._settings.ncells, len(self._scorer.codec.centroids)
         with self._lock:
             positions, scores = self._scorer.rank(self._config(k, cells), query)
@@ -101,7 +77,7 @@ class PlaidRetriever(NeuralRetriever):
         return [(int(position), float(score)) for position, score in zip(positions[:k], scores[:k], strict=True)]
 
     def _config(self, k: int, cells: int) -> Any:
-        """All three settings of a search, every time: colbert-ai keeps the first search's for the process."""
+        """Return all three settings of a search, every time: otherwise colbert-ai keeps the first search's."""
         from colbert.infra import ColBERTConfig
 
         return ColBERTConfig(
@@ -113,9 +89,55 @@ class PlaidRetriever(NeuralRetriever):
         )
 
 
-def _write(order: Order) -> Written:
-    from .plaid_building import write_plaid
+def _open_scorer(folder: Path) -> Any:
+    """Return colbert-ai's IndexScorer of an index, on the GPU if there is one.
 
+    On a CPU it gives the same scores in less time and in bounded memory: some candidates are decompressed at a time,
+    and their dot products are divided by their lengths; colbert-ai normalises a second array of all embeddings.
+
+    Raises:
+        Exception: of any kind, if a file of the index is damaged: colbert-ai checks nothing.
+    """
+    import torch
+    from colbert.modeling.colbert import ColBERT
+    from colbert.search.index_storage import IndexScorer
+
+    class Scorer(IndexScorer):
+        def score_pids(
+            self, config: Any, Q: torch.Tensor, pids: torch.Tensor, centroid_scores: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            if self.use_gpu:
+                scored: tuple[torch.Tensor, torch.Tensor] = super().score_pids(config, Q, pids, centroid_scores)
+                return scored
+            near = centroid_scores.max(-1).values >= config.centroid_score_threshold
+            kept = self.filter_pids(
+                pids, centroid_scores, self.embeddings.codes, self.doclens, self.offsets, near, config.ndocs
+            )
+            return torch.cat([self._scores(Q[0], some) for some in kept.split(_CANDIDATES_TOGETHER)]), kept
+
+        def _scores(self, query: torch.Tensor, pids: torch.Tensor) -> torch.Tensor:
+            codec = self.codec
+            embeddings = self.decompress_residuals(
+                pids,
+                self.doclens,
+                self.offsets,
+                codec.bucket_weights,
+                codec.reversed_bit_map,
+                codec.decompression_lookup_table,
+                self.embeddings.residuals,
+                self.embeddings.codes,
+                codec.centroids,
+                codec.dim,
+                codec.nbits,
+            )
+            products = (embeddings @ query.T) / torch.linalg.vector_norm(embeddings, dim=1, keepdim=True)
+            scores: torch.Tensor = ColBERT.segmented_maxsim(products, self.doclens[pids.long()])
+            return scores
+
+    return Scorer(str(folder), use_gpu=torch.cuda.is_available())
+
+
+def _write(order: Order) -> Written:
     settings = order.settings or PlaidSettings()
     load_extensions()
     encoder, embeddings, written = encode(order, lambda dim: dim * settings.nbits / 8 + _CODE_BYTES)

@@ -6,7 +6,10 @@ from colbert-ai: where the buckets of a residual lie, and, on a CPU, how the nea
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from ...common.errors import QuestreeError
 
 if TYPE_CHECKING:
     import torch
@@ -14,8 +17,34 @@ if TYPE_CHECKING:
 _LLOYD_ROUNDS = 300
 
 
+@dataclass(frozen=True)
+class PlaidSettings:
+    """How embeddings are compressed, and how far a search looks.
+
+    Attributes:
+        nbits: the bits for each dimension of a residual: 1, 2, 4 or 8.
+        kmeans_iterations: of the centroids' training.
+        ncells: how many centroids are probed for each query token.
+        centroid_score_threshold: a centroid below it is ignored when candidates are pruned.
+        ndocs: how many candidates survive the first pruning; a quarter of them is scored in full.
+
+    Raises:
+        QuestreeError: if the number of bits is another.
+    """
+
+    nbits: int = 8
+    kmeans_iterations: int = 4
+    ncells: int = 4
+    centroid_score_threshold: float = 0.45
+    ndocs: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.nbits not in (1, 2, 4, 8):
+            raise QuestreeError(f"PLAID stores 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
+
+
 def make_codec(config: Any, centroids: torch.Tensor, held_out: torch.Tensor) -> Any:
-    """The codec of an index, whose buckets fit what its centroids leave of embeddings that they were not trained on.
+    """Return the codec of an index; its buckets fit the residuals of embeddings that no centroid was trained on.
 
     Args:
         config: colbert-ai's.
@@ -37,9 +66,9 @@ def make_codec(config: Any, centroids: torch.Tensor, held_out: torch.Tensor) -> 
 
 
 def codec_class() -> Any:
-    """colbert-ai's codec, which on a CPU finds the nearest centroids through faiss: the same, in a quarter of the time.
+    """Return colbert-ai's codec, changed: on a CPU faiss finds the same nearest centroids, in a quarter of the time.
 
-    It packs residuals to the same bytes, and also those whose dimensions are no multiple of 8 * nbits, but of 8.
+    It packs residuals to the same bytes, and also those whose dimensions are a multiple of 8, but not of 8 * nbits.
     """
     import faiss
     import torch
@@ -65,7 +94,7 @@ def codec_class() -> Any:
 
 
 def lloyd_max(values: torch.Tensor, buckets: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The buckets that lose least: each value stands for the mean of its bucket, the nearest mean there is.
+    """Return the buckets that lose least: the mean of its bucket stands for each value, and is the nearest mean.
 
     Lloyd, "Least squares quantization in PCM" (1982), method I, from colbert-ai's buckets, which hold equally many
     values each. On 2.4 million embeddings of the embedded checkpoint the mean squared error falls from .00063 to .00045
@@ -76,7 +105,7 @@ def lloyd_max(values: torch.Tensor, buckets: int) -> tuple[torch.Tensor, torch.T
         buckets: how many.
 
     Returns:
-        The (buckets - 1,) bounds between them, and their (buckets,) means, both ascending.
+        The (buckets - 1,) bounds between buckets, and their (buckets,) means, both ascending.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""A retriever behind an address, for many workers at one time."""
+"""The application that serves a retriever to many workers at a time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ...common.errors import QueryError
 from ..base import check_search
 from ..contracts import Retriever
 from ..passage import Passage
-from .batching import Batcher, Rankings
-from .limits import Guard, Limits, Refused
+from .batcher import Batcher, Rankings
+from .server_limits import Guard, Limits, Refused
 from .wire import Compare, Found, Health, Likeness, Results, Search
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ class SearchLimits:
     """How much one request may ask for, and how requests are gathered.
 
     Attributes:
-        queries: in one request.
-        passages: for each of them (k).
-        together: queries in one call of the index.
-        window: seconds to wait for company before a call; see `Batcher`.
+        queries: the most in one request.
+        passages: the most for each of them (k).
+        together: the most queries in one call of the index.
+        window: seconds to wait for further searches before a call; see `Batcher`.
     """
 
     queries: int = 256
@@ -51,14 +51,14 @@ class SearchLimits:
 def create_app(
     retriever: Retriever, *, limits: Limits | None = None, search_limits: SearchLimits = SearchLimits()
 ) -> FastAPI:
-    """The application: ``/search``, ``/similarity`` and ``/health`` for `RemoteRetriever`; ``/`` for ColBERT clients.
+    """Return the application: ``/search``, ``/similarity`` and ``/health`` for `RemoteRetriever`, ``/`` for others.
 
-    ``/`` and ``/api/search`` answer ``?query=…&k=…``, and the same posted as JSON, as ColBERT's own server does
-    (``dspy.ColBERTv2``). Passages go there in the form that a prompt may hold (`Passage.shown`): such a client
-    puts them into prompts as they are.
+    For ColBERT's clients (``dspy.ColBERTv2``) ``/`` and ``/api/search`` answer ``?query=…&k=…``, and the same posted as
+    JSON, as ColBERT's own server does. They give passages in the form that a prompt may hold (`Passage.shown`): such a
+    client puts them into prompts as they are.
 
     Args:
-        retriever: whose ``batch`` is called by one thread only.
+        retriever: its ``batch`` is called by one thread only.
         limits: of every request.
         search_limits: of a search.
     """
@@ -88,7 +88,7 @@ def create_app(
         asked = _understood(Search, await http.body())
         rankings = await found(asked.queries, asked.k)
         return _json(
-            Results(fingerprint=retriever.fingerprint, results=[[_found(p) for p in ranking] for ranking in rankings])
+            Results(fingerprint=retriever.fingerprint, results=[[Found.of(p) for p in ranking] for ranking in rankings])
         )
 
     async def compare(http: Request) -> Response:
@@ -137,10 +137,6 @@ def _json(answer: BaseModel) -> Response:
     return Response(answer.model_dump_json(), media_type="application/json")
 
 
-def _found(passage: Passage) -> Found:
-    return Found(id=passage.id, title=passage.title, text=passage.text, score=passage.score)
-
-
 def _understood(model: type[Model], body: bytes) -> Model:
     try:
         return model.model_validate_json(body)
@@ -156,7 +152,7 @@ def _check_size(given: int, most: int, what: str) -> None:
 
 
 def _colbert_asked(body: bytes) -> tuple[str, int]:
-    """The query and k (10, as ColBERT's server has it) of a JSON object; in an address k is a text."""
+    """Return the query and k (10, as in ColBERT's server) of a JSON object; in an address k is a text."""
     try:
         asked = json.loads(body)
         query, k = asked["query"], int(asked.get("k", 10))
@@ -173,6 +169,6 @@ def _colbert_answer(ranking: list[Passage], fingerprint: str) -> JSONResponse:
     topk: list[dict[str, Any]] = []
     for rank, (passage, weight) in enumerate(zip(ranking, weights, strict=True), start=1):
         text = passage.shown()  # posting clients look for it as long_text, the others add that themselves
-        told = {"text": text, "long_text": text, "pid": passage.id, "rank": rank, "score": passage.score}
-        topk.append({**told, "prob": weight / sum(weights)})
+        shown = {"text": text, "long_text": text, "pid": passage.id, "rank": rank, "score": passage.score}
+        topk.append({**shown, "prob": weight / sum(weights)})
     return JSONResponse({"topk": topk, "fingerprint": fingerprint})

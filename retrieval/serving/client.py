@@ -18,8 +18,8 @@ from .wire import Compare, Health, Likeness, Results, Search
 class RemoteRetriever(BaseRetriever):
     """The retriever behind an address. Made by ``connect``; safe in several threads.
 
-    Its name and fingerprint are the server's, so that results do not depend on where an index is searched; an
-    answer from another index than at first contact is refused. Nothing is cached here: the server remembers.
+    Its name and fingerprint are the server's, so that results do not depend on where an index is searched. An answer
+    from another index than at first contact is refused. Nothing is cached here: the server remembers.
     """
 
     remote = True
@@ -37,7 +37,7 @@ class RemoteRetriever(BaseRetriever):
         settings: RemoteSettings | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> RemoteRetriever:
-        """Ask the server at an address what it serves.
+        """Ask the server at an address what it serves, and return its retriever.
 
         Args:
             address: ``http://host:port``, or https.
@@ -46,7 +46,7 @@ class RemoteRetriever(BaseRetriever):
             wait: called with the seconds of each pause.
 
         Raises:
-            RemoteError: the address makes no sense, nobody answers there, or not as a retriever server does.
+            RemoteError: if it is no address, or no retriever server answers there.
         """
         exchange = Exchange(address, token, settings or RemoteSettings(), wait)
         return cls(exchange, exchange.ask(Health, "/health", None))
@@ -57,11 +57,11 @@ class RemoteRetriever(BaseRetriever):
         return self._similarity if self._health.similarity else None
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """One list of passages for each query, as single calls would give; in requests of a bounded size.
+        """Return one list of passages for each query, as single calls would; requests have a bounded size.
 
         Raises:
-            QueryError: a query is empty or longer than the server takes, or k is not positive.
-            RemoteError: no usable answer came.
+            QueryError: if a query is empty or longer than the server takes, or k is not positive.
+            RemoteError: if no usable answer came.
         """
         checked = check_search(queries, k)
         return [ranking for some in self._requests(checked) for ranking in self._found(some, k)]
@@ -71,7 +71,7 @@ class RemoteRetriever(BaseRetriever):
         self._exchange.close()
 
     def _requests(self, queries: list[str]) -> Iterator[list[str]]:
-        """The queries in their order, a request's at a time."""
+        """Yield the queries of each request, in their order."""
         most = min(self._exchange.settings.queries_together, self._health.most_queries)
         room = self._health.most_bytes - 100  # of the rest of the body
         some: list[str] = []

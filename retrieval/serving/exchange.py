@@ -1,4 +1,4 @@
-"""One request to a server and its answer: sent again when it fails in passing, checked against a model."""
+"""The exchange with a server: a request that fails in passing is sent again, an answer is checked against a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from ...common.errors import QuestreeError
-from .limits import TOKEN_VARIABLE, is_loopback
+from .server_limits import TOKEN_VARIABLE, is_loopback
 
 if TYPE_CHECKING:
     import httpx
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 
 _CONNECTIONS = 64
-"""At one time; a thread beyond these waits for one."""
+"""The most connections at a time; a thread that finds none free waits."""
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
 
@@ -40,9 +40,9 @@ class RemoteSettings:
         answer_seconds: between two pieces of the answer.
         retries: of a request that was turned away (429, 5xx) or not answered.
         first_pause: seconds before the first retry; doubled for each further one.
-        longest_pause: seconds, also where the server asks for more (``Retry-After``).
-        queries_together: in one request; fewer where the server takes fewer.
-        most_bytes: of an answer.
+        longest_pause: seconds, even if the server asks for more (``Retry-After``).
+        queries_together: the most in one request; fewer if the server takes fewer.
+        most_bytes: the most of an answer.
     """
 
     connect_seconds: float = 5.0
@@ -78,10 +78,10 @@ class Exchange:
         self._client.close()
 
     def ask(self, model: type[Model], path: str, asked: BaseModel | None) -> Model:
-        """The answer, as the model.
+        """Return the answer to a request, as a model.
 
         Raises:
-            RemoteError: none came in all attempts, the request was refused, or the answer does not fit the model.
+            RemoteError: if no attempt was answered, the request was refused, or the answer does not fit the model.
         """
         content = None if asked is None else asked.model_dump_json().encode()
         return _understood(model, self._answer(path, content), self.address)
@@ -99,7 +99,7 @@ class Exchange:
             else:
                 if status == 200:
                     return body
-                fault = f"HTTP {status}: {_said(body)}"
+                fault = f"HTTP {status}: {_message(body)}"
                 if status not in _PASSING:
                     raise RemoteError(f"{self.address} refused the request ({fault}).{_advice(status)}")
                 asked_pause = _retry_after(headers.get("Retry-After"))
@@ -122,13 +122,13 @@ class Exchange:
         return response.status_code, response.headers, bytes(body)
 
     def _pause(self, attempt: int, asked: float | None) -> float:
-        """Seconds: what the server asks for, else doubled each time; workers that failed together part."""
+        """Return the seconds that the server asks for, else a doubled pause; chance keeps workers from meeting."""
         seconds = self.settings.first_pause * 2**attempt if asked is None else asked
         return min(seconds * self._jitter.uniform(1.0, 1.25), self.settings.longest_pause)
 
 
 def _checked(address: str) -> str:
-    """The host of an address."""
+    """Return the host of an address, or refuse the address."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
@@ -158,20 +158,20 @@ def _check_repeats(pairs: list[tuple[str, Any]]) -> None:
 
 
 def unusable(address: str, what: str) -> RemoteError:
-    """The error of an answer that cannot be used."""
+    """Return the error of an answer that cannot be used."""
     return RemoteError(
         f"{address} gave an answer that cannot be used ({what}). See that it is a retriever server of this version "
         "of questree (questree serve-retriever) and that no proxy stands between."
     )
 
 
-def _said(body: bytes) -> str:
-    """What an error says of itself, cut short."""
+def _message(body: bytes) -> str:
+    """Return the message of an error, cut short."""
     try:
-        said = str(json.loads(body)["error"]["message"])
+        text = str(json.loads(body)["error"]["message"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        said = body.decode(errors="replace")
-    return " ".join(said.split())[:200]
+        text = body.decode(errors="replace")
+    return " ".join(text.split())[:200]
 
 
 def _advice(status: int) -> str:
@@ -181,7 +181,7 @@ def _advice(status: int) -> str:
 
 
 def _retry_after(header: str | None) -> float | None:
-    """Seconds, of a number or a date; None where it is neither."""
+    """Return the seconds of a number or a date, or None if it is neither."""
     if not header:
         return None
     if header.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""What travels between the retriever server and its client, as JSON."""
+"""The messages between the retriever server and its client, as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..passage import Passage
 
 
 class _Strict(BaseModel):
-    """Nothing is converted, a number must be finite; what is not known here is left out, for later versions."""
+    """A message: nothing is converted, a number must be finite, and unknown fields are left out, for later versions."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
 
@@ -23,20 +23,25 @@ class Search(_Strict):
 
 
 class Found(_Strict):
-    """A passage on its way."""
+    """A passage in a message."""
 
     id: str
     title: str
     text: str
     score: float
 
+    @classmethod
+    def of(cls, passage: Passage) -> Found:
+        """Return a passage as a message holds it."""
+        return cls(id=passage.id, title=passage.title, text=passage.text, score=passage.score)
+
     def passage(self) -> Passage:
-        """The same, as a program takes it."""
+        """Return the passage as a program takes it."""
         return Passage(id=self.id, title=self.title, text=self.text, score=self.score)
 
 
 class Results(_Strict):
-    """Of a `Search`: a list for each query, best first, and the index that it came from."""
+    """The answer to a `Search`: a list for each query, best first, and the index that it comes from."""
 
     fingerprint: str = Field(min_length=1)
     results: list[list[Found]]
@@ -50,7 +55,7 @@ class Compare(_Strict):
 
 
 class Likeness(_Strict):
-    """Of a `Compare`: a row for each text, a number for each other."""
+    """The answer to a `Compare`: a row for each text, and in it a number for each other text."""
 
     fingerprint: str = Field(min_length=1)
     rows: list[list[float]]
@@ -62,10 +67,10 @@ class Health(_Strict):
     Attributes:
         name: the retriever's: ``bm25``, ``colbert-exact`` …
         fingerprint: of its index.
-        passages: how many it searches; None where it cannot tell.
+        passages: how many it searches; None if that is not known.
         similarity: whether ``/similarity`` answers.
-        most_queries: in one request; as many texts.
-        most_bytes: of a request's body.
+        most_queries: the most queries in one request, and the most texts.
+        most_bytes: the most bytes of a request's body.
     """
 
     status: Literal["ok"] = "ok"

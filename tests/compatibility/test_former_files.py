@@ -14,7 +14,7 @@ import pytest
 
 from questree.evaluation.run_folder import read_records
 from questree.retrieval import load_index
-from questree.retrieval.indexes.index import add_to_index
+from questree.retrieval.index_folder import add_to_index
 
 FILES = Path(__file__).with_name("files")
 ASKED = ("--task", "questions.jsonl", "--retriever", "bm25")

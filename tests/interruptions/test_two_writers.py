@@ -17,7 +17,7 @@ from questree.metrics import metric
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.retrieval import build_index
-from questree.retrieval.indexes.building import LOCK
+from questree.retrieval.indexes.construction import LOCK
 
 HOLD = """
 import sys, filelock

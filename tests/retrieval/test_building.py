@@ -15,9 +15,9 @@ import pytest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import Passage, Progress, build_index, load_index, read_manifest
+from questree.retrieval.index_folder import add_to_index
 from questree.retrieval.indexes import chunks
-from questree.retrieval.indexes.building import LOCK
-from questree.retrieval.indexes.index import add_to_index
+from questree.retrieval.indexes.construction import LOCK
 from questree.retrieval.late_interaction import plaid
 from questree.retrieval.late_interaction.encoder import Encoder
 
@@ -105,10 +105,10 @@ def test_a_full_disk_keeps_what_is_encoded(whole, passages, tiny_checkpoint, tmp
 
 
 def test_embeddings_are_kept_while_plaid_compresses(whole, passages, tiny_checkpoint, tmp_path, monkeypatch):
-    from questree.retrieval.late_interaction import plaid_building
+    from questree.retrieval.late_interaction import plaid_writer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plaid_building, "passages_by_centroid", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
+        patch.setattr(plaid_writer, "passages_by_centroid", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
         with pytest.raises(RuntimeError, match="killed"):
             build_index(passages, tmp_path / "colbert", kind="colbert", checkpoint=tiny_checkpoint)
     encoded = stop_after(monkeypatch, -1, RuntimeError())

@@ -14,9 +14,8 @@ import pytest
 
 from questree.common.errors import CorpusError
 from questree.retrieval import BadLine, read_corpus
-from questree.retrieval.corpora import files
-from questree.retrieval.corpora.formats import FORMATS
-from questree.retrieval.corpora.seen import SeenIds
+from questree.retrieval.corpora import corpus, corpus_format
+from questree.retrieval.corpora.corpus import FORMATS, SeenIds
 
 
 def ids(path, **how) -> list[str]:
@@ -209,9 +208,7 @@ def test_a_form_may_be_forced_and_an_unknown_one_names_those_there_are(tmp_path)
 
 
 def test_an_endless_line_is_bad_and_passed_over(tmp_path, monkeypatch):
-    from questree.retrieval.corpora import reading
-
-    for module in (files, reading):
+    for module in (corpus, corpus_format):
         monkeypatch.setattr(module, "LONGEST_LINE", 1 << 20)
     (file := tmp_path / "c.jsonl").write_bytes(b'{"text": "a"}\n' + b"x" * (5 << 20) + b'\n{"text": "b"}\n')
     with pytest.raises(CorpusError, match="line 2: longer than 1 MiB"):

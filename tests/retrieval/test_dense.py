@@ -11,9 +11,9 @@ import pytest
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
 from questree.retrieval import DenseSettings, build_index, load_index, read_manifest
-from questree.retrieval.dense.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
-from questree.retrieval.dense.sentence_usage import Usage, find_usage
-from questree.retrieval.indexes.index import add_to_index
+from questree.retrieval.index_folder import add_to_index
+from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
+from questree.retrieval.sentence_usage import Usage, find_usage
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_pooling_norm_and_prefixes_make_the_vector(sentence_folder, by_hand):
 
 
 def test_a_vector_does_not_depend_on_company(sentence_folder, passages, monkeypatch):
-    from questree.retrieval.dense import sentence_encoder as module
+    from questree.retrieval import sentence_encoder as module
 
     alone, together = encoder(sentence_folder), encoder(sentence_folder)
     texts = [passage.shown() for passage in passages[:40]]

@@ -14,8 +14,8 @@ from chunk_encoder import LetterEncoder, load, load_dying, load_refusing
 from questree.common.errors import IndexRefused, QuestreeError
 from questree.retrieval import Passage, Progress
 from questree.retrieval.indexes import chunks
+from questree.retrieval.indexes.contents import write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
-from questree.retrieval.indexes.store import write_passages
 
 SIZE = 8
 LOAD = partial(load, SIZE)

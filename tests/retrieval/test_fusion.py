@@ -9,7 +9,7 @@ import pytest
 from questree.common.errors import IndexRefused, QueryError, QuestreeError
 from questree.retrieval import BaseRetriever, BM25Retriever, Passage, Retriever, build_index
 from questree.retrieval.fusion import FusionRetriever, FusionSettings, check_agreement
-from questree.retrieval.opening import named_members, open_retriever
+from questree.retrieval.retriever_names import named_members, open_retriever
 
 
 class Listed(BaseRetriever):

@@ -12,11 +12,11 @@ import pytest
 
 from questree.retrieval import BaseRetriever, BM25Retriever, Passage
 from questree.retrieval.serving.app import SearchLimits, create_app
-from questree.retrieval.serving.batching import Batcher
+from questree.retrieval.serving.batcher import Batcher
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import RemoteError, RemoteSettings
-from questree.retrieval.serving.limits import Refused
-from questree.retrieval.serving.running import running
+from questree.retrieval.serving.listener import running
+from questree.retrieval.serving.server_limits import Refused
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from manifests import rewrite_manifest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest
-from questree.retrieval.indexes.manifest import NAME
+from questree.retrieval.indexes.contents import NAME
 
 from .conftest import make_checkpoint
 
@@ -149,7 +149,7 @@ def test_a_full_disk_leaves_nothing(corpus_file, tmp_path, monkeypatch):
 def test_a_full_disk_is_told_from_other_failures(corpus_file, tmp_path, monkeypatch):
     from collections import namedtuple
 
-    from questree.retrieval.indexes import building
+    from questree.retrieval.indexes import construction
 
     def broken(*_, **__):
         raise RuntimeError("file write failed")  # as torch.save says it
@@ -157,7 +157,7 @@ def test_a_full_disk_is_told_from_other_failures(corpus_file, tmp_path, monkeypa
     monkeypatch.setattr(BM25Retriever, "write", broken)
     with pytest.raises(RuntimeError):
         build_index(corpus_file, tmp_path / "index", kind="bm25")
-    monkeypatch.setattr(building.shutil, "disk_usage", lambda _: namedtuple("usage", "free")(0))
+    monkeypatch.setattr(construction.shutil, "disk_usage", lambda _: namedtuple("usage", "free")(0))
     with pytest.raises(QuestreeError, match=r"disk .* is full"):
         build_index(corpus_file, tmp_path / "index", kind="bm25")
     assert list(tmp_path.iterdir()) == []

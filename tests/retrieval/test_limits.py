@@ -13,8 +13,8 @@ from tiny_world import BLANK, QUESTIONS
 
 from questree.common.errors import QuestreeError
 from questree.retrieval.serving.app import create_app
-from questree.retrieval.serving.limits import Limits, check_binding, is_loopback, read_token
-from questree.retrieval.serving.running import listening, running, serve
+from questree.retrieval.serving.listener import listening, running, serve
+from questree.retrieval.serving.server_limits import Limits, check_binding, is_loopback, read_token
 from questree.simulate import Mind, SimulatedEngine, World
 from questree.simulate import create_app as create_simulated
 from questree.simulate import serve as serve_simulated

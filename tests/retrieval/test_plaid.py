@@ -89,11 +89,11 @@ def test_bits_that_do_not_pack_are_refused_before_anything_is_encoded():
 
 
 def test_dimensions_that_do_not_pack_are_refused(tmp_path, monkeypatch):
-    from questree.retrieval.late_interaction import plaid_building
+    from questree.retrieval.late_interaction import plaid_writer
 
-    monkeypatch.setattr(plaid_building, "_check_size", lambda _: None)
+    monkeypatch.setattr(plaid_writer, "_check_size", lambda _: None)
     with pytest.raises(QuestreeError, match=r"cannot pack 30 dimensions.*--kind exact"):
-        plaid_building.write_plaid(tmp_path / "plaid", None, SimpleNamespace(dim=30), PlaidSettings())
+        plaid_writer.write_plaid(tmp_path / "plaid", None, SimpleNamespace(dim=30), PlaidSettings())
     assert not (tmp_path / "plaid").exists()
 
 

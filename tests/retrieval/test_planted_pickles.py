@@ -13,7 +13,7 @@ from tiny_encoders import save_encoder
 
 from questree.common.files import file_hash
 from questree.retrieval import build_index, load_index
-from questree.retrieval.indexes.manifest import NAME
+from questree.retrieval.indexes.contents import NAME
 
 
 class Bomb:

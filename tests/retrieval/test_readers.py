@@ -15,7 +15,7 @@ from questree.retrieval import (
     load_index,
 )
 from questree.retrieval.calibrated import DuplicatesManifest, ReaderManifest, store, stored
-from questree.retrieval.readers.span_model import SpanModel
+from questree.retrieval.span_model import SpanModel
 
 from .conftest import save_tokenizer
 
@@ -106,7 +106,7 @@ def test_a_span_is_not_longer_than_an_answer(reader, monkeypatch):
 def test_no_text_in_the_window_is_no_span(reader):
     import torch
 
-    from questree.retrieval.readers.spans import best_span
+    from questree.retrieval.span_model import best_span
 
     nowhere = torch.full((4,), float("-inf"))
     assert best_span(nowhere, nowhere, 10) is None

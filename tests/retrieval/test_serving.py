@@ -12,12 +12,12 @@ import pytest
 
 from questree.common.errors import QueryError
 from questree.retrieval import BM25Retriever, Passage, Retriever, load_index
-from questree.retrieval.opening import open_retriever
+from questree.retrieval.retriever_names import open_retriever
 from questree.retrieval.serving.app import SearchLimits, create_app
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import RemoteError
-from questree.retrieval.serving.limits import Limits
-from questree.retrieval.serving.running import running
+from questree.retrieval.serving.listener import running
+from questree.retrieval.serving.server_limits import Limits
 
 QUERIES = ["amber lagoon", "harbor pebble", "fjord", "willow summit north", "?!"]
 

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from questree.programs import SearChain
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import RemoteError, RemoteSettings
-from questree.retrieval.serving.running import running
+from questree.retrieval.serving.listener import running
 
 
 class Script:
@@ -218,7 +218,7 @@ MORTAL = """
 import os, signal, sys
 from questree.retrieval import BM25Retriever, Passage
 from questree.retrieval.serving.app import create_app
-from questree.retrieval.serving.running import serve
+from questree.retrieval.serving.listener import serve
 
 index = BM25Retriever.from_passages([Passage(id="a", text="amber"), Passage(id="b", text="basin")])
 searched = index.batch

@@ -11,7 +11,7 @@ import pytest
 from questree.optimize.readers import ReadingExample
 from questree.optimize.readers.batches import Batch, batch_of, epoch_of, reader_loss, token_spans
 from questree.retrieval import Passage
-from questree.retrieval.readers.spans import ReaderInput, reader_input
+from questree.retrieval.span_model import ReaderInput, reader_input
 
 
 @pytest.fixture(scope="module")

@@ -14,27 +14,19 @@ from typing import Any, cast
 
 from ...common.errors import CorpusError
 from ..passage import Passage
-from .corpus_format import BadText, CorpusFormat, Parse, passage_of
-from .files import TROUBLE, Line, numbered
-from .json_lines import id_of, object_of
+from .corpus_format import TROUBLE, CorpusFormat, Line, numbered, passage_of, same_for_all
+from .json_lines import article_of
 
 
 def _passages(line: str, number: int) -> Iterable[Passage]:
-    """The abstract; none of an article without one."""
-    row = object_of(line)
-    for field in ("id", "title", "text"):
-        if field not in row:
-            raise BadText(f"it lacks the field `{field}`")
-    sentences = row["text"]
-    if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-        raise BadText("its `text` is not a list of sentences")
-    text = "".join(sentences)
-    if text.strip():
-        yield passage_of(id_of(row, "id") or "", text, row["title"])
+    """Yield the abstract; nothing for an article without one."""
+    id_, title, sentences = article_of(line, "id", "title", "sentences")
+    if text := "".join(sentences).strip():
+        yield passage_of(id_, text, title)
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """Of the archive, member by member as they stand in it, or of the unpacked folder, by name."""
+    """Yield the lines of the archive in the order of its members, or of the unpacked folder by name."""
     if path.is_dir():
         return _of_folder(path)
     return _of_archive(path) if is_archive(path) else numbered(path)
@@ -67,12 +59,8 @@ def _of_archive(path: Path) -> Iterator[Line]:
         raise CorpusError(f"{path} is no archive of HotpotQA's abstracts: there is no wiki_00.bz2 or the like in it.")
 
 
-def _parser(first: str) -> tuple[Parse, bool]:
-    return _passages, False
-
-
 def is_archive(path: Path) -> bool:
-    """Whether its name says that it is the archive, or the folder."""
+    """Tell whether it is the folder, or has the name of an archive."""
     return path.is_dir() or path.name.lower().endswith((".tar", ".tar.bz2", ".tar.gz", ".tar.xz", ".tgz", ".tbz2"))
 
 
@@ -84,6 +72,6 @@ HOTPOTQA = CorpusFormat(
     "hotpotqa",
     "HotpotQA's Wikipedia abstracts: the tar.bz2 archive, or the folder it unpacks to",
     _recognised,
-    _parser,
+    same_for_all(_passages),
     _lines,
 )

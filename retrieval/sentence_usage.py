@@ -1,4 +1,4 @@
-"""How a sentence encoder wants to be used: pooling, norm, prefixes, window. Told by its folder, else by its name."""
+"""How a sentence encoder wants to be used: pooling, norm, prefixes, window. Found in its folder, else by its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ...common.errors import CheckpointError
+from ..common.errors import CheckpointError
 
 Pooling = Literal["mean", "cls"]
 _LONGEST = 512
@@ -51,15 +51,15 @@ _KNOWN: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def find_usage(name: str, folder: Path, **given: Any) -> Usage:
-    """How the encoder in a folder is used.
+    """Return how the encoder in a folder wants to be used: by its folder, else by its name.
 
     Args:
         name: by which it was asked for; the last part of a path or hub name says which model it is.
-        folder: of its files; those of sentence-transformers (``modules.json`` …) are heeded where they are.
-        given: fields of `Usage`; those that are not None go before what is found.
+        folder: of its files; those of sentence-transformers (``modules.json`` …) count if they are there.
+        given: fields of `Usage`; those that are not None override what is found.
 
     Raises:
-        CheckpointError: the folder asks for something that is not done here: another pooling, a further layer.
+        CheckpointError: if the folder asks for what is not done here: another pooling, a further layer.
     """
     last = Path(name).name.lower()
     known: dict[str, Any] = next((usage for pattern, usage in _KNOWN if re.search(pattern, last)), {})
@@ -68,7 +68,7 @@ def find_usage(name: str, folder: Path, **given: Any) -> Usage:
 
 
 def _modules(folder: Path, stated: dict[str, Any]) -> dict[str, Any]:
-    """Pooling and norm from the modules of sentence-transformers."""
+    """Return pooling and norm from the modules of sentence-transformers."""
     modules = _json(folder / "modules.json", [])
     if not modules:
         return {}
@@ -108,13 +108,13 @@ def _prompts(folder: Path) -> dict[str, str]:
 
 
 def _window(folder: Path) -> int:
-    """The shortest of what is told: by the tokenizer often a number without meaning, by the model its positions."""
-    told = [
+    """Return the smallest of the limits found; the tokenizer's is often a number without meaning."""
+    limits = [
         _json(folder / "sentence_bert_config.json", {}).get("max_seq_length"),
         _json(folder / "tokenizer_config.json", {}).get("model_max_length"),
         _json(folder / "config.json", {}).get("max_position_embeddings"),
     ]
-    return int(min([_LONGEST, *(number for number in told if number)]))
+    return int(min([_LONGEST, *(number for number in limits if number)]))
 
 
 def _json(path: Path, default: Any) -> Any:

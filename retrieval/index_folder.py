@@ -1,4 +1,4 @@
-"""An index: a folder that holds a corpus and what is needed to search it. Built, checked, loaded, added to."""
+"""Indexes: folders that hold a corpus and what is needed to search it, of several kinds. Built, loaded, added to."""
 
 from __future__ import annotations
 
@@ -10,18 +10,41 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...common.errors import CorpusError, IndexRefused, QuestreeError
-from ..base import IndexRetriever
-from ..corpora.reading import BadLine, read_corpus
-from ..corpora.seen import SeenIds
-from ..passage import Passage
-from .building import LOCK, Building, building
-from .index_kind import IndexKind, Order, Progress, Report
-from .kinds import AUTO, KINDS, chosen_kind
-from .manifest import CorpusRecord, Manifest, read_manifest, seal
-from .store import PassageStore, corpus_hash, write_passages
+from ..common.errors import CorpusError, IndexRefused, QuestreeError
+from ..common.names import unknown_name
+from .base import IndexRetriever
+from .bm25 import BM25
+from .corpora.corpus import BadLine, SeenIds, read_corpus
+from .dense import DENSE
+from .indexes.construction import LOCK, Construction, building
+from .indexes.contents import CorpusRecord, Manifest, PassageStore, corpus_hash, read_manifest, seal, write_passages
+from .indexes.index_kind import IndexKind, Order, Progress, Report
+from .late_interaction.exact import EXACT
+from .late_interaction.plaid import PLAID
+from .passage import Passage
 
 logger = logging.getLogger(__name__)
+
+AUTO = "auto"
+KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, DENSE, BM25)}
+
+EXACT_UP_TO = 25_000
+"""Passages up to which ``auto`` is exact search: two or three million token embeddings, half a gigabyte on disk, and
+some tenths of a second a query on two cores. Above, PLAID is smaller and faster in search, and misses a little; but
+training its centroids takes as long as encoding, or longer."""
+
+
+def chosen_kind(name: str, passages: int) -> IndexKind:
+    """Return the kind of that name; for ``auto``, the one that suits so many passages.
+
+    Raises:
+        QuestreeError: if there is no such kind.
+    """
+    if name == AUTO:
+        return EXACT if passages <= EXACT_UP_TO else PLAID
+    if name not in KINDS:
+        raise QuestreeError(unknown_name("index of kind", name, [AUTO, *KINDS]))
+    return KINDS[name]
 
 
 def build_index(
@@ -39,11 +62,11 @@ def build_index(
     overwrite: bool = False,
     progress: Report = lambda _: None,
 ) -> Path:
-    """Build an index in ``OUT.building``, then put it at ``out``.
+    """Build an index in ``OUT.building``, put it at ``out`` and return that path.
 
-    Interrupted, even killed, it is gone on with by the same call: the corpus is read again, finished chunks of
-    passages are verified and kept, if passages, checkpoint and precision are the same, and the index is, byte for
-    byte, that of an uninterrupted build. A failure before anything was encoded leaves nothing.
+    If it is interrupted, even killed, the same call continues it: the corpus is read again, finished chunks of
+    passages are checked and kept if passages, checkpoint and precision are the same, and the index is, byte for byte,
+    that of an uninterrupted build. A failure before anything was encoded leaves nothing.
 
     Args:
         corpus: a file or folder for ``read_corpus``, or passages.
@@ -52,26 +75,27 @@ def build_index(
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
         precision: in which the encoder computes; see ``Encoder.load``.
-        devices: to encode on, a process each (``cuda:0``, ``cpu``). By default every GPU, where there are several;
+        devices: to encode on, a process for each (``cuda:0``, ``cpu``). By default every GPU if there are several;
             otherwise this process encodes, on the GPU or on every core.
-        corpus_format: of the file, where it is not to be recognised; see ``read_corpus``.
+        corpus_format: of the file; None to recognise it. See ``read_corpus``.
         skip_bad: keep the corpus's good lines; the number of bad ones is in the manifest.
         bad: a list to which the bad lines are appended.
-        progress: told how far the build is.
+        overwrite: replace the index that is at ``out``.
+        progress: called with how far the build is.
 
     Raises:
-        CorpusError: the corpus cannot be read, or a line of it.
-        CheckpointError: the checkpoint cannot be had or loaded.
-        QuestreeError: ``out`` is taken or being built, the disk is full, no compiler for PLAID, too small a corpus
-            for it.
+        CorpusError: if the corpus cannot be read, or a line of it.
+        CheckpointError: if the checkpoint cannot be found or loaded.
+        QuestreeError: if ``out`` is taken or being built, the disk is full, or PLAID has no compiler or too small a
+            corpus.
     """
-    chosen_kind(kind, 0)  # an unknown one is told before the corpus is read
+    chosen_kind(kind, 0)  # an unknown one is refused before the corpus is read
     found = [] if bad is None else bad
     before = len(found)
     name, passages = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
     order = {"settings": settings, "checkpoint": checkpoint, "precision": precision, "devices": devices}
     with building(Path(out), overwrite=overwrite) as work:
-        count, digest = write_passages(work.folder, _told(passages, progress))
+        count, digest = write_passages(work.folder, _counted(passages, progress))
         if not count:
             raise CorpusError("The corpus holds no passage: there is nothing to index.")
         record = CorpusRecord(name=name, sha256=digest, passages=count, skipped=len(found) - before)
@@ -89,25 +113,25 @@ def add_to_index(
     bad: list[BadLine] | None = None,
     progress: Report = lambda _: None,
 ) -> Path:
-    """Put passages behind those of an index: it is then what building it from all of them gives, or left as it was.
+    """Add passages to an index and return its folder. The result is what building it from all of them gives.
 
     Finished chunks of the index are kept, so that only new passages are encoded (and at most one chunk of the old).
-    The old index can be searched until the new one takes its place.
+    The old index can be searched until the new one takes its place; after a failure it is as it was.
 
     Args:
         corpus: of the new passages.
         index: of ``build_index``.
-        devices: as in ``build_index``, like the others.
+        devices: as for ``build_index``, like the others.
         corpus_format: of the file.
         skip_bad: keep the corpus's good lines.
         bad: a list to which the bad lines are appended.
-        progress: told how far it is.
+        progress: called with how far it is.
 
     Raises:
-        QuestreeError: its kind cannot be added to; the message says why.
-        CorpusError: as for ``build_index``; also an id that the index holds already.
-        IndexRefused: there is no index, or it is incomplete, foreign or damaged.
-        CheckpointError: the checkpoint by which it was built is not to be had.
+        QuestreeError: if nothing can be added to its kind; the message says why.
+        CorpusError: as for ``build_index``; also if the index holds an id already.
+        IndexRefused: if there is no index, or it is incomplete, foreign or damaged.
+        CheckpointError: if the checkpoint by which it was built cannot be found.
     """
     folder, found = Path(index), [] if bad is None else bad
     before, manifest = len(found), read_manifest(folder)
@@ -122,7 +146,7 @@ def add_to_index(
         seen.add(passage.id)
     name, new = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=seen)
     with building(folder, overwrite=True) as work:
-        count, digest = write_passages(work.folder, _told(chain(old, new), progress))
+        count, digest = write_passages(work.folder, _counted(chain(old, new), progress))
         if kind.work:
             _link(folder / kind.work, work.folder / kind.work)
         was = manifest.corpus
@@ -139,17 +163,17 @@ def load_index(
     checkpoint: str | Path | None = None,
     full_check: bool = True,
 ) -> IndexRetriever:
-    """The retriever of an index folder; nothing is unpickled.
+    """Load the retriever of an index folder; nothing is unpickled.
 
     Args:
         folder: of ``build_index``.
         corpus: refuse the index if it was not built from exactly these passages.
-        checkpoint: where the encoder is now, if not under the name by which it was built; it must be the same.
-        full_check: compare the checksums of all files (about 1.4 GB a second), not their sizes alone.
+        checkpoint: where the encoder is now, if it moved; it must be the same.
+        full_check: compare the checksums of all files (about 1.4 GB a second), not only their sizes.
 
     Raises:
-        IndexRefused: incomplete, foreign, damaged, or stale (another corpus, another checkpoint).
-        CheckpointError: its checkpoint cannot be had or loaded.
+        IndexRefused: if it is incomplete, foreign, damaged, or stale (another corpus, another checkpoint).
+        CheckpointError: if its checkpoint cannot be found or loaded.
     """
     folder = Path(folder)
     manifest = read_manifest(folder, full=full_check)
@@ -165,8 +189,8 @@ def load_index(
         raise IndexRefused(f"{folder} is foreign: its manifest's settings are not known here ({problem}).") from problem
 
 
-def _write(work: Building, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:
-    """The index of the passages in the folder, and its manifest."""
+def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:
+    """Write the index of the passages in the folder, and its manifest."""
     work.keep_only(kind.work)
     written = kind.write(Order(work.folder, PassageStore(work.folder), **order))
     manifest = Manifest(
@@ -203,7 +227,7 @@ def _once(passages: Iterable[Passage], seen: SeenIds) -> Iterator[Passage]:
         yield passage
 
 
-def _told(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
+def _counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
     for number, passage in enumerate(passages, 1):
         if number % 1000 == 0:
             report(Progress("reading", number, 0))
@@ -211,13 +235,13 @@ def _told(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """The files of a folder in another, without taking their space again where that can be had."""
+    """Link the files of a folder into another; on a file system without links, copy them."""
     target.mkdir(exist_ok=True)
     for path in source.iterdir():
         if not (target / path.name).exists():
             try:
                 os.link(path, target / path.name)
-            except OSError:  # a file system without links
+            except OSError:
                 shutil.copyfile(path, target / path.name)
 
 

@@ -1,4 +1,4 @@
-"""The folder in which an index is built: visible, locked, kept when a build is interrupted, moved when it is done."""
+"""The construction of an index in a folder: visible, locked, kept if it is interrupted, moved when it is done."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from pathlib import Path
 from ...common.errors import QuestreeError
 from ...common.files import restore_folder, swap_folder
 from ...common.text import readable_size
-from .manifest import NAME
-from .store import OFFSETS, PASSAGES
+from .contents import NAME, OFFSETS, PASSAGES
 
 LOCK = ".questree-building"
-"""Held by the process that builds. It also tells that the folder is ours to clean."""
+"""The lock of the process that builds. It also marks the folder as one that may be emptied."""
 
 
 @dataclass(frozen=True)
-class Building:
+class Construction:
     """An index under construction.
 
     Attributes:
         folder: ``OUT.building``.
-        out: where it will be.
-        discarded: ``OUT.discarded``: what is moved there is gone in the end.
+        out: where the index will be.
+        discarded: ``OUT.discarded``: what is moved there is deleted in the end.
     """
 
     folder: Path
@@ -35,19 +34,19 @@ class Building:
     discarded: Path
 
     def keep_only(self, work: str) -> None:
-        """Remove what an interrupted build left, but for the passages and the folder of finished work named."""
+        """Remove what an interrupted build left, except the passages and the named folder of finished work."""
         for path in self.folder.iterdir():
             if path.name not in (LOCK, PASSAGES, OFFSETS, work):
                 _remove(path)
 
     def discard(self, name: str) -> None:
-        """What the finished index does not need; it stays until the index is in place."""
+        """Set aside what the finished index does not need; it is deleted when the index is in place."""
         if (self.folder / name).exists():
             self.discarded.mkdir(exist_ok=True)
             os.replace(self.folder / name, self.discarded / name)
 
     def kept(self) -> str:
-        """What an interrupted build leaves, in words; empty where that is nothing."""
+        """Return what an interrupted build leaves, in words; empty if that is nothing."""
         sizes = [path.stat().st_size for path in self.folder.glob("*/*.f16")]
         if not sizes:
             return ""
@@ -58,24 +57,24 @@ class Building:
 
 
 def building_folder(out: Path) -> Path:
-    """Where an index is while it is built."""
+    """Return where an index is while it is built."""
     return out.with_name(f"{out.name}.building")
 
 
 @contextmanager
-def building(out: Path, *, overwrite: bool = False) -> Iterator[Building]:
-    """A folder beside ``out`` that takes its place when the block ends well.
+def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
+    """Give a folder beside ``out``, and put it in the place of ``out`` when the block ends well.
 
-    When it does not, the folder stays if work is in it that the next build of ``out`` can use.
+    If it ends otherwise, the folder stays if it holds work that the next build of ``out`` can use.
 
     Raises:
-        QuestreeError: ``out`` is taken (only an index of ours is ever overwritten), another process is building it,
-            or the disk is full.
-        KeyboardInterrupt: as it came, with a sentence on how to go on.
+        QuestreeError: if ``out`` is taken (only an index is ever overwritten), another process is building it, or the
+            disk is full.
+        KeyboardInterrupt: if the user stopped it, with a sentence on how to go on.
     """
     from filelock import FileLock, Timeout
 
-    work = Building(building_folder(out), out, out.with_name(f"{out.name}.discarded"))
+    work = Construction(building_folder(out), out, out.with_name(f"{out.name}.discarded"))
     _check_target(out, overwrite=overwrite)
     _make(work.folder)
     lock = FileLock(work.folder / LOCK, timeout=0)
@@ -89,9 +88,9 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Building]:
         work.folder.chmod(0o777 & ~_umask())
         _move(work)
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(_left(work) or "nothing is left of it; run the same command to begin again") from stop
+        raise KeyboardInterrupt(_leave(work) or "nothing is left of it; run the same command to begin again") from stop
     except Exception as problem:
-        left = _left(work)
+        left = _leave(work)
         if _disk_is_full(problem, out.parent):
             raise QuestreeError(
                 f"The disk at {out.parent} is full. Free some space, or choose another --out. "
@@ -116,21 +115,21 @@ def _make(folder: Path) -> None:
         )
 
 
-def _left(work: Building) -> str:
-    """After a failure: keep what the next build can use, in words, or remove the folder."""
-    if not (said := work.kept()):
+def _leave(work: Construction) -> str:
+    """Keep what the next build can use and say so, or remove the folder."""
+    if not (kept := work.kept()):
         shutil.rmtree(work.folder, ignore_errors=True)
-    return said
+    return kept
 
 
-def _restore(work: Building) -> None:
-    """Put right what a build that was killed while it moved folders left."""
+def _restore(work: Construction) -> None:
+    """Put right what a build left that was killed while it moved folders."""
     restore_folder(work.out, work.discarded / work.out.name)
     shutil.rmtree(work.discarded, ignore_errors=True)
 
 
-def _move(work: Building) -> None:
-    """Put the new index in place; the one that was there, and what is discarded, is deleted when it is."""
+def _move(work: Construction) -> None:
+    """Put the new index in place, then delete the former one and what is discarded."""
     (work.folder / LOCK).unlink()
     if work.out.exists():
         work.discarded.mkdir(exist_ok=True)
@@ -139,8 +138,9 @@ def _move(work: Building) -> None:
 
 
 def _disk_is_full(problem: Exception, folder: Path) -> bool:
-    """Told by the error or, as numpy and torch raise others where a write fails, by the disk."""
-    if isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+    """Tell whether the disk is full, by the error or by the disk itself: numpy and torch raise other errors."""
+    cause = problem.__cause__ if isinstance(problem, QuestreeError) else problem
+    if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     return shutil.disk_usage(folder).free < 1 << 20
 

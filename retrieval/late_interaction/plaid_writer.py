@@ -1,21 +1,18 @@
-"""Building a PLAID index from stored embeddings, with colbert-ai's codec, in memory that the corpus does not fill."""
+"""The writer of PLAID indexes from stored embeddings, through colbert-ai, in memory that the corpus does not fill."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...common.errors import QuestreeError
 from ..indexes.index_kind import Progress, Report
 from .compat import colbert_ready
 from .embeddings import Embeddings
 from .encoder import Encoder
-from .plaid_codec import codec_class, make_codec
-
-if TYPE_CHECKING:
-    from .plaid import PlaidSettings
+from .plaid_codec import PlaidSettings, codec_class, make_codec
 
 _HELD_OUT = 0.05
 """The share of the sample that colbert-ai keeps from k-means."""
@@ -29,11 +26,12 @@ def write_plaid(
 ) -> None:
     """Compress stored embeddings into an index, in this process and on one device.
 
-    Memory: the sample of embeddings, then 25,000 passages at a time, then the lists of passages by centroid, which a
-    search holds too.
+    It needs memory for the sample of embeddings, then for 25,000 passages at a time, then for the lists of passages by
+    centroid, which a search holds too.
 
     Raises:
-        QuestreeError: too few embeddings to train the centroids on, or dimensions that do not pack into bytes.
+        QuestreeError: if there are too few embeddings to train the centroids on, or their dimensions do not pack into
+            bytes.
     """
     _check_size(embeddings)
     if encoder.dim % 8:
@@ -79,7 +77,7 @@ def _check_size(embeddings: Embeddings) -> None:
 
 
 def _without_places(file: Path) -> None:
-    """The index is the same wherever it was built."""
+    """Remove paths from a file, so that the index is the same wherever it was built."""
     content = json.loads(file.read_bytes())
     for name in ("index_path", "checkpoint", "root", "index_root"):
         if name in content["config"]:
@@ -89,10 +87,10 @@ def _without_places(file: Path) -> None:
 
 
 def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
-    """colbert-ai's indexer over stored embeddings; its collection is the positions of the passages.
+    """Return colbert-ai's indexer over stored embeddings; its collection is the positions of the passages.
 
-    Left to itself it encodes a small corpus twice, once for the centroids and once for the index, and sorts the
-    codes of the whole corpus in memory.
+    Unchanged, it encodes a small corpus twice, once for the centroids and once for the index, and sorts the codes of
+    the whole corpus in memory.
     """
     import faiss
     import numpy as np
@@ -153,7 +151,7 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
             return shuffled[: len(shuffled) - held_out], shuffled[len(shuffled) - held_out :]
 
         def _train_kmeans(self, sample: Any, shared_lists: list[Any]) -> Any:
-            """As colbert-ai's own, without faiss's report on the screen."""
+            """Train as colbert-ai does, without faiss's report on the screen."""
             report(Progress(f"training {self.num_partitions:,} centroids on {len(sample):,} embeddings", 0, 0))
             kmeans = faiss.Kmeans(
                 config.dim,
@@ -176,9 +174,9 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
 
 
 def passages_by_centroid(folder: Path, chunks: int, centroids: int) -> tuple[Any, Any]:
-    """The passages that have an embedding at each centroid, ascending: what colbert-ai's ``optimize_ivf`` gives.
+    """Return the passages that have an embedding at each centroid, ascending, as colbert-ai's ``optimize_ivf`` does.
 
-    Chunk by chunk: colbert-ai sorts the codes of all embeddings, which is 60 GB for Wikipedia's 21 million passages.
+    This goes chunk by chunk: colbert-ai sorts the codes of all embeddings, 60 GB for Wikipedia's 21 million passages.
 
     Returns:
         (passages,) int32, one centroid's after the other's, and (centroids,) how many each has.
@@ -201,7 +199,7 @@ def passages_by_centroid(folder: Path, chunks: int, centroids: int) -> tuple[Any
 
 
 def _pairs(folder: Path, chunks: int) -> Iterator[tuple[Any, Any]]:
-    """For each chunk its centroids and the passages that have an embedding there, ascending, each pair once."""
+    """Yield for each chunk its centroids and the passages that have an embedding there, ascending, each pair once."""
     import numpy as np
     import torch
 

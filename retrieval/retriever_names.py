@@ -1,4 +1,4 @@
-"""One way to name a retriever: a folder, an address, or several of these."""
+"""Names of retrievers: a folder, an address, or several of these."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from pathlib import Path
 from ..common.errors import QuestreeError
 from .contracts import Retriever
 from .fusion import FusionRetriever, check_agreement
-from .indexes.index import load_index
+from .index_folder import load_index
 from .serving.client import RemoteRetriever
-from .serving.limits import read_token
+from .serving.server_limits import read_token
 
 _JOINT = "+"
 _ADDRESSES = ("http:", "https:")
 
 
 def open_retriever(name: str | Path) -> Retriever:
-    """The retriever of that name.
+    """Return the retriever of a name.
 
     Args:
-        name: an index's folder; ``http://host:port`` of ``questree serve-retriever`` (its token, where it asks for
-            one, is in the variable ``QUESTREE_TOKEN``); or several joined by ``+``, which are fused by rank.
+        name: an index's folder; ``http://host:port`` of ``questree serve-retriever`` (its token, if it asks for one, is
+            in the variable ``QUESTREE_TOKEN``); or several joined by ``+``, which are fused by rank.
 
     Raises:
-        QuestreeError: no index or server there, one that must not be used, or corpora that do not go together.
+        QuestreeError: if no index or server is there, one must not be used, or their corpora do not go together.
     """
     return open_members(named_members(name))
 
 
 def open_members(members: Sequence[str]) -> Retriever:
-    """The one retriever, or the fusion of several, each as ``named_members`` gives it; errors as ``open_retriever``."""
-    opened = [_opened(member) for member in members]
+    """Return the one retriever, or the fusion of several, of `named_members`; raise what `open_retriever` raises."""
+    opened = [_open(member) for member in members]
     if len(opened) == 1:
         return opened[0]
     check_agreement(opened)
@@ -39,10 +39,10 @@ def open_members(members: Sequence[str]) -> Retriever:
 
 
 def named_members(name: str | Path) -> tuple[str, ...]:
-    """The retrievers that a name stands for, each by address or absolute folder; a folder may have a ``+`` in its name.
+    """Return the retrievers that a name stands for, each by address or absolute folder, whose name may hold a ``+``.
 
     Raises:
-        QuestreeError: a part of the name is empty, or there twice.
+        QuestreeError: if a part of the name is empty, or there twice.
     """
     parts = [str(name)] if Path(name).is_dir() else [part.strip() for part in str(name).split(_JOINT)]
     if not all(parts):
@@ -53,7 +53,7 @@ def named_members(name: str | Path) -> tuple[str, ...]:
     return members
 
 
-def _opened(member: str) -> Retriever:
+def _open(member: str) -> Retriever:
     if member.startswith(_ADDRESSES):
         return RemoteRetriever.connect(member, token=read_token())
     return load_index(member)

@@ -1,4 +1,4 @@
-"""Searches that wait at the same time become one call of the index."""
+"""The batcher: searches that wait at the same time become one call of the index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ..passage import Passage
-from .limits import Refused
+from .server_limits import Refused
 
 Rankings = list[list[Passage]]
 
@@ -23,15 +23,15 @@ class _Asked:
 
 
 class Batcher:
-    """One thread that searches; what comes in while it does is gathered into its next call.
+    """One thread that searches; the searches that come in meanwhile become its next call.
 
     Only searches for the same number of passages share a call: an index that approximates may rank otherwise for
-    another. When a call fails, each of its searches is tried alone, so that a query fails no neighbour's.
+    another number. If a call fails, each of its searches is tried alone, so that no query makes another fail.
 
     Args:
-        search: of the index: queries and k to a list of passages for each.
-        most: queries in a call; a search that brings more has a call of its own.
-        window: seconds to wait for company before a call. With 0, a lone search waits for nothing.
+        search: of the index: gives a list of passages for each query.
+        most: the most queries in a call; a search that brings more has a call of its own.
+        window: seconds to wait for further searches before a call. With 0, a lone search waits for nothing.
     """
 
     def __init__(self, search: Callable[[list[str], int], Rankings], *, most: int = 64, window: float = 0.0) -> None:
@@ -43,10 +43,10 @@ class Batcher:
         self._worker.start()
 
     def submit(self, queries: list[str], k: int) -> Future[Rankings]:
-        """The rankings of the queries, once they are there.
+        """Return a future of the queries' rankings.
 
         Raises:
-            Refused: the server is being shut down.
+            Refused: if the server is being shut down.
         """
         asked = _Asked(queries, k)
         with self._changed:
@@ -57,7 +57,7 @@ class Batcher:
         return asked.answer
 
     def close(self) -> None:
-        """Answer what waits, then end."""
+        """Answer the searches that wait, then end."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -70,7 +70,7 @@ class Batcher:
                 self._answer(wanted)
 
     def _gathered(self) -> list[_Asked]:
-        """The next call's searches; none when closed and done."""
+        """Return the next call's searches; an empty list if it is closed and nothing waits."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
             if self._window:
@@ -81,7 +81,7 @@ class Batcher:
         return sum(len(asked.queries) for asked in self._waiting) >= self._most
 
     def _taken(self) -> list[_Asked]:
-        """The first that waits, and of the others those that fit its call; the rest keep their order."""
+        """Return the first search that waits and the others that fit its call; the rest keep their order."""
         taken: list[_Asked] = []
         room = self._most
         for asked in list(self._waiting):

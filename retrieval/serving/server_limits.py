@@ -1,4 +1,4 @@
-"""What every server of ours keeps to: loopback unless there is a token, bounded bodies, bounded work at one time."""
+"""The limits of every server here: loopback unless there is a token, bounded bodies, bounded work at a time."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Limits:
     """How much a server takes on, and whom it answers.
 
     Attributes:
-        body: bytes of a request; a longer one is refused (413).
+        body: the most bytes of a request; a longer one is refused (413).
         body_seconds: in which it must arrive (408).
-        concurrency: requests at work at one time.
-        waiting: requests beyond these that wait for a turn; further ones are refused (503, with Retry-After).
+        concurrency: how many requests are worked on at a time.
+        waiting: how many more may wait for a turn; further ones are refused (503, with Retry-After).
         token: what a request must bring as ``Authorization: Bearer``, else it is refused (401); None asks for none.
     """
 
@@ -51,7 +51,7 @@ class Refused(Exception):
         self.status, self.code = status, code
 
     def response(self) -> Response:
-        """The answer."""
+        """Return the answer."""
         from starlette.responses import JSONResponse
 
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 class Guard:
-    """ASGI middleware that holds an application to its limits and answers what it `Refused`.
+    """ASGI middleware that holds an application to its limits and answers the requests that are `Refused`.
 
     ``/health`` needs the token too, but no turn: a busy server says that it lives.
     """
@@ -95,7 +95,7 @@ class Guard:
 
     @asynccontextmanager
     async def _turn(self, receive: Receive) -> AsyncIterator[Receive]:
-        """A turn among the others, and the request with its body read."""
+        """Wait for a turn among the others; give the request with its body read."""
         if self._here >= self._limits.concurrency + self._limits.waiting:
             raise Refused(503, f"{self._here} requests are here already; try again later", "overloaded")
         self._here += 1
@@ -137,7 +137,7 @@ def check_binding(host: str, token: str | None) -> None:
     """Refuse to listen to other machines without a token.
 
     Raises:
-        QuestreeError: the address is not loopback, and there is no token.
+        QuestreeError: if the address is not loopback, and there is no token.
     """
     if token is None and not is_loopback(host):
         raise QuestreeError(
@@ -147,7 +147,7 @@ def check_binding(host: str, token: str | None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address; a name other than ``localhost`` is taken to be any machine's."""
+    """Tell whether only this machine reaches the address; a name counts only if it is ``localhost``."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -155,10 +155,10 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(file: Path | None = None) -> str | None:
-    """The token in a file, else in the variable ``QUESTREE_TOKEN``; None where there is neither.
+    """Return the token in a file, else in the variable ``QUESTREE_TOKEN``, or None if there is neither.
 
     Raises:
-        QuestreeError: the file cannot be read, or what it holds is too short to be a secret or fits no header.
+        QuestreeError: if the file cannot be read, or the token is too short to be a secret or fits no header.
     """
     try:
         given = os.environ.get(TOKEN_VARIABLE) if file is None else file.read_text(encoding="utf-8")

@@ -1,12 +1,16 @@
-"""DPR's reader (Karpukhin et al., EMNLP 2020, section 6.1) over any BERT-like encoder."""
+"""The model of DPR's reader (Karpukhin et al., EMNLP 2020, section 6.1) over any BERT-like encoder, and its input."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...common.errors import CheckpointError
-from ...common.files import replacing
+from ..common.errors import CheckpointError
+from ..common.files import replacing
+from .encoders import load_model
+from .passage import Passage
 
 if TYPE_CHECKING:
     import torch
@@ -15,7 +19,7 @@ _WEIGHTS = "model.safetensors"
 
 
 class SpanLogits(NamedTuple):
-    """Of (passages, tokens), (passages, tokens) and (passages,); named as transformers names DPR's."""
+    """Logits of (passages, tokens), (passages, tokens) and (passages,), named as transformers names DPR's."""
 
     start_logits: torch.Tensor
     end_logits: torch.Tensor
@@ -44,13 +48,11 @@ class SpanModel:
 
     @classmethod
     def on_encoder(cls, name: str | Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
-        """An untrained reader over a published encoder, and its tokenizer; the heads follow torch's random state.
+        """Return an untrained reader over a published encoder, and its tokenizer; torch's random state draws the heads.
 
         Raises:
-            CheckpointError: the encoder cannot be found, fetched or loaded.
+            CheckpointError: if the encoder cannot be found, fetched or loaded.
         """
-        from ..hub import load_model
-
         encoder, tokenizer, chosen = load_model("AutoModel", name, device=device)
         if not getattr(encoder.config, "hidden_size", None):
             raise CheckpointError(f"{name} is no BERT-like encoder: its configuration has no hidden size.")
@@ -60,10 +62,10 @@ class SpanModel:
 
     @classmethod
     def load(cls, folder: Path, *, device: str | None = None) -> tuple[SpanModel, Any]:
-        """The reader that ``save`` left in a folder, and its tokenizer.
+        """Load the reader that ``save`` left in a folder, and its tokenizer.
 
         Raises:
-            CheckpointError: the folder is incomplete or damaged.
+            CheckpointError: if the folder is incomplete or damaged.
         """
         import torch
         from safetensors.torch import load_file
@@ -74,7 +76,7 @@ class SpanModel:
             tokenizer = AutoTokenizer.from_pretrained(str(folder), **here)
             model = cls(AutoModel.from_config(AutoConfig.from_pretrained(str(folder), **here)))
             model.module.load_state_dict(load_file(folder / _WEIGHTS))
-        except Exception as problem:  # transformers, torch and safetensors raise many kinds, all meaning the same
+        except Exception as problem:  # transformers, torch and safetensors raise many kinds; all mean the same
             reason = str(problem).strip().splitlines() or [type(problem).__name__]
             raise CheckpointError(
                 f"The reader in {folder} cannot be loaded ({reason[0]}). Train it again."
@@ -84,12 +86,12 @@ class SpanModel:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Return where the weights are."""
         found: torch.device = next(self.module.parameters()).device
         return found
 
     def __call__(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SpanLogits:
-        """Logits of a batch of (passages, tokens)."""
+        """Return the logits of a batch of (passages, tokens)."""
         states = self.module["encoder"](input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
         spans = self.module["spans"](states)
         return SpanLogits(spans[..., 0], spans[..., 1], self.module["relevance"](states[:, 0])[:, 0])
@@ -104,3 +106,66 @@ class SpanModel:
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.module.state_dict().items()}
         with replacing(folder / _WEIGHTS) as unfinished:
             save_file(weights, unfinished, metadata={"format": "pt"})
+
+
+@dataclass(frozen=True)
+class ReaderInput:
+    """A batch of queries with a passage for each, as a reader's model takes it.
+
+    Attributes:
+        tokens: ``input_ids`` and ``attention_mask``, each (pairs, tokens).
+        in_text: (pairs, tokens) whether the token is of the passage's text: a span may lie only there.
+        offsets: (pairs, tokens, 2) where the token begins and ends in that text, in characters.
+    """
+
+    tokens: Any
+    in_text: torch.Tensor
+    offsets: torch.Tensor
+
+
+def reader_input(tokenizer: Any, pairs: Sequence[tuple[str, Passage]], window: int) -> ReaderInput:
+    """Return ``[CLS] query [SEP] title [SEP] text`` for each pair, cut to the window (DPR, section 6.1).
+
+    Not for two threads at once: the tokenizer keeps the cut as its state.
+    """
+    import torch
+
+    encoded = tokenizer(
+        [f"{query} {tokenizer.sep_token} {passage.title}" for query, passage in pairs],
+        [passage.text for _, passage in pairs],
+        truncation="longest_first",
+        max_length=window,
+        padding=True,
+        return_offsets_mapping=True,
+        return_tensors="pt",
+        return_token_type_ids=False,
+        return_attention_mask=True,
+    )
+    parts = [encoded.sequence_ids(row) for row in range(len(pairs))]
+    in_text = torch.tensor([[part == 1 for part in row] for row in parts])
+    return ReaderInput(offsets=encoded.pop("offset_mapping"), tokens=encoded, in_text=in_text)
+
+
+def window_of(config: Any, wanted: int) -> int:
+    """Return so many tokens, or as many as the encoder has positions for; RoBERTa and its kin reserve two."""
+    positions = getattr(config, "max_position_embeddings", None)
+    return wanted if not positions else min(wanted, positions - 2)
+
+
+def best_span(start: torch.Tensor, end: torch.Tensor, longest: int) -> tuple[int, int] | None:
+    """Return the first and last token of the span whose two logits sum highest, or None if no span is allowed.
+
+    Args:
+        start: (tokens,) logits; -inf where no span may begin.
+        end: (tokens,) logits; -inf where no span may end.
+        longest: the most tokens of a span, whose end is not before its start.
+    """
+    import torch
+
+    sums = start[:, None] + end[None, :]
+    allowed = torch.ones_like(sums, dtype=torch.bool).triu().tril(longest - 1)
+    sums = sums.masked_fill(~allowed, float("-inf"))
+    flat = int(sums.argmax())
+    if not torch.isfinite(sums.flatten()[flat]):
+        return None
+    return divmod(flat, len(end))

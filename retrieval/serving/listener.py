@@ -1,4 +1,4 @@
-"""Running an application: until it is stopped, or in a thread while a block runs."""
+"""The listener that runs an application: until it is stopped, or in a thread while a block runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ...common.errors import QuestreeError
-from .limits import check_binding
+from .server_limits import check_binding
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -22,17 +22,17 @@ _STOP_SECONDS = 10
 def serve(
     app: FastAPI, host: str, port: int, *, token: str | None = None, ready: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until interrupted (Ctrl-C, SIGTERM); requests in the making are answered first.
+    """Serve until interrupted (Ctrl-C, SIGTERM); requests that are being worked on are answered first.
 
     Args:
         app: the application, which asks for the token itself (`Guard`).
         host: an address of this machine.
         port: 0 takes a free one.
         token: that the application asks for; without one, only loopback is served.
-        ready: told the address once it is listened at.
+        ready: called with the address when the server listens there.
 
     Raises:
-        QuestreeError: the address is taken or not this machine's, or needs a token.
+        QuestreeError: if the address is taken or not this machine's, or needs a token.
     """
     import uvicorn
 
@@ -46,10 +46,10 @@ def serve(
 
 @contextmanager
 def running(app: FastAPI) -> Iterator[str]:
-    """A server on a free loopback port, in a thread of this process; gives its address, ``http://127.0.0.1:…``.
+    """Run a server on a free loopback port, in a thread of this process; give its address, ``http://127.0.0.1:…``.
 
     Raises:
-        RuntimeError: it does not come up.
+        RuntimeError: if it does not start.
     """
     import uvicorn
 
@@ -70,10 +70,10 @@ def running(app: FastAPI) -> Iterator[str]:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
+    """Return a socket that listens at an address.
 
     Raises:
-        QuestreeError: the address is taken, or not this machine's.
+        QuestreeError: if the address is taken, or not this machine's.
     """
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...common.errors import CheckpointError
-from ..base import check_query
-from ..calibrated import ReaderManifest, stored
-from ..contracts import Span
-from ..hub import load_model
-from ..passage import Passage
-from .span_model import SpanModel
-from .spans import best_span, reader_input, window_of
+from ..common.errors import CheckpointError
+from .base import check_query
+from .calibrated import ReaderManifest, stored
+from .contracts import Span
+from .encoders import load_model
+from .passage import Passage
+from .span_model import SpanModel, best_span, reader_input, window_of
 
 DEFAULT_MODEL = "facebook/dpr-reader-multiset-base"
 DEFAULT_THRESHOLD = 1.5
@@ -24,15 +23,15 @@ _TOGETHER = 32
 
 
 class DPRReader:
-    """Reads the answer's span from a passage; the score is the relevance logit. Made by ``load``; thread-safe.
+    """A reader of spans, whose score is the relevance logit. Made by ``load``; thread-safe.
 
     Args:
         name: for people.
         threshold: the score above which its spans are trusted.
         model: gives start, end and relevance logits: a ``SpanModel``, or transformers' ``DPRReader``.
         tokenizer: a fast one.
-        window: tokens that it reads.
-        longest_answer: tokens of a span, at most.
+        window: how many tokens it reads.
+        longest_answer: the most tokens of a span.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class DPRReader:
     def load(
         cls, model: str | Path = DEFAULT_MODEL, *, threshold: float | None = None, device: str | None = None
     ) -> DPRReader:
-        """Load a reader by hub name or folder, on the GPU where there is one.
+        """Load a reader by hub name or folder, on the GPU if there is one.
 
         Args:
             model: a folder of ``questree train-reader`` or ``calibrate-reader``, or a reader in DPR's published layout.
@@ -65,7 +64,7 @@ class DPRReader:
             device: ``cuda`` or ``cpu``.
 
         Raises:
-            CheckpointError: it cannot be found, fetched or loaded.
+            CheckpointError: if it cannot be found, fetched or loaded.
         """
         manifest = stored(ReaderManifest, model) or ReaderManifest(kind="dpr")
         if manifest.kind == "lm":
@@ -85,18 +84,18 @@ class DPRReader:
         )
 
     def __call__(self, query: str, passage: Passage) -> Span:
-        """The best span of the passage's text; empty where there is none.
+        """Return the best span of the passage's text; it is empty if there is none.
 
         Raises:
-            QueryError: the query is empty.
+            QueryError: if the query is empty.
         """
         return self.read_many([(query, passage)])[0]
 
     def read_many(self, pairs: Sequence[tuple[str, Passage]]) -> list[Span]:
-        """One span for each query and its passage, as single calls give (but for rounding).
+        """Return one span for each query and its passage, as single calls give (but for rounding).
 
         Raises:
-            QueryError: a query is empty.
+            QueryError: if a query is empty.
         """
         checked = [(check_query(query), passage) for query, passage in pairs]
         by_length = sorted(range(len(checked)), key=lambda n: len(checked[n][0]) + len(checked[n][1].text))

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...common.errors import IndexRefused, QuestreeError
-from ..base import Hits, NeuralRetriever
-from ..contracts import Passages
-from ..indexes.chunks import chunk_count, read_record, read_rows
-from ..indexes.encoding import encode_corpus
-from ..indexes.index_kind import IndexKind, Order, Progress, Written
-from ..indexes.manifest import CheckpointRecord, Manifest
-from ..indexes.store import PassageStore
-from ..late_interaction.checkpoint import checkpoint_of
+from ..common.errors import IndexRefused, QuestreeError
+from .base import Hits, NeuralRetriever
+from .contracts import Passages
+from .encoders import checkpoint_of
+from .indexes.chunks import chunk_count, read_record, read_rows
+from .indexes.contents import Manifest, PassageStore
+from .indexes.encoding import encode_corpus
+from .indexes.index_kind import IndexKind, Order, Progress, Written
 from .sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from .sentence_usage import Pooling, Usage, find_usage
 
 if TYPE_CHECKING:
     import numpy as np
-
-logger = logging.getLogger(__name__)
 
 _VECTORS, _INDEX = "vectors", "dense.faiss"
 _FLAT = "Flat"
@@ -41,8 +37,8 @@ class DenseSettings:
             ``SQfp16``, ``IVF65536,SQ8``, ``OPQ64,IVF65536,PQ64`` …
         search: parameters of such an index, as faiss names them: ``nprobe=64``.
         sample: vectors, at most, on which it is trained.
-        pooling, normalised, query_prefix, passage_prefix, window: of `Usage`; None for what the encoder's folder or
-            name tells.
+        pooling, normalised, query_prefix, passage_prefix, window: as in `Usage`; None for what the encoder's folder or
+            name says.
     """
 
     factory: str = _FLAT
@@ -58,7 +54,7 @@ class DenseSettings:
 class DenseRetriever(NeuralRetriever):
     """The passages whose vectors have the highest product with the query's (Karpukhin et al., EMNLP 2020).
 
-    With normalised vectors it is the cosine. Which encoder made them is in ``checkpoint``.
+    With normalised vectors the product is the cosine. ``checkpoint`` names the encoder that made them.
     """
 
     name = "dense"
@@ -74,13 +70,13 @@ class DenseRetriever(NeuralRetriever):
 
 
 def _hits(scores: list[float], positions: list[int]) -> Hits:
-    """Best first, of equals the earlier; an approximate index may find fewer and fill up with -1."""
+    """Return hits best first, the earlier of equals first; an approximate index may find fewer and fill up with -1."""
     found = [(position, score) for position, score in zip(positions, scores, strict=True) if position >= 0]
     return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
 
 def _write(order: Order) -> Written:
-    """Encode into chunks, which stay: they are what ``Flat`` searches, and what is trained anew when some are added."""
+    """Encode into chunks, which stay: ``Flat`` searches them, and other indexes are trained on them again."""
     settings: DenseSettings = order.settings or DenseSettings()
     checkpoint = find_sentence_checkpoint(order.checkpoint)
     stated = asdict(settings)
@@ -102,30 +98,26 @@ def _write(order: Order) -> Written:
         order.report(Progress(f"building {settings.factory}", len(order.passages), len(order.passages)))
         _fill(index, settings, folder, len(order.passages), encoder.dim)
         _save(index, order.folder / _INDEX)
-    if filled:
-        logger.warning(
-            "%d passages fill the window of %d tokens; what stands beyond it is not searched.", filled, usage.window
-        )
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
-    return Written(chosen, CheckpointRecord(name=checkpoint.name, fingerprint=checkpoint.fingerprint), filled)
+    return Written(chosen, checkpoint.record, filled)
 
 
 def _again(manifest: Manifest) -> dict[str, Any]:
-    """The order by which a larger index is made like this one."""
+    """Return how a larger index is ordered like this one."""
     settings = {field: manifest.settings[field] for field in ("factory", "search", "sample")}
     return {
         "settings": DenseSettings(**settings, **manifest.settings["usage"]),
-        "checkpoint": checkpoint_of("The index", manifest, None, find_sentence_checkpoint).name,
+        "checkpoint": checkpoint_of("The index", manifest, find_sentence_checkpoint, None).name,
         "precision": manifest.settings["precision"],
     }
 
 
 def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> DenseRetriever:
-    found = checkpoint_of(folder, manifest, checkpoint, find_sentence_checkpoint)
-    told = manifest.settings
-    settings = DenseSettings(factory=told["factory"], search=told["search"], sample=told["sample"])
-    encoder = SentenceEncoder.load(found, Usage(**told["usage"]), "auto")
-    dim = int(told["dim"])
+    found = checkpoint_of(folder, manifest, find_sentence_checkpoint, checkpoint)
+    stored = manifest.settings
+    settings = DenseSettings(factory=stored["factory"], search=stored["search"], sample=stored["sample"])
+    encoder = SentenceEncoder.load(found, Usage(**stored["usage"]), "auto")
+    dim = int(stored["dim"])
     if settings.factory == _FLAT:
         index = _empty(settings, dim)
         _fill(index, settings, folder / _VECTORS, len(passages), dim)
@@ -137,10 +129,10 @@ def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: 
 
 
 def _empty(settings: DenseSettings, dim: int) -> Any:
-    """The index that the settings describe, with nothing in it.
+    """Return the index that the settings describe, with nothing in it.
 
     Raises:
-        QuestreeError: faiss does not know it.
+        QuestreeError: if faiss does not know it.
     """
     import faiss
 
@@ -153,7 +145,7 @@ def _empty(settings: DenseSettings, dim: int) -> Any:
 
 
 def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int, dim: int) -> None:
-    """Train it on a sample where it wants that, and add every vector, a chunk at a time."""
+    """Train an index on a sample if it needs that, and add every vector, a chunk at a time."""
     try:
         if not index.is_trained:
             index.train(_sample(folder, passages, dim, settings.sample))
@@ -164,13 +156,13 @@ def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int, dim:
 
 
 def _chunks(folder: Path, passages: int, dim: int) -> Iterator[np.ndarray[Any, Any]]:
-    """The (rows, dim) float32 of one chunk after the other."""
+    """Yield the (rows, dim) float32 of each chunk."""
     for number in range(chunk_count(passages)):
         yield read_rows(folder, number, read_record(folder, number), dim).astype("float32")
 
 
 def _sample(folder: Path, passages: int, dim: int, most: int) -> np.ndarray[Any, Any]:
-    """(at most so many, dim) float32: a seeded choice of the vectors, the same for the same corpus."""
+    """Return (at most so many, dim) float32: a seeded choice of the vectors, the same for the same corpus."""
     import numpy as np
 
     chosen = np.sort(np.random.default_rng(_SEED).permutation(passages)[:most])
@@ -183,7 +175,7 @@ def _sample(folder: Path, passages: int, dim: int, most: int) -> np.ndarray[Any,
 
 
 def _save(index: Any, path: Path) -> None:
-    """In place of one that is there: an index that is added to shares its files with the one before, by links."""
+    """Write a new file, never an old one in place: an enlarged index shares its files with the former, by links."""
     import faiss
 
     path.unlink(missing_ok=True)
@@ -219,7 +211,7 @@ def _unknown(settings: DenseSettings, dim: int, problem: RuntimeError) -> Questr
 
 
 def _line(problem: RuntimeError) -> str:
-    """What faiss says, without where in its source it says so."""
+    """Return what faiss says, without where in its source."""
     return str(problem).strip().splitlines()[0].rsplit("Error: ", 1)[-1][:200]
 
 

@@ -1,1 +1,0 @@
-"""Dense retrieval: one vector a passage, by any sentence encoder, over faiss."""

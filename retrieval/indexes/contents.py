@@ -1,0 +1,160 @@
+"""The contents of an index folder: its passages, and its manifest, written last, which proves the index complete."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from ...common.errors import IndexRefused
+from ...common.files import write_atomically
+from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
+from ..passage import Passage
+
+NAME = "questree-index.json"
+PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
+FORMAT = 3
+_KIND = ManifestKind("index", FORMAT, "build it again", sealed=True, error=IndexRefused)
+_LIBRARIES = ("questree", "colbert-ai", "bm25s", "torch", "transformers")
+
+
+class CheckpointRecord(BaseModel):
+    """The encoder of an index: the name by which it was asked for, and the hash of its files."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    fingerprint: str
+
+
+class CorpusRecord(BaseModel):
+    """The corpus of an index.
+
+    Attributes:
+        name: the file that it was read from.
+        sha256: its `corpus_hash`.
+        passages: how many it has.
+        skipped: how many bad lines were left out.
+        filled: how many passages fill the encoder's window: what stands beyond it was not read.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    sha256: str
+    passages: int
+    skipped: int = 0
+    filled: int = 0
+
+
+class Manifest(BaseModel):
+    """What an index folder holds and what it was made from; ``checksum`` is of all the rest."""
+
+    model_config = ConfigDict(frozen=True)
+
+    format: int = FORMAT
+    kind: str
+    settings: dict[str, Any]
+    checkpoint: CheckpointRecord | None = None
+    corpus: CorpusRecord
+    files: dict[str, FileRecord] = {}
+    versions: dict[str, str] = {}
+    checksum: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Return the identity of the index (16 hex digits): it changes with corpus, checkpoint, kind and settings."""
+        encoder = self.checkpoint.fingerprint if self.checkpoint else None
+        made_from = [self.format, self.kind, self.settings, encoder, self.corpus.sha256]
+        return json_hash(made_from, ascii=True)[:16]
+
+
+def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Manifest:
+    """Write the manifest of a finished index, with every file and the libraries' versions, and return it.
+
+    Args:
+        folder: of the index.
+        manifest: without these.
+        without: names in the folder that are no part of the index.
+    """
+    paths = sorted(p for p in folder.rglob("*") if p.is_file() and p.relative_to(folder).parts[0] not in without)
+    files = {path.relative_to(folder).as_posix(): FileRecord.of(path) for path in paths}
+    unsealed = manifest.model_copy(update={"files": files, "versions": installed_versions(_LIBRARIES)})
+    sealed = unsealed.model_copy(update={"checksum": checksum_of(unsealed.model_dump(mode="json"))})
+    write_atomically(folder / NAME, sealed.model_dump_json(indent=2) + "\n")
+    return sealed
+
+
+def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
+    """Return the manifest of an index, after a look at its files.
+
+    Args:
+        folder: of the index.
+        full: compare every file's checksum too, not only its size.
+
+    Raises:
+        IndexRefused: if there is no index, or it is incomplete, foreign, of another format, or damaged.
+    """
+    if not folder.is_dir():
+        raise IndexRefused(f"There is no index at {folder}. Build one: questree index CORPUS --out {folder}")
+    manifest = _KIND.read(folder / NAME, Manifest.model_validate)
+    _KIND.check_files(folder, manifest.files, full=full)
+    return manifest
+
+
+def canonical(passage: Passage) -> bytes:
+    """Return the line that stands for a passage; the hash of these lines identifies a corpus."""
+    return json.dumps([passage.id, passage.title, passage.text], ensure_ascii=False).encode() + b"\n"
+
+
+def corpus_hash(passages: Iterable[Passage]) -> str:
+    """Return the SHA-256 over the passages in their order; two readings of one corpus have the same."""
+    digest = hashlib.sha256()
+    for passage in passages:
+        digest.update(canonical(passage))
+    return digest.hexdigest()
+
+
+def write_passages(folder: Path, passages: Iterable[Passage]) -> tuple[int, str]:
+    """Write the passages as they come; return their number and their ``corpus_hash``."""
+    import numpy as np
+
+    digest, offsets = hashlib.sha256(), array("q", [0])
+    with (folder / PASSAGES).open("wb") as file:
+        for passage in passages:
+            line = canonical(passage)
+            file.write(line)
+            digest.update(line)
+            offsets.append(offsets[-1] + len(line))
+    np.save(folder / OFFSETS, np.asarray(offsets, dtype=np.int64), allow_pickle=False)
+    return len(offsets) - 1, digest.hexdigest()
+
+
+class PassageStore:
+    """The passages of an index by position, read from disk when they are asked for; safe in several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        import numpy as np
+
+        try:
+            with (folder / PASSAGES).open("rb") as file:
+                self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as problem:
+            raise IndexRefused(f"{folder} is damaged: its passages cannot be read ({problem}).") from problem
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, position: int) -> Passage:
+        id_, title, text = json.loads(self._lines[self._offsets[position] : self._offsets[position + 1]])
+        return Passage(id=id_, title=title, text=text)
+
+    def __iter__(self) -> Iterator[Passage]:
+        return (self[position] for position in range(len(self)))

@@ -1,1 +1,0 @@
-"""Readers that take spans from passages: DPR's, and those trained here."""
