@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import dspy
 from pydantic import TypeAdapter
 
-from ..common.manifests import json_hash
+from ..common.manifests import installed_versions, json_hash
 from ..programs import Program
 from ..simulate import is_simulated
 
@@ -76,10 +75,4 @@ def _fingerprint(signature: type[dspy.Signature]) -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages that a result depends on."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {"python": platform.python_version(), **installed_versions(_PACKAGES)}

@@ -235,7 +235,7 @@ def _counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link the files of a folder into another; on a file system without links, copy them."""
+    """Put the files of a folder into another by links, or by copies on a file system without links."""
     target.mkdir(exist_ok=True)
     for path in source.iterdir():
         if not (target / path.name).exists():

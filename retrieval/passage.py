@@ -1,4 +1,4 @@
-"""A passage: what is retrieved, shown to the LM, and cited."""
+"""A passage, which is retrieved, shown to the LM, and cited."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Passage(BaseModel):
     score: float = 0.0
 
     def shown(self, max_words: int | None = None) -> str:
-        """The form in which an LM or a reader sees it: title and text, markers neutralised.
+        """Return what an LM or a reader sees of the passage: title and text, with markers neutralised.
 
         Marks of its own, ``[1]``, are shown as ``(1)``: copied into an answer they would cite another passage, and
         at the beginning of a line they would number one.
 
         Args:
-            max_words: keep only so many words of the text.
+            max_words: how many words of the text to keep; None keeps all.
         """
         text = self.text if max_words is None else " ".join(self.text.split()[:max_words])
         return _MARK.sub(r"(\1)", neutralise(f"{self.title} | {text}" if self.title else text))
 
     def cited(self) -> str:
-        """The form in which a person sees it in a list of references: title and the text's beginning."""
+        """Return what a person sees of the passage in a list of references: title and the text's beginning."""
         beginning = self.text if len(self.text) <= 160 else self.text[:157].rsplit(" ", 1)[0] + "…"
         return f"{self.title}: {beginning}" if self.title else beginning

@@ -22,10 +22,10 @@ SIDES = (  # folders that share names, because they are the same thing seen from
 )
 
 NOT_YET = {  # rooms that are still being put in order
-    "imperative": {"evaluation", "optimize", "retrieval"},
+    "imperative": {"evaluation", "optimize"},
     "sentence": set(),
-    "noun": {"evaluation", "optimize", "retrieval"},
-    "name": {"common", "evaluation", "lm", "optimize", "retrieval"},
+    "noun": {"evaluation", "optimize"},
+    "name": {"evaluation", "lm", "optimize"},
 }
 
 
