@@ -1,6 +1,6 @@
 """Programs by name, their settings, and the variants of these that an ablation compares.
 
-To add a program: its file in this folder or in baselines/, and its class here.
+To add a program, import it below: nothing else is needed.
 """
 
 from __future__ import annotations
@@ -15,51 +15,48 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.names import unknown_name
-from .baselines.dsp import DSP
-from .baselines.ircot import IRCoT
-from .baselines.iter_retgen import IterRetgen
-from .baselines.memory import AutoCoT, ChainOfThought, Direct, Recite
-from .baselines.oner import OneR, OneRCoT
-from .baselines.react import ReAct, ReActSelfConsistency
-from .baselines.self_ask import SelfAsk, SelfAskRetrieval
-from .baselines.self_consistency import SelfConsistency
-from .baselines.subquestions import LeastToMost, PlanAndSolve, PlanAndSolveRetrieval
-from .baselines.toolformer import Toolformer
-from .baselines.tree_of_thought import TreeOfThought
-from .baselines.verify_and_edit import VerifyAndEdit
-from .blendfilter import BlendFilter
-from .chain_of_reviews import ChainOfReviews
 from .program import Program
-from .searchain import SearChain, SearChainWithoutRetrieval
-from .tree_of_reviews import TreeOfReviews
 
-_METHODS: list[type[Program]] = [SearChain, TreeOfReviews, ChainOfReviews, BlendFilter]
-_WITHOUT_RETRIEVAL: list[type[Program]] = [
-    Direct,
-    ChainOfThought,
-    SelfConsistency,
-    AutoCoT,
-    Recite,
-    SelfAsk,
-    LeastToMost,
-    PlanAndSolve,
-    SearChainWithoutRetrieval,
-]
-_WITH_RETRIEVAL: list[type[Program]] = [
-    OneR,
-    OneRCoT,
-    SelfAskRetrieval,
-    PlanAndSolveRetrieval,
-    ReAct,
-    ReActSelfConsistency,
-    Toolformer,
-    VerifyAndEdit,
-    TreeOfThought,
-    DSP,
-    IterRetgen,
-    IRCoT,
-]
-PROGRAMS: dict[str, type[Program]] = {kind.name: kind for kind in [*_METHODS, *_WITHOUT_RETRIEVAL, *_WITH_RETRIEVAL]}
+# isort: split
+# the methods
+from .blendfilter import BlendFilter as BlendFilter
+from .chain_of_reviews import ChainOfReviews as ChainOfReviews
+from .searchain import SearChain as SearChain
+from .tree_of_reviews import TreeOfReviews as TreeOfReviews
+
+# isort: split
+# baselines without retrieval
+from .baselines.memory import AutoCoT as AutoCoT
+from .baselines.memory import ChainOfThought as ChainOfThought
+from .baselines.memory import Direct as Direct
+from .baselines.memory import Recite as Recite
+from .baselines.self_ask import SelfAsk as SelfAsk
+from .baselines.self_consistency import SelfConsistency as SelfConsistency
+from .baselines.subquestions import LeastToMost as LeastToMost
+from .baselines.subquestions import PlanAndSolve as PlanAndSolve
+from .searchain import SearChainWithoutRetrieval as SearChainWithoutRetrieval
+
+# isort: split
+# baselines with retrieval
+from .baselines.dsp import DSP as DSP
+from .baselines.ircot import IRCoT as IRCoT
+from .baselines.iter_retgen import IterRetgen as IterRetgen
+from .baselines.oner import OneR as OneR
+from .baselines.oner import OneRCoT as OneRCoT
+from .baselines.react import ReAct as ReAct
+from .baselines.react import ReActSelfConsistency as ReActSelfConsistency
+from .baselines.self_ask import SelfAskRetrieval as SelfAskRetrieval
+from .baselines.subquestions import PlanAndSolveRetrieval as PlanAndSolveRetrieval
+from .baselines.toolformer import Toolformer as Toolformer
+from .baselines.tree_of_thought import TreeOfThought as TreeOfThought
+from .baselines.verify_and_edit import VerifyAndEdit as VerifyAndEdit
+
+PROGRAMS: dict[str, type[Program]] = {
+    kind.name: kind
+    for kind in list(vars().values())
+    if isinstance(kind, type) and issubclass(kind, Program) and kind is not Program
+}
+"""Every program that is imported above, by its name."""
 
 
 def build(name: str, settings: Mapping[str, Any], **parts: Any) -> Program:
