@@ -22,10 +22,10 @@ SIDES = (  # folders that share names, because they are the same thing seen from
 )
 
 NOT_YET = {  # rooms that are still being put in order
-    "imperative": {"evaluation", "optimize"},
+    "imperative": {"optimize"},
     "sentence": set(),
-    "noun": {"evaluation", "optimize"},
-    "name": {"evaluation", "lm", "optimize"},
+    "noun": set(),
+    "name": set(),
 }
 
 
@@ -49,7 +49,7 @@ def docstrings(room: str) -> dict[str, str]:
 @rooms("imperative")
 def test_a_docstring_begins_with_an_imperative(room):
     """The verb stands in verbs.txt; whoever uses a new one adds it there."""
-    first = {where: docstring.split()[0] for where, docstring in docstrings(room).items()}
+    first = {where: docstring.split()[0].rstrip(",") for where, docstring in docstrings(room).items()}
     assert {where: word for where, word in first.items() if word not in VERBS} == {}
 
 
