@@ -1,6 +1,5 @@
 """The papers' tasks by name. A task is added with its file and its name here."""
 
-from .bamboogle import BAMBOOGLE
 from .base import BadRow as BadRow
 from .base import Corpus as Corpus
 from .base import KnownTask as KnownTask
@@ -10,7 +9,7 @@ from .eli5 import ELI5
 from .fever import FEVER
 from .hotpotqa import HOTPOTQA, HOTPOTQA_FULLWIKI
 from .musique import MUSIQUE
-from .open_questions import NQ
+from .open_questions import BAMBOOGLE, NQ
 from .slots import TREX, ZSRE
 from .squad import SQUAD
 from .strategyqa import STRATEGYQA
@@ -31,8 +30,6 @@ _MINI = KnownTask(
 )
 _RECORDED = KnownTask(
     name="recorded",
-    style="short",
-    metric="cover-em",
     licence="MIT (questions as their data sets)",
     citation="Cao et al., EMNLP 2023 (ProbTree), over the questions' data sets",
     source="https://github.com/THU-KEG/ProbTree",

@@ -164,11 +164,11 @@ class KnownTask:
 
     Attributes:
         name: by which it is loaded.
-        style: the answer style of its questions; ``mixed`` where each question's type decides.
-        metric: the name of the metric that it is scored by.
         licence: of the questions.
         citation: whom to cite.
         source: where it is published.
+        style: the answer style of its questions; ``mixed`` if each question's type decides.
+        metric: the name of the metric that it is scored by.
         sizes: questions with answers in each split, as published at the pinned revision.
         only_split: the split that all of its questions belong to, if it must not be trained on.
         corpus: what it is answered from.
@@ -185,11 +185,11 @@ class KnownTask:
     """
 
     name: str
-    style: Style | Literal["mixed"]
-    metric: str
     licence: str
     citation: str
     source: str
+    style: Style | Literal["mixed"] = "short"
+    metric: str = "cover-em"
     sizes: Mapping[Split, int] = field(default_factory=dict)
     only_split: Split | None = None
     corpus: Corpus | None = None

@@ -77,8 +77,6 @@ _DISTRACTOR = Hub(
 
 HOTPOTQA = KnownTask(
     name="hotpotqa",
-    style="short",
-    metric="cover-em",
     licence="CC BY-SA 4.0",
     citation="Yang et al., EMNLP 2018",
     source="https://hotpotqa.github.io",

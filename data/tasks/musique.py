@@ -38,8 +38,6 @@ def _read(row: Row) -> Fields | None:
 
 MUSIQUE = KnownTask(
     name="musique",
-    style="short",
-    metric="cover-em",
     licence="CC BY 4.0",
     citation="Trivedi et al., TACL 2022",
     source="https://github.com/StonyBrookNLP/musique",

@@ -1,9 +1,12 @@
-"""Questions with answers and little else, in the forms that open-domain QA is published in; and NQ-open, which is that.
+"""Questions with answers and little else, in the forms that open-domain QA is published in: NQ-open and Bamboogle.
 
 NQ-open (Kwiatkowski et al., TACL 2019; Lee et al., ACL 2019): questions typed into a search engine, published as
 ``NQ-open.train.jsonl`` and ``NQ-open.dev.jsonl``. DPR (Karpukhin et al., EMNLP 2020) publishes ``…-train.qas.csv``
 (question, tab, a list of answers in brackets), and ``biencoder-…-train.json``, in which each question has passages
 that hold its answer.
+
+Bamboogle (Press et al., Findings of EMNLP 2023): two-hop questions that a search engine does not answer, published as a
+table of ``Question`` and ``Answer``. It is for testing alone: none of its questions ever trains.
 """
 
 from __future__ import annotations
@@ -60,8 +63,6 @@ def _read(row: Row) -> Fields:
 
 NQ = KnownTask(
     name="nq",
-    style="short",
-    metric="cover-em",
     licence="CC BY-SA 3.0",
     citation="Kwiatkowski et al., TACL 2019; Lee et al., ACL 2019",
     source="https://ai.google.com/research/NaturalQuestions",
@@ -77,4 +78,35 @@ NQ = KnownTask(
     files="NQ-open.train.jsonl and NQ-open.dev.jsonl, or DPR's biencoder-nq-train.json and biencoder-nq-dev.json",
     read=_read,
     cells=QUESTION_AND_ANSWERS,
+)
+
+
+def _read_bamboogle(row: Row) -> Fields:
+    question = row.text("Question")
+    return {
+        "id": words_id("bamboogle", question),
+        "question": question,
+        "answers": [row.text("Answer")],
+        "type": "compositional",
+        "hops": 2,
+    }
+
+
+BAMBOOGLE = KnownTask(
+    name="bamboogle",
+    licence="MIT",
+    citation="Press et al., Findings of EMNLP 2023",
+    source="https://github.com/ofirpress/self-ask",
+    sizes={"test": 125},
+    only_split="test",
+    corpus=DPR_PASSAGES,
+    hub=Hub(
+        id="chiayewken/bamboogle",
+        revision="5787baaae24a33baee4cf57a4cc743e8a02cd548",
+        splits={"test": "test"},
+        columns=("Question", "Answer"),
+    ),
+    files="the table as .csv or .tsv",
+    read=_read_bamboogle,
+    cells={2: ("Question", "Answer")},
 )

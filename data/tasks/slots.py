@@ -74,8 +74,6 @@ def _read(row: Row, templates: list[str]) -> Fields:
 
 ZSRE = KnownTask(
     name="zsre",
-    style="short",
-    metric="cover-em",
     licence="MIT",
     citation=f"Levy et al., CoNLL 2017; {KILT}",
     source=SOURCE,

@@ -43,8 +43,6 @@ def _questions(articles: list[Any]) -> Iterator[Any]:
 
 SQUAD = KnownTask(
     name="squad",
-    style="short",
-    metric="cover-em",
     licence="CC BY-SA 4.0",
     citation="Rajpurkar et al., EMNLP 2016",
     source="https://rajpurkar.github.io/SQuAD-explorer/",

@@ -33,8 +33,6 @@ def _read(row: Row) -> Fields:
 
 TREC = KnownTask(
     name="trec",
-    style="short",
-    metric="cover-em",
     licence="not stated",
     citation="Voorhees and Tice, SIGIR 2000; Baudis and Sedivy, CLEF 2015",
     source="https://github.com/brmson/dataset-factoid-curated",

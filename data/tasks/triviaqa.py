@@ -41,8 +41,6 @@ def _unpack(document: Mapping[str, Any]) -> list[Any] | None:
 
 TRIVIAQA = KnownTask(
     name="triviaqa",
-    style="short",
-    metric="cover-em",
     licence="Apache-2.0",
     citation="Joshi et al., ACL 2017",
     source="https://nlp.cs.washington.edu/triviaqa/",

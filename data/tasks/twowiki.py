@@ -43,8 +43,6 @@ def _plain(name: str) -> str:
 
 TWOWIKI = KnownTask(
     name="2wikimultihopqa",
-    style="short",
-    metric="cover-em",
     licence="Apache-2.0",
     citation="Ho et al., COLING 2020",
     source="https://github.com/Alab-NII/2wikimultihop",

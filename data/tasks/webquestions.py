@@ -32,8 +32,6 @@ _FIXED = {"type": "factoid", "hops": 1}
 
 WEBQUESTIONS = KnownTask(
     name="webquestions",
-    style="short",
-    metric="cover-em",
     licence="CC BY 4.0",
     citation="Berant et al., EMNLP 2013",
     source="https://github.com/brmson/dataset-factoid-webquestions",

@@ -153,11 +153,6 @@ def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int) -> np.nd
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
 
 
-def has_chunks(folder: Path) -> bool:
-    """Tell whether there is a finished chunk in the folder."""
-    return any(folder.glob(f"*{_RECORD}"))
-
-
 def remove_others(folder: Path, numbers: Iterable[int]) -> None:
     """Remove all but these chunks from the folder, such as files of a killed writer or of a longer corpus."""
     names = {path(folder, number).name for number in numbers for path in (rows_file, _record_file)}
