@@ -22,6 +22,7 @@ from questree.retrieval import BM25Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
 
 HOUSE = Path(questree.__file__).resolve().parents[1]
+OUTSIDE = {"simulate", "benchmarks"}  # a server, and the one who asks
 
 
 class Visits:
@@ -41,7 +42,7 @@ class Visits:
         if event != "call" or (file := _file(frame)) is None:
             return
         caller = _caller(frame)
-        if "simulate" in (_room(file), _room(caller)):
+        if _room(file) in OUTSIDE or _room(caller) in OUTSIDE:
             return
         self.files[file] += 1
         if caller and _room(caller) != _room(file):

@@ -81,7 +81,7 @@ def in_time(what: str, task: Callable[[], T], *, abandon: bool) -> T:
     Args:
         what: names the part in the message of a failure.
         task: the part.
-        abandon: whether to stop waiting for it when the question's time is over; its thread goes on alone.
+        abandon: whether to stop waiting for it when the question's time is over; its thread may run longer.
 
     Raises:
         CallFailedError: with the cause ``deadline``, if the question's time is over before or during the task.

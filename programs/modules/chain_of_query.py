@@ -1,4 +1,4 @@
-"""SearChain's steps: the chain of query, how it goes on after a passage was found, and the traced answer."""
+"""SearChain's steps: the chain of query, its continuation after a passage was found, and the traced answer."""
 
 from __future__ import annotations
 
