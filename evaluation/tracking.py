@@ -119,7 +119,7 @@ class TrackedRun:
             mlflow.log_params(dict(flat[start : start + _AT_ONCE]))
 
     def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
-        """Log numbers, of a step where a run has several."""
+        """Log numbers; a run with several steps says of which."""
         import mlflow
 
         mlflow.log_metrics(dict(figures), step=step)

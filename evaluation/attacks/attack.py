@@ -161,16 +161,19 @@ def attack(
         QuestreeError: if there is no program, no attack or no such defence, or another process is writing ``out``;
             also what `evaluate` raises.
     """
-    _check(programs, attacks, defences)
+    if not programs or not attacks or not defences:
+        raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
     for defence in defences:
         defended(retriever, defence, reader)  # before anything is asked
-    plants = {one: _planted(one, plants_for(one, examples, pool or examples, retriever, write)) for one in attacks}
+    plants = {one: plants_for(one, examples, pool or examples, retriever, write) for one in attacks}
+    if bare := [one.kind for one in attacks if not plants[one]]:
+        raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
     corpora = {one: seeded(retriever, _passages(plants[one])) for one in attacks}
 
     evaluations: list[Evaluation] = []
 
     def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
-        told = f"{name}, {folder}, defence {defence}"
+        label = f"{name}, {folder}, defence {defence}"
         evaluation = evaluate(
             over_corpus(programs[name], defended(corpus, defence, reader)),
             examples,
@@ -180,7 +183,7 @@ def attack(
             seed=seed,
             policy=policy,
             spent_before=total([one.spent for one in evaluations]),
-            on_progress=None if on_progress is None else lambda progress: on_progress(told, progress),
+            on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
         )
         evaluations.append(evaluation)
         return evaluation
@@ -194,23 +197,11 @@ def attack(
                     attacked = clean if program.retriever is None else asked(name, defence, one.name, corpora[one])
                     rows.append(_row(name, defence, one, plants[one], clean, attacked))
         lm, texts = lm_facts(), "templates" if write is None else "written by the LM"
-        facts = {
-            "task": task,
-            "retriever": retriever.name,
-            "LM": str(lm["name"]),
-            "texts": texts,
-            "seed": str(seed),
-        }
+        facts = {"task": task, "retriever": retriever.name, "LM": str(lm["name"]), "texts": texts, "seed": str(seed)}
         run = AttackRun(tuple(rows), metric_name(metric), facts, bool(lm["simulated"]))
         for file, text in run.files().items():
             write_atomically(out / file, text)
     return run
-
-
-def _planted(one: Attack, plants: list[Plant]) -> list[Plant]:
-    if not plants:
-        raise QuestreeError(f"Nothing can be planted for {one.kind}: no question has a wrong answer to argue for.")
-    return plants
 
 
 def _passages(plants: Sequence[Plant]) -> list[Passage]:
@@ -227,14 +218,7 @@ def over_corpus(program: Program, retriever: Retriever) -> Program:
     return clone
 
 
-def _row(
-    name: str,
-    defence: str,
-    one: Attack,
-    plants: Sequence[Plant],
-    clean: Evaluation,
-    attacked: Evaluation,
-) -> Row:
+def _row(name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: Evaluation, attacked: Evaluation) -> Row:
     before, after = ({record.id: record for record in run.records} for run in (clean, attacked))
     wins = [_won(one, plant, after[plant.question]) for plant in plants]
     ids = {passage.id for passage in _passages(plants)}
@@ -266,11 +250,6 @@ def _score(run: Evaluation, plants: Sequence[Plant]) -> Interval:
 
 def _won(one: Attack, plant: Plant, record: Record) -> bool:
     return record.failure is None and one.won(plant, record.answer)
-
-
-def _check(programs: Mapping[str, Program], attacks: Sequence[Attack], defences: Sequence[str]) -> None:
-    if not programs or not attacks or not defences:
-        raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
 
 
 def share(count: int, n: int) -> Interval:

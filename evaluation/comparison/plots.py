@@ -46,9 +46,9 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     taken = [(cx - 6, cy - 6, cx + 6, cy + 6) for cx, cy in places]
     for number, (point, (cx, cy)) in enumerate(zip(points, places, strict=True)):
         kind = "dot first" if number == 0 else "dot"
-        told = escape(f"{point.name}: {point.y}, {x} {point.x:.4g}")
+        label = escape(f"{point.name}: {point.y}, {x} {point.x:.4g}")
         parts.append(f'<path class="whisker" d="M{cx:.1f} {up(point.y.low):.1f}V{up(point.y.high):.1f}"/>')
-        parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{told}</title></circle>')
+        parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{label}</title></circle>')
         parts.append(_name(point.name, cx, cy, taken))
     return _svg(height, [*parts, *_axes(height, x, y)])
 
@@ -72,28 +72,28 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
         return left + (_WIDTH - left - _RIGHT) * value
 
     parts = [_up_line(across(tick), height, f"{tick:.1f}", top=36) for tick in _steps(1.0)]
-    for place, (group, told) in enumerate(names.items()):
+    for place, (group, label) in enumerate(names.items()):
         cx = left + 140 * place
         parts.append(f'<circle cx="{cx}" cy="14" r="5" fill="{shades[group]}"/>')
-        parts.append(f'<text x="{cx + 10}" y="18">{escape(told)} (n={sizes[group]})</text>')
+        parts.append(f'<text x="{cx + 10}" y="18">{escape(label)} (n={sizes[group]})</text>')
     for line, (name, row) in enumerate(rows.items()):
         middle = 40 + step * (line + 0.5)
         parts.append(f'<path class="grid" d="M0 {40 + step * line}H{_WIDTH}"/>')
         parts.append(f'<text class="end" x="{left - 12}" y="{middle + 4:.1f}">{escape(name)}</text>')
-        for place, (group, told) in enumerate(names.items()):
+        for place, (group, label) in enumerate(names.items()):
             if group in row:
                 cy = middle + 7 * (place - (len(names) - 1) / 2)
-                parts.append(_dot(row[group], across, cy, shades[group], f"{name}, {told}: {row[group]}"))
+                parts.append(_dot(row[group], across, cy, shades[group], f"{name}, {label}: {row[group]}"))
     middle = (left + _WIDTH - _RIGHT) / 2
     parts.append(f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{escape(x)}</text>')
     return _svg(height, parts)
 
 
-def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: str, told: str) -> str:
+def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: str, label: str) -> str:
     ends = f"M{across(score.low):.1f} {cy:.1f}H{across(score.high):.1f}"
     return (
         f'<path class="whisker" d="{ends}"/><circle cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4" '
-        f'fill="{shade}"><title>{escape(told)}</title></circle>'
+        f'fill="{shade}"><title>{escape(label)}</title></circle>'
     )
 
 
@@ -125,14 +125,14 @@ def _axes(height: int, x: str, y: str) -> list[str]:
     return [across, turned]
 
 
-def _across_line(y: float, told: str) -> str:
+def _across_line(y: float, label: str) -> str:
     line = f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
-    return f'{line}<text class="end" x="{_LEFT - 8}" y="{y + 4:.1f}">{told}</text>'
+    return f'{line}<text class="end" x="{_LEFT - 8}" y="{y + 4:.1f}">{label}</text>'
 
 
-def _up_line(x: float, height: int, told: str, top: int = _TOP) -> str:
+def _up_line(x: float, height: int, label: str, top: int = _TOP) -> str:
     line = f'<path class="grid" d="M{x:.1f} {top}V{height - _BOTTOM}"/>'
-    return f'{line}<text class="middle" x="{x:.1f}" y="{height - _BOTTOM + 18}">{told}</text>'
+    return f'{line}<text class="middle" x="{x:.1f}" y="{height - _BOTTOM + 18}">{label}</text>'
 
 
 def _svg(height: int, parts: Sequence[str]) -> str:
