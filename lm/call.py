@@ -64,6 +64,20 @@ def call(
         raise
 
 
+def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
+    """Return the predictor's demonstrations that hold each of its fields.
+
+    DSPy's optimizers give every predictor rows of the task as demonstrations. What a row does not say of a predictor's
+    fields stands in the prompt as 'Not supplied for this particular example.', which teaches nonsense.
+    """
+    return [demo for demo in predict.demos if all(name in demo for name in predict.signature.fields)]
+
+
+def _write_nulls(demo: Any) -> dict[str, Any]:
+    """Return a demonstration with null in words: DSPy takes None for a field that was not supplied."""
+    return {name: "null" if value is None else value for name, value in demo.items()}
+
+
 class _Call:
     """One call, and what was tried for it."""
 
@@ -107,9 +121,10 @@ class _Call:
         lm = self.lm.copy(num_retries=0, **_timeout(self.lm))
         usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
+        demos = [_write_nulls(demo) for demo in complete_demonstrations(self.predict)]
         try:
             with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
-                reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, **inputs))
+                reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))
         except AbandonedError:  # its thread may still be at work: nothing is known of the request
             raise
         except AdapterParseError:

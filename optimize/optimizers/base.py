@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel, ConfigDict
 
+from ...lm.call import complete_demonstrations
 from ...programs import Program
 from ..verdicts import Verdicts
 from .patches import bounded_waits, quiet
@@ -52,6 +53,8 @@ class Optimizer(BaseModel):
         """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits."""
         with quiet(), bounded_waits(), dspy.context(max_errors=PATIENCE, num_threads=job.concurrency):
             program: Program = self.make(student, job)
+        for predictor in program.predictors():
+            predictor.demos = complete_demonstrations(predictor)
         return program
 
     @abstractmethod

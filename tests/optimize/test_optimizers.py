@@ -4,8 +4,11 @@ import operator
 
 import dspy
 import pytest
+from dspy.utils import DummyLM
+from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
+from questree.lm.call import call
 from questree.lm.failure import Failure
 from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
@@ -188,3 +191,47 @@ def test_what_is_changed_in_dspy_is_restored():
     with quiet(), bounded_waits():
         assert not any(map(operator.is_, before, state()))
     assert all(map(operator.is_, before, state()))
+
+
+class Prompts(BaseCallback):
+    """Keeps every prompt that is sent."""
+
+    def __init__(self):
+        self.texts = []
+
+    def on_lm_start(self, call_id, instance, inputs):
+        self.texts.append(str(inputs))
+
+
+@pytest.mark.parametrize("name", ["searchain", "tree-of-reviews", "blendfilter"])
+def test_no_prompt_shows_a_demonstration_that_lacks_a_field(name, mini):
+    """A row of the task says nothing of a correction, a reading or a filter: no prompt pretends that it does."""
+    program = build(name, {}, retriever=mini.index)
+    rows = [example.copy() for example in mini.examples().train[:4]]
+    for predictor in program.predictors():
+        predictor.demos = rows
+    seen = Prompts()
+    with dspy.context(callbacks=[seen]):
+        for example in mini.examples().dev[:4]:
+            program(**example.inputs())
+    assert seen.texts
+    assert not [text for text in seen.texts if "ot supplied for this particular example" in text]
+
+
+def test_only_complete_demonstrations_are_kept(mini):
+    compiled = compile_program(
+        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=4)
+    ).program
+    shown = {name: len(predictor.demos) for name, predictor in compiled.named_predictors()}
+    assert {name for name, count in shown.items() if count} == {"chain_of_query.plan"}
+
+
+def test_a_null_in_a_demonstration_is_written_and_not_taken_for_missing():
+    predictor = dspy.Predict("question -> answer, next_query")
+    predictor.demos = [dspy.Example(question="Who?", answer="Kafka", next_query=None)]
+    seen = Prompts()
+    lm = DummyLM([{"answer": "Kafka", "next_query": "null"}])
+    with dspy.context(lm=lm, callbacks=[seen], adapter=dspy.ChatAdapter()):
+        call(predictor, question="Who wrote it?")
+    assert "ot supplied" not in seen.texts[0]
+    assert "[[ ## next_query ## ]]\\nnull" in seen.texts[0]
