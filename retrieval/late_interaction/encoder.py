@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,8 @@ from .compat import colbert_ready, without_extensions
 if TYPE_CHECKING:
     import torch
 
+logger = logging.getLogger(__name__)
+
 _WINDOW = 4096
 """Passages that are sorted by length together; also how many are in memory at once."""
 _TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
@@ -22,6 +25,8 @@ _TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
 
 class Encoder(TextEncoder):
     """A model of one unit vector for each token of a query or a passage. Made by ``load``."""
+
+    _warned = False  # of a query that is longer than the model can read
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
@@ -68,12 +73,51 @@ class Encoder(TextEncoder):
         """Return how many tokens of a passage are read, markers included."""
         return int(self._model.colbert_config.doc_maxlen)
 
+    @property
+    def longest_query(self) -> int:
+        """Return how many tokens of a query the model can read, markers included."""
+        tokenizer = self._model.query_tokenizer.tok
+        positions = getattr(self._model.model.config, "max_position_embeddings", 512)
+        return int(min(positions, tokenizer.model_max_length))
+
     def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
-        """Return one (tokens, dim) float32 tensor for each query, on the CPU, without padding."""
+        """Return one (tokens, dim) float32 tensor for each query, on the CPU, without padding.
+
+        A query is read to its end, up to `longest_query`: colbert-ai cuts it at the ``query_maxlen`` of the
+        checkpoint, which is 32 tokens for ColBERTv2, without a word. Up to that length all is as colbert-ai has it.
+        """
+        usual = int(self._model.query_tokenizer.config.query_maxlen)
+        lengths = [max(usual, min(length, self.longest_query)) for length in self._query_lengths(queries)]
+        embedded: dict[int, torch.Tensor] = {}
+        for length in sorted(set(lengths)):
+            positions = [position for position, own in enumerate(lengths) if own == length]
+            matrices = self._embedded_queries([queries[position] for position in positions], length)
+            embedded.update(zip(positions, matrices, strict=True))
+        return [embedded[position] for position in range(len(queries))]
+
+    def _query_lengths(self, queries: Sequence[str]) -> list[int]:
+        """Return each query's tokens, with the marker that colbert-ai puts in; warn where they are too many."""
+        tokenizer = self._model.query_tokenizer.tok
+        lengths = [len(ids) + 1 for ids in tokenizer(list(queries), verbose=False)["input_ids"]]
+        if lengths and max(lengths) > self.longest_query and not self._warned:
+            self._warned = True
+            logger.warning(
+                "A query of %d tokens is longer than the %d that the encoder reads; what stands beyond is not searched "
+                "for. Said once; there may be more.", max(lengths), self.longest_query,
+            )  # fmt: skip
+        return lengths
+
+    def _embedded_queries(self, queries: Sequence[str], length: int) -> list[torch.Tensor]:
+        """Return the embeddings of queries that are all read up to the same length."""
         import torch
 
+        tokenizer = self._model.query_tokenizer
         with self._lock, torch.inference_mode():
-            ids, mask = self._model.query_tokenizer.tensorize(list(queries))
+            usual, tokenizer.query_maxlen = tokenizer.query_maxlen, length
+            try:
+                ids, mask = tokenizer.tensorize(list(queries))
+            finally:
+                tokenizer.query_maxlen = usual
             read = (ids != self._model.pad_token).any(0)
             embedded = self._model.query(ids[:, read], mask[:, read], to_cpu=True).float()
         return [matrix[matrix.any(-1)] for matrix in embedded]

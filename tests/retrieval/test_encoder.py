@@ -61,3 +61,29 @@ def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_chec
     ]
     matrices = sum(list(weight.shape) == [32, 32] for weight in half._model.parameters())
     assert len(weights) == matrices  # not again for each of the four batches
+
+
+def test_a_long_query_is_read_to_its_end(encoder):
+    import torch
+
+    recollection = " ".join(["amber basin delta fjord"] * 20)  # longer than the query_maxlen of the checkpoint
+    first, second = encoder.queries([f"{recollection} where is kelp", f"{recollection} where is grove"])
+    assert first.shape == second.shape
+    assert not torch.equal(first, second)
+    short = encoder.queries(["where is kelp"])[0]
+    assert len(short) < len(first)
+
+
+def test_a_short_query_is_embedded_alike_beside_a_long_one(encoder):
+    import torch
+
+    alone = encoder.queries(["where is kelp"])[0]
+    beside = encoder.queries(["amber " * 80, "where is kelp"])[1]
+    assert torch.allclose(alone, beside, atol=1e-6)
+
+
+def test_a_query_beyond_the_encoders_limit_is_warned_of_once(encoder, caplog):
+    too_long = "amber " * (encoder.longest_query + 10)
+    assert len(encoder.queries([too_long])[0]) <= encoder.longest_query
+    encoder.queries([too_long])
+    assert caplog.text.count("is longer than the") == 1
