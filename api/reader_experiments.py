@@ -181,7 +181,7 @@ class ReaderExperiment(Parts):
             QuestreeError: the check or the pairs cannot be had, or there is nowhere to store the threshold.
         """
         from .optimize.readers import best_theta, plot_theta
-        from .optimize.readers.question_pairs import compare_all, read_pairs
+        from .optimize.readers.readings import compare_all, read_pairs
         from .optimize.readers.thresholds import relevance_interval
 
         check: Any = self.duplicates

@@ -1,11 +1,11 @@
-"""Compile a program against a task's metric: score, compile, score again, save, track."""
+"""Compile a program against a task's metric: score it, let the optimizer work, save, score again, track."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -54,9 +54,9 @@ def compile(
     """Compile a program, and score it before and after on questions that the optimizer never sees.
 
     What is finished is on the disk at once: each scored question, each candidate, and each reply of the LM in
-    DSPy's cache. Run again with the same ``out``, it goes on: finished questions and a finished program are taken as
-    they are. The optimizer itself starts over, but does all in the same order as before, so that every reply that it
-    had comes from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again.
+    DSPy's cache. The same call with the same ``out`` goes on: finished questions and a finished program are not made
+    again. The optimizer itself starts over, but does everything in the same order. So the replies that it had come
+    from the cache, and it tries the same candidates. Without a cache on disk it asks, and pays, again.
 
     Args:
         program: stays as it is.
@@ -64,11 +64,11 @@ def compile(
         metric: compilation asks it for yes or no.
         optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``; the
             program's own default where None.
-        teacher: makes the demonstrations, where another program than this should.
+        teacher: the program that makes the demonstrations; this one where None.
         prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
         seed: of everything random.
         policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
-            optimizer, whose calls on their way when it is spent are finished.
+            optimizer. Calls that are on their way when it is spent are finished.
         out: folder for ``before``, ``candidates``, ``after`` and ``program``; None keeps nothing.
         tracking: where to track; not at all by default.
         on_progress: called in the caller's thread.
@@ -127,7 +127,7 @@ class _Plan:
     tell: Callable[[CompileProgress], None]
 
     def facts(self) -> dict[str, Any]:
-        """What it is about: the parameters of its run, and what must be the same to go on with it."""
+        """Return what the compilation is about: what is tracked, and what must be the same to go on with it."""
         return {
             **run_identity(self.program, task=self.examples.task),
             "metrics": [metric_name(self.metric)],
@@ -146,27 +146,21 @@ class _Plan:
         }
 
     def carry_out(self, run: TrackedRun) -> Compiled:
-        """Score, compile, score again; save and track what comes of it."""
+        """Score the program, compile it, save it and score it again; return what came of it."""
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
-        before = self.score(self.program, "before", run, Spent())
-        kept = f"; what was scored is kept in {self.out}" if self.out else ""
-        try:
-            compilation = self.earlier() or self.make(train, val, run, before.spent)
-        except BudgetSpentError as over:
-            raise OutOfBudgetError(
-                f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
-            ) from None
-        except KeyboardInterrupt:
-            raise Interrupted(f"Stopped while compiling{kept}. Run the same again: {_what_is_asked_again()}.") from None
-        if self.out is not None:
-            save(compilation.program, self.out / "program", **self.told(compilation))
-        after = self.score(compilation.program, "after", run, total([before.spent, compilation.spent]))
+        before = self.score(self.program, "before", run, spent_before=Spent())
+        with self.stopping():
+            compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.spent)
+        if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
+            save(compilation.program, self.out / "program", **self.describe(compilation))
+        spent = total([before.spent, compilation.spent])
+        after = self.score(compilation.program, "after", run, spent_before=spent)
         return self.keep(Compiled(compilation, before, after), run)
 
     def score(
-        self, program: Program, stage: Literal["before", "after"], run: TrackedRun, spent_before: Spent
+        self, program: Program, stage: Literal["before", "after"], run: TrackedRun, *, spent_before: Spent
     ) -> Evaluation:
-        """The program's score on the dev questions."""
+        """Return the program's scores on the dev questions."""
         with run.traces():
             evaluation = evaluate(
                 program,
@@ -182,15 +176,46 @@ class _Plan:
         run.evaluation(evaluation, prefix=f"{stage}_")
         return evaluation
 
-    def make(
-        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, spent_before: Spent
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Raise an error that says how to go on, if the budget is spent in the block or Ctrl-C is pressed."""
+        kept = f"; what was scored is kept in {self.out}" if self.out else ""
+        try:
+            yield
+        except BudgetSpentError as over:
+            raise OutOfBudgetError(
+                f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
+            ) from None
+        except KeyboardInterrupt:
+            raise Interrupted(f"Stopped while compiling{kept}. Run the same again: {_what_is_asked_again()}.") from None
+
+    def load_finished(self) -> Compilation | None:
+        """Return what an interrupted run of the same plan had finished compiling, or None."""
+        if self.out is None or not (self.out / "program" / MANIFEST).exists():
+            return None
+        program = load(
+            self.out / "program",
+            retriever=self.program.retriever,
+            reader=getattr(self.program, "reader", None),
+            duplicates=getattr(self.program, "duplicates", None),
+        )
+        try:
+            done = validate(_Done, read_artifact(self.out / "program").manifest.facts().get("compilation"))
+        except ValueError as error:
+            raise QuestreeError(
+                f"{self.out / 'program' / MANIFEST} does not say how it was compiled ({error}); compile anew."
+            ) from error
+        candidates = read_candidates(self.out / "candidates")
+        return Compilation(program, candidates, done.spent, done.seconds, done.judged)
+
+    def optimize(
+        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, *, spent_before: Spent
     ) -> Compilation:
-        """Let the optimizer work."""
+        """Let the optimizer work; return what it made, tried and paid."""
 
         def on_candidate(candidate: Candidate) -> None:
-            run.candidate(
-                candidate.number, {"score": candidate.score, "questions": candidate.questions}, candidate.state
-            )
+            figures = {"score": candidate.score, "questions": candidate.questions}
+            run.candidate(candidate.number, figures, candidate.state)
             self.tell(CompileProgress("compile", candidate=candidate))
 
         self.tell(CompileProgress("compile"))
@@ -211,32 +236,24 @@ class _Plan:
         judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
         return Compilation(program, tuple(keeper.candidates), bill.spent, time.perf_counter() - began, judged)
 
-    def earlier(self) -> Compilation | None:
-        """What an interrupted run of the same plan had finished compiling, if it had."""
-        if self.out is None or not (self.out / "program" / MANIFEST).exists():
-            return None
-        program = load(
-            self.out / "program",
-            retriever=self.program.retriever,
-            reader=getattr(self.program, "reader", None),
-            duplicates=getattr(self.program, "duplicates", None),
-        )
-        try:
-            done = validate(_Done, read_artifact(self.out / "program").manifest.facts().get("compilation"))
-        except ValueError as error:
-            raise QuestreeError(
-                f"{self.out / 'program' / MANIFEST} does not say how it was compiled ({error}); compile anew."
-            ) from error
-        candidates = read_candidates(self.out / "candidates")
-        return Compilation(program, candidates, done.spent, done.seconds, done.judged)
+    def keep(self, compiled: Compiled, run: TrackedRun) -> Compiled:
+        """Save the program with its scores, and track it; return it with its folder and its address."""
+        place: AbstractContextManager[str | Path] = nullcontext(self.out) if self.out else TemporaryDirectory()
+        with place as out:
+            folder = Path(out) / "program"
+            scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
+            scores["gain"] = asdict(compiled.gain)
+            if self.out is not None or run.on:
+                save(compiled.program, folder, scores=scores, **self.describe(compiled.compilation))
+            address = _track(run, compiled, folder) if run.on else None
+        return replace(compiled, artifact=folder if self.out else None, address=address)
 
-    def told(self, compilation: Compilation) -> dict[str, Any]:
-        """What the artifact says of how it was made."""
+    def describe(self, compilation: Compilation) -> dict[str, Any]:
+        """Return what the artifact says of how it was made."""
         facts = self.facts()
+        told = ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
         return {
-            **{
-                key: facts[key] for key in ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
-            },
+            **{key: facts[key] for key in told},
             "compilation": {
                 "spent": compilation.spent.model_dump(),
                 "seconds": round(compilation.seconds, 3),
@@ -245,21 +262,9 @@ class _Plan:
             },
         }
 
-    def keep(self, compiled: Compiled, run: TrackedRun) -> Compiled:
-        """Save the program with its scores, and track it."""
-        place: AbstractContextManager[str | Path] = nullcontext(self.out) if self.out else TemporaryDirectory()
-        with place as out:
-            folder = Path(out) / "program"
-            scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
-            scores["gain"] = asdict(compiled.gain)
-            if self.out is not None or run.on:
-                save(compiled.program, folder, scores=scores, **self.told(compiled.compilation))
-            address = _track(run, compiled, folder) if run.on else None
-        return Compiled(compiled.compilation, compiled.before, compiled.after, folder if self.out else None, address)
-
 
 def _what_is_asked_again() -> str:
-    """For whoever stopped the optimizer."""
+    """Return whether a stopped optimizer asks and pays again, in words."""
     lm = dspy.settings.lm
     if dspy.cache.enable_disk_cache and getattr(lm, "cache", False):
         return "answered LM calls come from the cache"
@@ -267,7 +272,7 @@ def _what_is_asked_again() -> str:
 
 
 def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
-    """Log what compilation gave and took, the artifact, and the model to serve; the artifact's address."""
+    """Log what compilation gave and took, the artifact, and the model to serve; return the artifact's address."""
     gain, compilation = compiled.gain, compiled.compilation
     figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
     figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
@@ -278,7 +283,7 @@ def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
 
 
 def _strip(program: Program, like: Program) -> None:
-    """Remove what optimizers hang on a program: its candidates, whole programs each, and their logs."""
+    """Remove what optimizers attach to a program: their logs, and its candidates, each a whole program."""
     for one in program.members if isinstance(program, Composed) else [program]:
         for extra in vars(one).keys() - vars(like).keys() - {"_compiled"}:
             delattr(one, extra)

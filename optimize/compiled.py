@@ -26,8 +26,8 @@ class Examples:
     Attributes:
         train: demonstrations come from these.
         dev: the scores before and after are of these; an optimizer never sees them.
-        val: candidates are compared on these; where there are none, on every other question of ``train``, which
-            then gives no demonstrations.
+        val: candidates are compared on these. If there are none, every other question of ``train`` is taken, and
+            gives no demonstrations.
         task: the name of what is asked.
     """
 
@@ -37,7 +37,7 @@ class Examples:
     task: str = ""
 
     def split(self, seed: int, *, compares: bool) -> tuple[list[dspy.Example], list[dspy.Example]]:
-        """Training and validation questions, shuffled; all of them for training if nothing is to be compared.
+        """Return training and validation questions, shuffled; all are for training if nothing is to be compared.
 
         Raises:
             QuestreeError: if there are too few, or a dev question is among them.
@@ -68,7 +68,7 @@ class Compilation:
         program: answers as the one that was compiled.
         candidates: what was tried, in the order in which it was scored.
         spent: every LM call between the two scores.
-        seconds: likewise.
+        seconds: between the two scores.
         judged: predictions that the metric judged: ``asked``, ``accepted``, and failed ones by cause.
     """
 
@@ -87,8 +87,8 @@ class Compiled:
         compilation: what the optimizer made.
         before: the dev questions, asked of the program as it came.
         after: the same, asked of the compiled one.
-        artifact: the folder it is saved in; None where nothing was to be kept.
-        address: of the tracked one, for `load`; None where nothing was tracked.
+        artifact: the folder that it is saved in; None if nothing was to be kept.
+        address: of the tracked artifact, for `load`; None if nothing was tracked.
     """
 
     compilation: Compilation
@@ -99,12 +99,12 @@ class Compiled:
 
     @property
     def program(self) -> Program:
-        """The compiled program."""
+        """Return the compiled program."""
         return self.compilation.program
 
     @property
     def gain(self) -> Interval:
-        """After less before, question by question, with its 95% interval."""
+        """Return the score after less the score before, question by question, with its 95% interval."""
         metric = self.after.metric
         first, second = ([r.scores[metric] for r in evaluation.records] for evaluation in (self.before, self.after))
         return paired_interval(first, second, seed=self.after.seed)

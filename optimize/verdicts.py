@@ -1,4 +1,4 @@
-"""The metric as compilation takes it: good enough to learn from, or not."""
+"""The metric as compilation needs it: whether a prediction is good enough to learn from."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Verdicts:
     """Asks the metric for yes or no, and counts what was asked, accepted and failed.
 
     A failed prediction is never good enough. A metric that gives a number instead of a verdict must give a full
-    score: an F1 of .05 is no success. Of the trace of a good one, the calls that make good demonstrations are left
-    (`Teaching`): teleprompters ask for the verdict before they take demonstrations. Safe to call from several threads.
+    score: an F1 of .05 is no success. Teleprompters ask for the verdict before they take demonstrations from the trace,
+    so only the calls that make good ones are left in it (see `Teaching`). Safe to call from several threads.
 
     Attributes:
         asked: predictions judged.
@@ -36,7 +36,7 @@ class Verdicts:
         self._lock = threading.Lock()
 
     def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
-        """Whether the prediction is good enough."""
+        """Return whether the prediction is good enough."""
         failure: Failure | None = prediction.get("failure") if prediction is not None else None
         failed = prediction is None or failure is not None
         verdict = not failed and self._good_enough(example, prediction, trace)
@@ -57,7 +57,7 @@ class Verdicts:
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        """As GEPA takes it: the verdict as a score, and words for the LM that reflects on it."""
+        """Return what GEPA takes: the verdict as a score, and words for the LM that reflects on it."""
         verdict = self(example, prediction)  # without the trace: GEPA reflects on all of it
         return dspy.Prediction(score=float(verdict), feedback=_feedback(example, prediction, verdict))
 
@@ -78,9 +78,9 @@ def _feedback(example: dspy.Example, prediction: dspy.Prediction, verdict: bool)
 class Teaching:
     """Leaves one call of each predictor in a trace: of the kind that has been shown least so far.
 
-    DSPy takes one call of each predictor and question, at random; of a predictor that is called many times in one
-    question, as paragraph review is, it may so show three rejections and nothing else. Calls that contradict the gold
-    passages are left out, also where the answer was right.
+    DSPy takes one call of each predictor from each question, at random. Some predictors are called many times in one
+    question, such as paragraph review; DSPy might then show three rejections and nothing else. Calls that contradict
+    the gold passages are left out, even if the answer was right.
     """
 
     def __init__(self) -> None:

@@ -96,7 +96,7 @@ class Ensemble(BootstrapRandomSearch):
     size: int = Field(default=3, ge=2)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Search, and join the best candidates."""
+        """Join the best candidates of a search."""
         best = super().make(student, job)
         ranked = [candidate["program"] for candidate in best.candidate_programs]
         return Majority(ranked[: self.size])

@@ -181,7 +181,7 @@ def test_what_is_changed_in_dspy_is_restored():
     from dspy.utils.parallelizer import ParallelExecutor
     from tqdm import tqdm
 
-    from questree.optimize.optimizers.patches import bounded_waits, quiet
+    from questree.optimize.optimizers.base import bounded_waits, quiet
 
     def state():
         places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))

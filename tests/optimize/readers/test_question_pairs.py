@@ -6,7 +6,7 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.optimize.readers import best_theta
-from questree.optimize.readers.question_pairs import QuestionPair, compare_all, read_pairs
+from questree.optimize.readers.readings import QuestionPair, compare_all, read_pairs
 
 PAIRS = [("Who made it?", "Who, by chance, made it?", 1), ('What is a "pit"?', "Where is it?", 0)]
 
