@@ -21,19 +21,7 @@ SIDES = (  # folders that share names, because they are the same thing seen from
     {"data/tasks", "retrieval/corpora"},  # a publisher's questions, and its passages
 )
 
-NOT_YET = {  # rooms that are still being put in order
-    "imperative": set(),
-    "sentence": set(),
-    "noun": set(),
-    "name": set(),
-}
-
-
-def rooms(test):
-    later = pytest.mark.xfail(reason="still being put in order", strict=False)
-    return pytest.mark.parametrize(
-        "room", [pytest.param(room, marks=later if room in NOT_YET[test] else ()) for room in ROOMS]
-    )
+rooms = pytest.mark.parametrize("room", ROOMS)
 
 
 def docstrings(room: str) -> dict[str, str]:
@@ -46,14 +34,14 @@ def docstrings(room: str) -> dict[str, str]:
     }
 
 
-@rooms("imperative")
+@rooms
 def test_a_docstring_begins_with_an_imperative(room):
     """The verb stands in verbs.txt; whoever uses a new one adds it there."""
     first = {where: docstring.split()[0].rstrip(",") for where, docstring in docstrings(room).items()}
     assert {where: word for where, word in first.items() if word not in VERBS} == {}
 
 
-@rooms("sentence")
+@rooms
 def test_a_docstring_begins_with_a_whole_sentence(room):
     first = {where: docstring.split("\n\n")[0] for where, docstring in docstrings(room).items()}
     assert {where: sentence for where, sentence in first.items() if not sentence.endswith(".")} == {}
@@ -63,13 +51,13 @@ def test_the_verbs_are_in_order():
     assert sorted(set(VERBS)) == VERBS
 
 
-@rooms("noun")
+@rooms
 def test_a_file_is_called_by_a_noun(room):
     last = {str(path): path.stem.split("_")[-1] for path in package_files(room)}
     assert {path for path, word in last.items() if word.endswith("ing") and word not in GERUNDS} == set()
 
 
-@rooms("name")
+@rooms
 def test_a_name_means_one_thing(room):
     others = defaultdict(list)
     for path in package_files():

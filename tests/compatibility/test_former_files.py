@@ -60,6 +60,7 @@ def test_passages_are_added_to_an_index(files):
         ("evaluate searchain", "run"),
         ("compare searchain oner", "compared"),
         ("compile searchain --optimizer bootstrap-few-shot", "compiled"),
+        ("compile oner-cot --optimizer bootstrap-few-shot --optimizer-set max_labeled_demos=0", "taught"),
         ("compile oner-cot --optimizer bootstrap-random-search --optimizer-set candidates=1", "searched"),
         ("attack searchain oner --limit 2", "attacked"),
     ],
@@ -79,9 +80,19 @@ def test_a_run_of_other_settings_is_not_mixed_with_it(questree, files):
 
 
 def test_a_compiled_program_answers_as_it_did(questree, files):
+    ran = questree("evaluate", "taught/program", *ASKED, "--out", "again")
+    assert ran.code == 0, ran.err
+    assert answers(files / "again") == answers(files / "taught" / "after")
+
+
+def test_a_program_whose_demonstrations_lack_fields_answers_without_them(questree, files):
+    """Its optimizer gave each predictor rows of the task, whole or not; only whole ones are shown to an LM today."""
     ran = questree("evaluate", "compiled/program", *ASKED, "--out", "again")
     assert ran.code == 0, ran.err
-    assert answers(files / "again") == answers(files / "compiled" / "after")
+    records = map(json.loads, (files / "again" / "records.jsonl").read_text(encoding="utf-8").splitlines())
+    assert {record["id"]: (bool(record["answer"]), record["failure"]) for record in records} == {
+        "q1": (True, None), "q2": (True, None), "q3": (True, None),
+    }  # fmt: skip
 
 
 def test_runs_are_shown_and_analysed(questree, files):

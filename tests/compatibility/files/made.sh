@@ -10,6 +10,8 @@ done
 questree evaluate searchain --task questions.jsonl --retriever bm25 --out run
 questree compile searchain --task questions.jsonl --retriever bm25 --out compiled \
     --optimizer bootstrap-few-shot
+questree compile oner-cot --task questions.jsonl --retriever bm25 --out taught \
+    --optimizer bootstrap-few-shot --optimizer-set max_labeled_demos=0
 questree compile oner-cot --task questions.jsonl --retriever bm25 --out searched \
     --optimizer bootstrap-random-search --optimizer-set candidates=1
 questree compare searchain oner --task questions.jsonl --retriever bm25 --out compared
