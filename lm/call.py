@@ -73,9 +73,15 @@ def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
     return [demo for demo in predict.demos if all(name in demo for name in predict.signature.fields)]
 
 
-def _write_nulls(demo: Any) -> dict[str, Any]:
-    """Return a demonstration with null in words: DSPy takes None for a field that was not supplied."""
-    return {name: "null" if value is None else value for name, value in demo.items()}
+def shown_demonstrations(predict: dspy.Predict) -> list[dict[str, Any]]:
+    """Return the predictor's complete demonstrations as they are sent: null is a word in them.
+
+    DSPy takes None for a field that was not supplied.
+    """
+    return [
+        {name: "null" if value is None else value for name, value in demo.items()}
+        for demo in complete_demonstrations(predict)
+    ]
 
 
 class _Call:
@@ -121,7 +127,7 @@ class _Call:
         lm = self.lm.copy(num_retries=0, **_timeout(self.lm))
         usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
-        demos = [_write_nulls(demo) for demo in complete_demonstrations(self.predict)]
+        demos = shown_demonstrations(self.predict)
         try:
             with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
                 reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))

@@ -22,6 +22,7 @@ from . import (
     evaluate,
     fetch,
     index,
+    prompts,
     retrievers,
     serve_retriever,
     show,
@@ -51,6 +52,7 @@ add_command(app, ablate.ablate)
 add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
 app.command()(show.show)
+app.command()(prompts.prompts)
 add_command(app, train_reader.train_reader, only=train_reader.SETTINGS)
 add_command(app, calibrate_reader.calibrate_reader, only=calibrate_reader.SETTINGS)
 add_command(app, calibrate_duplicates.calibrate_duplicates, only=calibrate_duplicates.SETTINGS)

@@ -1,0 +1,57 @@
+"""questree prompts"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..programs import Program
+    from ..programs.prompts import RenderedPrompt
+
+
+def prompts(
+    program: Annotated[str, typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/…")],
+    other: Annotated[
+        str | None, typer.Argument(help="Another program: show what differs in its prompts, as a diff.")
+    ] = None,
+    predictor: Annotated[
+        str | None, typer.Option(help="Only the predictors whose names hold this. Default: all of them.")
+    ] = None,
+    set_: options.ProgramSettings = None,
+    out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+) -> None:
+    """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two."""
+    from rich.console import Console
+
+    from ..common.errors import QuestreeError
+    from ..common.text import printable
+    from ..programs.prompts import differences, rendered_prompts
+
+    settings = options.named_values(set_, "--set")
+    shown = [
+        [one for one in rendered_prompts(_find(name, settings)) if (predictor or "") in one.predictor]
+        for name in (program, other)
+        if name is not None
+    ]
+    if not any(shown):
+        raise QuestreeError(f"{program} has no predictor {predictor!r}; leave out --predictor to see all of them.")
+    text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
+    Console(file=out).print(printable(text or "No prompt differs."), markup=False, highlight=False, soft_wrap=True)
+
+
+def _find(name: str, settings: dict[str, object]) -> Program:
+    """Return the program: a registered one is built without its parts, which no prompt needs."""
+    from ..optimize import load
+    from ..programs import PROGRAMS, build
+
+    return build(name, settings) if name in PROGRAMS else load(name)
+
+
+def _text(prompt: RenderedPrompt) -> str:
+    count = prompt.demonstrations
+    heading = f"{prompt.predictor} ({prompt.signature}): about {prompt.tokens} tokens, {count} demonstrations"
+    return f"{heading}\n{'=' * len(heading)}\n{prompt.text}"

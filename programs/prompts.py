@@ -1,0 +1,77 @@
+"""The whole prompt of each predictor of a program, as it is sent."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+import dspy
+
+from ..lm.call import shown_demonstrations
+from ..lm.window import most_tokens
+from .program import Program
+
+
+@dataclass(frozen=True)
+class RenderedPrompt:
+    """What one predictor sends, with the names of its inputs where their values go.
+
+    Attributes:
+        predictor: its name in the program, such as ``chain_of_query.plan``.
+        signature: the name of its signature.
+        messages: role and text, in order: the instructions, each demonstration's question and reply, and the request.
+        demonstrations: how many there are.
+    """
+
+    predictor: str
+    signature: str
+    messages: tuple[tuple[str, str], ...]
+    demonstrations: int
+
+    @property
+    def text(self) -> str:
+        """Return all of it as one text, each message under its role."""
+        return "\n\n".join(f"<<{role}>>\n{text.strip()}" for role, text in self.messages) + "\n"
+
+    @property
+    def tokens(self) -> int:
+        """Return about how many tokens it has; no tokenizer counts more, see `questree.lm.window.most_tokens`."""
+        return sum(most_tokens(text) for _, text in self.messages)
+
+
+def rendered_prompts(program: Program) -> list[RenderedPrompt]:
+    """Return the prompts of all predictors of a program, in the order in which it names them."""
+    return [rendered_prompt(name, predictor) for name, predictor in program.named_predictors()]
+
+
+def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
+    """Return the prompt of one predictor, written by the adapter that is configured.
+
+    Args:
+        name: of the predictor.
+        predictor: with its instructions and demonstrations.
+    """
+    adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
+    signature = predictor.signature
+    inputs = {field: f"{{{field}}}" for field in signature.input_fields}
+    demonstrations = shown_demonstrations(predictor)
+    messages = adapter.format(signature, demonstrations, inputs)
+    told = tuple((message["role"], str(message["content"])) for message in messages)
+    return RenderedPrompt(name, signature.__name__, told, len(demonstrations))
+
+
+def differences(before: list[RenderedPrompt], after: list[RenderedPrompt]) -> dict[str, str]:
+    """Return what differs between the prompts of two programs, as a unified diff for each predictor that differs.
+
+    Args:
+        before: of one program.
+        after: of another, or of the same one compiled.
+    """
+    texts = [{prompt.predictor: prompt.text for prompt in prompts} for prompts in (before, after)]
+    diffs = {}
+    for name in dict.fromkeys([*texts[0], *texts[1]]):
+        old, new = (text.get(name, "").splitlines() for text in texts)
+        diff = "\n".join(difflib.unified_diff(old, new, f"{name}, before", f"{name}, after", lineterm="", n=2))
+        if diff:
+            diffs[name] = diff
+    return diffs

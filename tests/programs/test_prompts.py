@@ -1,0 +1,70 @@
+"""The text of every predictor's prompt stands in tests/prompts, so that a change of a prompt is seen in review.
+
+After a change that is meant: ``QUESTREE_WRITE_PROMPTS=1 pytest tests/programs/test_prompts.py``, then read the diff.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dspy
+import pytest
+
+from questree.programs import PROGRAMS, build
+from questree.programs.prompts import differences, rendered_prompts
+
+FOLDER = Path(__file__).resolve().parents[1] / "prompts"
+
+
+def programs():
+    named = {name: build(name, {}) for name in PROGRAMS}
+    named |= {f"tree-of-reviews-{value}": build("tree-of-reviews", {"expansion": value}) for value in ("cot", "direct")}
+    return named | {f"fusion-{v}": build("tree-of-reviews", {"fusion": v}) for v in ("analysis", "paragraph")}
+
+
+@pytest.fixture(scope="module")
+def signatures():
+    """The prompt of each signature that some program asks with."""
+    found = {}
+    for program in programs().values():
+        for prompt in rendered_prompts(program):
+            found[prompt.signature] = prompt.text
+    return found
+
+
+def test_every_prompt_is_the_one_that_was_reviewed(signatures):
+    if os.environ.get("QUESTREE_WRITE_PROMPTS"):
+        for old in FOLDER.glob("*.txt"):
+            old.unlink()
+        for name, text in signatures.items():
+            (FOLDER / f"{name}.txt").write_text(text, encoding="utf-8")
+    reviewed = {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.txt")}
+    assert signatures == reviewed, "a prompt has changed; if that is meant, write it anew (see above) and read the diff"
+
+
+def test_demonstrations_stand_in_the_prompt_and_a_diff_shows_them():
+    before, after = build("direct", {}), build("direct", {})
+    predictor = after.predictors()[0]
+    predictor.demos = [dspy.Example(question="Who wrote The Metamorphosis?", answer_style="short", answer="Kafka")]
+    rendered = rendered_prompts(after)[0]
+    assert rendered.demonstrations == 1
+    assert [role for role, _ in rendered.messages] == ["system", "user", "assistant", "user"]
+    assert rendered.tokens > rendered_prompts(before)[0].tokens
+    (diff,) = differences(rendered_prompts(before), rendered_prompts(after)).values()
+    assert "+Who wrote The Metamorphosis?" in diff
+    assert differences(rendered_prompts(before), rendered_prompts(before)) == {}
+
+
+def test_the_command_shows_prompts_and_what_differs(questree):
+    shown = questree("prompts", "direct").out
+    assert "answer.answer (Answer): about" in shown
+    assert "<<system>>" in shown
+    assert "{question}" in shown
+    same = questree("prompts", "direct", "direct").out
+    assert "No prompt differs." in same
+    differs = questree("prompts", "direct", "cot").out
+    assert "+" in differs
+    wrong = questree("prompts", "direct", "--predictor", "nobody")
+    assert (wrong.code, "has no predictor 'nobody'" in wrong.err) == (2, True)
+    assert questree("prompts", "no-such-program").code == 2
