@@ -29,6 +29,7 @@ _HASHES = re.compile(rf"[#♯⌗⋕](?:[{_MARKS}]*[#♯⌗⋕])+")
 _TEMPLATE = re.compile(
     r"(?<=[<＜﹤])(?=[|｜￨])|(?<=[|｜￨])(?=[>＞﹥])|(?<=<)(?=</?SYS>>)"
     r"|(?<=<)(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
+    r"|(?<=<)(?=<CUSTOM-TYPE-(?:START|END)-IDENTIFIER>>)"
     r"|(?<=\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
 )
 
@@ -40,7 +41,8 @@ def neutralise(text: str) -> str:
     (``[[ ## name ## ]]``) that it sees in a reply, and a model may copy its input. Look-alikes become the characters
     that they look like, invisible characters are removed, double brackets are parted and runs of ``#`` cut to one.
     The tokens by which chat templates divide turns (``<|im_end|>``, ``</s>``, ``[INST]``) are parted too: servers take
-    them for their own inside a text. Idempotent; linear in the length of the text.
+    them for their own inside a text. So are the marks between which DSPy looks for an image or a file to send: its
+    address would be the author's choice. Idempotent; linear in the length of the text.
     """
     seen = _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
     return _TEMPLATE.sub(" ", _HASHES.sub("#", _EDGES.sub(" ", seen)))
