@@ -17,6 +17,8 @@ from ...lm.retries import LONGEST_WAIT
 from ...programs import Program
 from ..verdicts import Verdicts
 
+logger = logging.getLogger(__name__)
+
 PATIENCE = 1_000_000  # DSPy gives up, and loses everything, at ten errors; we count failures ourselves
 
 _LOGGERS = ("dspy", "optuna", "gepa")
@@ -59,8 +61,12 @@ class Optimizer(BaseModel):
         """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits."""
         with quiet(), bounded_waits(), dspy.context(max_errors=PATIENCE, num_threads=job.concurrency):
             program: Program = self.make(student, job)
+        offered = sum(len(predictor.demos) for predictor in program.predictors())
         for predictor in program.predictors():
             predictor.demos = complete_demonstrations(predictor)
+        if offered and not any(predictor.demos for predictor in program.predictors()):
+            told = "The task's rows hold all fields of none of %s's predictors: it has no demonstrations."
+            logger.warning(told, program.name)
         return program
 
     @abstractmethod

@@ -235,3 +235,9 @@ def test_a_null_in_a_demonstration_is_written_and_not_taken_for_missing():
         call(predictor, question="Who wrote it?")
     assert "ot supplied" not in seen.texts[0]
     assert "[[ ## next_query ## ]]\\nnull" in seen.texts[0]
+
+
+def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
+    program = build("oner-cot", {}, retriever=mini.index)
+    compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
+    assert "oner-cot's predictors: it has no demonstrations" in caplog.text
