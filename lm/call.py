@@ -21,7 +21,7 @@ from .failure import (
     was_sent,
     without_secrets,
 )
-from .guard import guarded, make_writable
+from .guard import guarded, make_writable, shown_demonstrations
 from .ledger import enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
@@ -62,26 +62,6 @@ def call(
     except CallFailedError as error:
         error.predict = predict
         raise
-
-
-def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
-    """Return the predictor's demonstrations that hold each of its fields.
-
-    DSPy's optimizers give every predictor rows of the task as demonstrations. What a row does not say of a predictor's
-    fields stands in the prompt as 'Not supplied for this particular example.', which teaches nonsense.
-    """
-    return [demo for demo in predict.demos if all(name in demo for name in predict.signature.fields)]
-
-
-def shown_demonstrations(predict: dspy.Predict) -> list[dict[str, Any]]:
-    """Return the predictor's complete demonstrations as they are sent: null is a word in them.
-
-    DSPy takes None for a field that was not supplied.
-    """
-    return [
-        {name: "null" if value is None else value for name, value in demo.items()}
-        for demo in complete_demonstrations(predict)
-    ]
 
 
 class _Call:
@@ -202,7 +182,7 @@ class _Call:
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
-        messages = self.adapter.format(self.predict.signature, self.predict.demos, inputs)
+        messages = self.adapter.format(self.predict.signature, shown_demonstrations(self.predict), inputs)
         return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
 

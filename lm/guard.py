@@ -29,6 +29,26 @@ def guarded(inputs: dict[str, Any], signature: type[dspy.Signature], adapter: ds
     return inputs | safe
 
 
+def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
+    """Return the predictor's demonstrations that hold each of its fields.
+
+    DSPy's optimizers give every predictor rows of the task as demonstrations. What a row does not say of a predictor's
+    fields stands in the prompt as 'Not supplied for this particular example.', which teaches nonsense.
+    """
+    return [demo for demo in predict.demos if all(name in demo for name in predict.signature.fields)]
+
+
+def shown_demonstrations(predict: dspy.Predict) -> list[dict[str, Any]]:
+    """Return the predictor's complete demonstrations as they are sent: null is a word in them.
+
+    DSPy takes None for a field that was not supplied.
+    """
+    return [
+        {name: "null" if value is None else value for name, value in demo.items()}
+        for demo in complete_demonstrations(predict)
+    ]
+
+
 def make_writable(reply: dspy.Prediction) -> None:
     """Take halves of surrogate pairs out of a reply, in place: they cannot be written to a file."""
     for name, value in changed_texts(dict(reply), without_surrogates).items():

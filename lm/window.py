@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import dspy
 
 from .failure import CallFailedError
-from .guard import guarded
+from .guard import guarded, shown_demonstrations
 from .ledger import Dropped, enter
 from .limits import limits
 
@@ -132,7 +132,9 @@ def known_window(lm: dspy.BaseLM) -> int | None:
 def _prompt_tokens(predict: dspy.Predict, inputs: dict[str, Any], adapter: dspy.Adapter) -> int:
     """Return the tokens of the prompt without its passages, at most."""
     bare = {**inputs, "passages": []} if "passages" in inputs else inputs
-    messages = adapter.format(predict.signature, predict.demos, guarded(bare, predict.signature, adapter))
+    messages = adapter.format(
+        predict.signature, shown_demonstrations(predict), guarded(bare, predict.signature, adapter)
+    )
     return sum(_MESSAGE_TOKENS + most_tokens(_text(message.get("content"))) for message in messages)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import dspy
 
-from ..lm.call import shown_demonstrations
+from ..lm.guard import shown_demonstrations
 from ..lm.window import most_tokens
 from .program import Program
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel, ConfigDict
 
-from ...lm.call import complete_demonstrations
+from ...lm.guard import complete_demonstrations
 from ...lm.retries import LONGEST_WAIT
 from ...programs import Program
 from ..verdicts import Verdicts

@@ -9,7 +9,7 @@ from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
 from questree.lm.call import call
-from questree.lm.failure import Failure
+from questree.lm.failure import CallFailedError, Failure
 from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.composed import Majority, NearestDemonstrations
@@ -241,3 +241,14 @@ def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
     program = build("oner-cot", {}, retriever=mini.index)
     compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
     assert "oner-cot's predictors: it has no demonstrations" in caplog.text
+
+
+def test_a_failure_keeps_the_prompt_that_was_sent(mini):
+    predictor = dspy.Predict("question -> answer")
+    predictor.demos = [dspy.Example(question="half a row"), dspy.Example(question="Who?", answer="Kafka")]
+    lm = DummyLM([{"nothing": "of use"}] * 5)
+    with dspy.context(lm=lm, adapter=None), pytest.raises(CallFailedError) as failed:
+        call(predictor, question="Who wrote it?")
+    prompt = failed.value.failure.where.prompt
+    assert "Kafka" in prompt
+    assert "half a row" not in prompt
