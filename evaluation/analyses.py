@@ -201,13 +201,29 @@ def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Reco
     """Return the questions that both runs answered, in the order of the first; a failure is not an answer.
 
     Raises:
-        QuestreeError: if there are none.
+        QuestreeError: if there are none, or a question of one id differs between the runs.
     """
     others = {record.id: record for record in second if record.failure is None}
     pairs = [(record, others[record.id]) for record in first if record.failure is None and record.id in others]
     if not pairs:
         raise QuestreeError("The two runs have no answered question in common; give runs over the same questions.")
+    for pair in pairs:
+        check_same_question(pair)
     return pairs
+
+
+def check_same_question(records: Sequence[Record]) -> None:
+    """Refuse records of one id that are of different questions, or were scored by different gold answers.
+
+    Raises:
+        QuestreeError: names the question.
+    """
+    if len({(record.question, record.answers) for record in records}) > 1:
+        raise QuestreeError(
+            f"Question {records[0].id!r} was changed between these runs: {records[0].question!r} and "
+            f"{records[-1].question!r}, gold {list(records[0].answers)} and {list(records[-1].answers)}. "
+            "Evaluate again into the older folder; what is unchanged is not asked again."
+        )
 
 
 def _was_helped(record: Record) -> bool:

@@ -8,6 +8,7 @@ from string import Template
 from ..common.errors import QuestreeError
 from ..common.text import in_page
 from ..programs.tree_views import TREE_STYLE, as_fragment
+from .analyses import check_same_question
 from .records import Record
 from .run_folder import StoredRun
 from .tables import SIMULATED
@@ -35,7 +36,7 @@ def case_studies(runs: Sequence[StoredRun], ids: Sequence[str]) -> str:
     """Return a self-contained page: each question with every run's answer, references and tree; all of it escaped.
 
     Raises:
-        QuestreeError: if a run did not finish one of the questions.
+        QuestreeError: if a run did not finish one of the questions, or one of them differs between the runs.
     """
     return _PAGE.substitute(
         simulated=f"<p class=simulated>{SIMULATED}</p>" if any(run.simulated for run in runs) else "",
@@ -47,6 +48,7 @@ def case_studies(runs: Sequence[StoredRun], ids: Sequence[str]) -> str:
 
 def _case(runs: Sequence[StoredRun], id: str) -> str:
     records = [_of(run, id) for run in runs]
+    check_same_question(records)
     asked = records[0]
     gold = in_page(" / ".join(asked.answers))
     hops = f" · {asked.hops} hops" if asked.hops else ""

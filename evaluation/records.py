@@ -52,6 +52,8 @@ class Record(BaseModel):
 
     Attributes:
         id: unique in its task.
+        inputs: digest of what the program was given; records of older versions have none.
+        gold: digest of the example's other fields, which metrics may look at; likewise.
         answers: the gold answers.
         answer_style: the form of the answer; records of older versions always say ``short``.
         answers_are_regex: whether the gold answers are regular expressions.
@@ -72,6 +74,8 @@ class Record(BaseModel):
 
     id: str
     question: str
+    inputs: str = ""
+    gold: str = ""
     answers: tuple[str, ...] = ()
     answer_style: str = "short"
     answers_are_regex: bool = False
@@ -126,6 +130,29 @@ def question_id(example: dspy.Example) -> str:
 def metric_name(metric: ScoreFunction) -> str:
     """Return the name under which a metric's scores are kept."""
     return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
+
+
+_ASKED = {"question", "answer_style", "inputs"}
+
+
+def still_answers(record: Record, example: dspy.Example) -> bool:
+    """Return whether the program was given what the example would give it now."""
+    return not _changed(record, example) & _ASKED
+
+
+def with_gold_of(record: Record, example: dspy.Example) -> Record:
+    """Return the record with the example's gold side; without scores if that differs from what it was scored by."""
+    if not _changed(record, example):
+        return record
+    gold = _of_example(example)
+    retrieval = retrieval_scores(record.prediction, gold["gold_titles"])
+    return record.model_copy(update={**gold, "retrieval": retrieval, "scores": {}})
+
+
+def _changed(record: Record, example: dspy.Example) -> set[str]:
+    """Return the fields that the example has otherwise than the record, which may lack some in an older version."""
+    now = _of_example(example)
+    return {name for name in now.keys() & record.model_fields_set if getattr(record, name) != now[name]}
 
 
 def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
@@ -198,7 +225,7 @@ def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) ->
     """
     scores: dict[str, float] = {}
     for suffix, passages in ((" before the filter", prediction.get("retrieved")), ("", prediction.get("passages"))):
-        titles = [passage.title for passage in passages or []]
+        titles = [_title(passage) for passage in passages or []]
         if gold_titles and passages is not None:
             scores[f"recall{suffix}"] = recall_at_k(titles, gold_titles, k=max(1, len(titles))) or 0.0
             scores[f"precision{suffix}"] = precision(titles, gold_titles) or 0.0
@@ -211,6 +238,11 @@ def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) ->
         cited = citation_scores(prediction)
         scores |= {name: value for name, value in cited.items() if value is not None}
     return scores
+
+
+def _title(passage: Any) -> str:
+    """Return a passage's title; those in a record's extras are JSON."""
+    return str(passage["title"] if isinstance(passage, dict) else passage.title)
 
 
 def plain(value: Any) -> Any:
@@ -232,6 +264,8 @@ def _of_example(example: dspy.Example) -> dict[str, Any]:
     return {
         "id": question_id(example),
         "question": example.question,
+        "inputs": digest(plain(dict(example.inputs()))),
+        "gold": digest(plain(dict(example.labels()))),
         "answers": tuple(example.get("answers") or ()),
         "answer_style": example.get("answer_style") or "short",
         "answers_are_regex": bool(example.get("answers_are_regex")),

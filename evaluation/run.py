@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +33,14 @@ from .records import (
     record_answer,
     record_error,
     score,
+    still_answers,
+    with_gold_of,
 )
 from .run_folder import RunFolder, open_run
 
 _Item = TypeVar("_Item")
+
+logger = logging.getLogger(__name__)
 
 LOOK = 0.5  # seconds between looks at whether the user wants to stop
 
@@ -92,7 +97,8 @@ def evaluate(
 
     Each answer is on the disk before it is scored. A run that was interrupted goes on where it stopped: questions
     that are answered are not asked again, those that failed are. With other metrics, the answers in the folder are
-    scored by them, and nothing is asked. The result does not depend on which question finishes first.
+    scored by them, and nothing is asked. A question whose words were changed since is asked again; the answer to one
+    whose gold side was changed is scored again. The result does not depend on which question finishes first.
 
     Args:
         program: asked through ``program(**example.inputs())``, several questions at a time.
@@ -152,6 +158,26 @@ def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
     return by_id
 
 
+def _answered(folder: RunFolder, examples: Mapping[str, dspy.Example]) -> dict[str, Record]:
+    """Return the stored answers to these questions as they are now, and say which questions were changed since.
+
+    Raises:
+        QuestreeError: if an answer cannot be written with its new gold side.
+    """
+    found = {id: folder.records[id] for id in examples if id in folder.records and not folder.records[id].failure}
+    valid = {id: record for id, record in found.items() if still_answers(record, examples[id])}
+    current = {id: with_gold_of(record, examples[id]) for id, record in valid.items()}
+    corrected = [record for id, record in current.items() if record is not valid[id]]
+    for record in corrected:
+        folder.append(record)
+    if len(found) > len(valid):
+        changed = len(found) - len(valid)
+        logger.warning("Questions that were changed since they were asked: %d. They are asked again.", changed)
+    if corrected:
+        logger.warning("Answers whose gold side was changed since: %d. They are scored again.", len(corrected))
+    return current
+
+
 class _Loop:
     """Asks and scores questions on threads, each in a copy of the caller's context.
 
@@ -174,8 +200,7 @@ class _Loop:
     ):
         self.program, self.examples, self.metrics = program, examples, metrics
         self.policy, self.folder = policy, folder
-        stored = folder.records if folder else {}
-        self.records = {id: stored[id] for id in examples if id in stored and stored[id].failure is None}
+        self.records = _answered(folder, examples) if folder else {}
         self.spent = total([spent_before, *(record.spent for record in self.records.values())])
         self.asked: list[Record] = []
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()

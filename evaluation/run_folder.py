@@ -1,8 +1,8 @@
 """A run on disk.
 
 ``run.json`` says what is asked (the program, its parts, the task), ``records.jsonl`` has a line for each answer, and
-``scores.jsonl`` a line for each time that an answer was scored. An answer is written before it is scored, and never
-again: another metric only adds scores.
+``scores.jsonl`` a line for each time that an answer was scored. An answer is written before it is scored. Another
+metric only adds scores; an answer whose gold side was corrected is written again, with that, and has no scores then.
 """
 
 from __future__ import annotations
@@ -110,13 +110,14 @@ def open_run(path: Path, identity: dict[str, Any]) -> Iterator[RunFolder]:
         yield RunFolder(path)
 
 
-def claim(manifest: Path, identity: dict[str, Any], ignored: Collection[str] = ()) -> None:
+def claim(manifest: Path, identity: dict[str, Any], ignored: Collection[str] = (), added: Collection[str] = ()) -> None:
     """Write down what the run is about; if that was done before, compare.
 
     Args:
         manifest: the file.
         identity: what the run is about.
         ignored: keys that may differ.
+        added: keys that manifests of older versions lack; where they stand, they are compared.
 
     Raises:
         QuestreeError: if it is another run; names what differs. If another version wrote it, or it is damaged.
@@ -126,9 +127,10 @@ def claim(manifest: Path, identity: dict[str, Any], ignored: Collection[str] = (
         write_atomically(manifest, json.dumps(identity, indent=2, ensure_ascii=False))
         return
     there = read_manifest(manifest)
+    compared = {*there, *identity} - {*ignored} - ({*added} - there.keys())
     differences = [
         f"{key} was {there.get(key)!r} and is now {identity.get(key)!r}"
-        for key in sorted({*there, *identity} - {*ignored})
+        for key in sorted(compared)
         if there.get(key) != identity.get(key)
     ]
     if differences:

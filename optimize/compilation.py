@@ -18,7 +18,7 @@ from ..common.files import alone_in
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
-from ..evaluation.records import ScoreFunction, metric_name, question_id
+from ..evaluation.records import ScoreFunction, metric_name, plain, question_id
 from ..evaluation.run import Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
@@ -94,7 +94,7 @@ def compile(
     )
     with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
         if plan.out is not None:
-            claim(plan.out / "compile.json", plan.facts())
+            claim(plan.out / "compile.json", plan.facts(), added={"training questions"})
             tidy(plan.out / "program")
         simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
         facts = plan.facts() | {"policy": bounds, "versions": versions()}
@@ -143,6 +143,8 @@ class _Plan:
                     ("dev", self.examples.dev),
                 )
             },
+            # the program is made of their words; dev questions that are corrected are only scored again
+            "training questions": digest([plain(dict(one)) for one in (*self.examples.train, *self.examples.val)]),
         }
 
     def carry_out(self, run: TrackedRun) -> Compiled:

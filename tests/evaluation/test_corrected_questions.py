@@ -1,0 +1,119 @@
+"""Content belongs to a record: questions that were corrected since are asked, and scored, again."""
+
+from __future__ import annotations
+
+import json
+
+import dspy
+import pytest
+from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+
+from questree.common.errors import QuestreeError
+from questree.evaluation.analyses import misled_by_retrieval
+from questree.evaluation.case_studies import case_studies
+from questree.evaluation.records import Record
+from questree.evaluation.run import evaluate
+from questree.evaluation.run_folder import StoredRun, read_records
+from questree.metrics import metric
+from questree.programs.program import answered
+
+
+def run(examples, out, metrics=right):
+    """What came of the questions, and which of them were asked."""
+    program = Parrot()
+    return evaluate(program, examples, metrics, out=out), program.asked
+
+
+def test_other_words_under_the_same_id_are_asked_again(tmp_path, caplog):
+    run([RIGHT, WRONG], tmp_path)
+    found, asked = run([RIGHT, example("b", "say right")], tmp_path)
+    assert asked == ["say right"]
+    assert found.score.mean == 1.0
+    assert "Questions that were changed since they were asked: 1. They are asked again." in caplog.text
+    assert [record.question for record in read_records(tmp_path)] == ["say right", "say right"]
+    assert run([RIGHT, example("b", "say right")], tmp_path)[1] == []
+
+
+@pytest.mark.parametrize("inputs", [{"answer_style": "long"}, {"hint": "look"}], ids=["another style", "another input"])
+def test_whatever_the_program_is_given_belongs_to_it(tmp_path, inputs):
+    class Hinted(Parrot):
+        def forward(self, question, hint="", **inputs):
+            return super().forward(question, **inputs)
+
+    evaluate(Hinted(), [RIGHT], right, out=tmp_path)
+    changed, program = RIGHT.copy(**inputs).with_inputs("question", "answer_style", *inputs), Hinted()
+    evaluate(program, [changed], right, out=tmp_path)
+    assert program.asked == ["say right"]
+
+
+def test_other_gold_answers_score_what_was_answered_and_ask_nothing(tmp_path, caplog):
+    run([RIGHT, WRONG, LOST], tmp_path, [right, metric("f1")])
+    corrected = example("b", "say wrong", ("wrong",), gold_titles=["Other"], hops=3)
+    found, asked = run([RIGHT, corrected], tmp_path, [right, metric("f1")])
+    assert (asked, found.score.mean) == ([], 1.0)
+    assert found.scores["f1"].mean == 1.0
+    assert "Answers whose gold side was changed since: 1. They are scored again." in caplog.text
+    stored = {record.id: record for record in read_records(tmp_path)}
+    assert (stored["b"].answers, stored["b"].hops, stored["b"].retrieval["recall"]) == (("wrong",), 3, 0.0)
+    assert stored["a"].retrieval["recall"] == 0.5
+    assert stored["b"].scores == {"right": 1.0, "f1": 1.0}
+    lines = (tmp_path / "records.jsonl").read_bytes()
+    assert run([RIGHT, corrected], tmp_path, [right, metric("f1")])[0].score.mean == 1.0
+    assert (tmp_path / "records.jsonl").read_bytes() == lines
+
+
+def test_a_gold_field_that_only_a_metric_knows_is_scored_again(tmp_path):
+    def by_summary(gold, prediction, trace=None):
+        return float(gold.summary == prediction.answer)
+
+    assert run([example("a", "say right", summary="wrong")], tmp_path, by_summary)[0].score.mean == 0.0
+    found, asked = run([example("a", "say right", summary="right")], tmp_path, by_summary)
+    assert (asked, found.score.mean) == ([], 1.0)
+
+
+def test_what_was_retrieved_before_a_filter_is_scored_again_as_well(tmp_path):
+    class Filters(Parrot):
+        def reason(self, tree, answer_style):
+            self.asked.append(tree.question)
+            first = super().reason(tree, answer_style)
+            return answered(tree, "right", "", [], passages=[], retrieved=first.passages)
+
+    evaluate(Filters(), [RIGHT], right, out=tmp_path)
+    (record,) = evaluate(Filters(), [example("a", "say right", gold_titles=["Gold"])], right, out=tmp_path).records
+    assert record.retrieval["recall before the filter"] == 1.0
+
+
+def test_a_former_record_is_compared_by_what_it_holds(tmp_path):
+    run([RIGHT, WRONG], tmp_path)
+    lines = [record.model_dump(mode="json", exclude={"inputs", "gold"}) for record in read_records(tmp_path)]
+    (tmp_path / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run([RIGHT, WRONG], tmp_path)[1] == []
+    found, asked = run([example("a", "say it right"), example("b", "say wrong", ("wrong",))], tmp_path)
+    assert (asked, found.score.mean) == (["say it right"], 1.0)
+
+
+def test_runs_of_different_questions_under_one_id_are_not_paired():
+    first = Record(id="a", question="q", answers=("x",), scores={"f1": 1.0})
+    for second in (first.model_copy(update={"question": "p"}), first.model_copy(update={"answers": ("y",)})):
+        with pytest.raises(QuestreeError, match="Question 'a' was changed between these runs"):
+            misled_by_retrieval([first], [second], "f1")
+        with pytest.raises(QuestreeError, match="Question 'a' was changed between these runs"):
+            case_studies([StoredRun("one", (first,), {}), StoredRun("other", (second,), {})], ["a"])
+
+
+def test_a_compilation_does_not_go_on_with_other_training_questions(mini, tmp_path):
+    from questree.optimize import Examples, optimizer
+    from questree.optimize import compile as compile_program
+
+    def compiled(train, dev):
+        examples = Examples(train=train, dev=dev, task="mini")
+        few = optimizer("labeled-few-shot")
+        return compile_program(mini.program(), examples, mini.metric, optimizer=few, out=tmp_path)
+
+    train, dev = mini.train[:4], mini.dev[:2]
+    compiled(train, dev)
+    corrected = [*dev[:-1], dspy.Example(**{**dev[-1], "answers": ["something else"]}).with_inputs(*dev[-1].inputs())]
+    assert compiled(train, corrected).after.records[-1].answers == ("something else",)
+    other = dspy.Example(**{**train[0], "answer": "something else"}).with_inputs(*train[0].inputs())
+    with pytest.raises(QuestreeError, match="holds another run: training questions was"):
+        compiled([other, *train[1:]], dev)
