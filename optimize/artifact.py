@@ -8,6 +8,7 @@ Loading one runs no code, unpickles nothing, opens no other file, and takes from
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import logging
@@ -24,7 +25,7 @@ from dspy.utils.saving import get_dependency_versions
 from pydantic import JsonValue
 
 from ..common.errors import QuestreeError
-from ..common.files import file_hash, restore_folder, swap_folder
+from ..common.files import file_hash, read_unswapped, restore_folder, swap_folder
 from ..common.json_files import LARGEST, parse_json, read_bytes, validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
@@ -90,9 +91,9 @@ def tidy(target: Path) -> None:
     Args:
         target: the folder that it saved to; if it was just moving the new artifact there, the old one is put back.
     """
-    for old in target.parent.glob(f".{target.name}.old.*"):
+    if old := _old(target):
         restore_folder(target, old)
-    for left in target.parent.glob(f".{target.name}.*"):
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
@@ -142,6 +143,11 @@ def _put_in_place(temporary: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _old(target: Path) -> Path | None:
+    """Return the artifact that a `save` set aside, and has not deleted yet; None if there is none."""
+    return next(target.parent.glob(f".{glob.escape(target.name)}.old.*"), None)
+
+
 # What is read back
 
 
@@ -163,11 +169,15 @@ class Artifact:
 
 
 def read_artifact(folder: Path) -> Artifact:
-    """Read the files of an artifact, each once, and check them.
+    """Read the files of an artifact, each once, and check them; all of one `save`, even if another goes on meanwhile.
 
     Raises:
         QuestreeError: if there is none, or a file is damaged or sets what no file may; names the file.
     """
+    return read_unswapped(folder, lambda: _old(folder), _read)
+
+
+def _read(folder: Path) -> Artifact:
     manifest = _KIND.read(folder / MANIFEST, lambda content: validate(Manifest, content))
     contents = _read_files(folder, manifest.files)
     states = []

@@ -11,13 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import CorpusError, IndexRefused, QuestreeError
+from ..common.files import read_unswapped
 from ..common.names import unknown_name
 from .base import IndexRetriever
 from .bm25 import BM25
 from .corpora.corpus import BadLine, SeenIds, read_corpus
 from .dense import DENSE
-from .indexes.construction import LOCK, Construction, building
-from .indexes.contents import CorpusRecord, Manifest, PassageStore, corpus_hash, read_manifest, seal, write_passages
+from .indexes.construction import MARK, Construction, building
+from .indexes.contents import (
+    CorpusRecord,
+    Manifest,
+    PassageStore,
+    corpus_hash,
+    former_folder,
+    manifest_in,
+    read_manifest,
+    seal,
+    write_passages,
+)
 from .indexes.index_kind import IndexKind, Order, Progress, Report
 from .late_interaction.exact import EXACT
 from .late_interaction.plaid import PLAID
@@ -134,18 +145,15 @@ def add_to_index(
         CheckpointError: if the checkpoint by which it was built cannot be found.
     """
     folder, found = Path(index), [] if bad is None else bad
-    before, manifest = len(found), read_manifest(folder)
-    kind = _known_kind(folder, manifest)
-    if kind.cannot_add:
-        raise QuestreeError(
-            f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
-            "Build it again from the whole corpus."
-        )
-    old, seen = PassageStore(folder), SeenIds()
-    for passage in old:
-        seen.add(passage.id)
-    name, new = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=seen)
+    before = len(found)
+    read_manifest(folder)  # where there is no index, nothing is made
     with building(folder, overwrite=True) as work:
+        manifest = manifest_in(folder)  # now nobody else can replace it
+        kind = _extensible(folder, manifest)
+        old, seen = PassageStore(folder), SeenIds()
+        for passage in old:
+            seen.add(passage.id)
+        name, new = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=seen)
         count, digest = write_passages(work.folder, _counted(chain(old, new), progress))
         if kind.work:
             _link(folder / kind.work, work.folder / kind.work)
@@ -176,15 +184,22 @@ def load_index(
         CheckpointError: if its checkpoint cannot be found or loaded.
     """
     folder = Path(folder)
-    manifest = read_manifest(folder, full=full_check)
+    manifest, retriever = read_unswapped(
+        folder, lambda: former_folder(folder), lambda place: _loaded(place, checkpoint, full=full_check)
+    )
     if corpus is not None:
         _check_corpus(folder, manifest, corpus)
+    return retriever
+
+
+def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple[Manifest, IndexRetriever]:
+    manifest = manifest_in(folder, full=full)
     passages = PassageStore(folder)
     if len(passages) != manifest.corpus.passages:
         raise IndexRefused(f"{folder} is damaged: it holds {len(passages)} passages of {manifest.corpus.passages}.")
     kind = _known_kind(folder, manifest)
     try:
-        return kind.load(folder, manifest, passages, checkpoint)
+        return manifest, kind.load(folder, manifest, passages, checkpoint)
     except (KeyError, TypeError) as problem:
         raise IndexRefused(f"{folder} is foreign: its manifest's settings are not known here ({problem}).") from problem
 
@@ -200,7 +215,7 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
         corpus=corpus.model_copy(update={"filled": written.filled}),
     )
     surplus = kind.work if not kind.keeps_work else ""
-    seal(work.folder, manifest, without=[LOCK, surplus])
+    seal(work.folder, manifest, without=[MARK, surplus])
     if surplus:
         work.discard(surplus)
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
@@ -243,6 +258,17 @@ def _link(source: Path, target: Path) -> None:
                 os.link(path, target / path.name)
             except OSError:
                 shutil.copyfile(path, target / path.name)
+
+
+def _extensible(folder: Path, manifest: Manifest) -> IndexKind:
+    """Return the kind of an index to which passages can be added; refuse another."""
+    kind = _known_kind(folder, manifest)
+    if kind.cannot_add:
+        raise QuestreeError(
+            f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
+            "Build it again from the whole corpus."
+        )
+    return kind
 
 
 def _known_kind(folder: Path, manifest: Manifest) -> IndexKind:

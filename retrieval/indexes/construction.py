@@ -6,17 +6,19 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from ...common.errors import QuestreeError
 from ...common.files import restore_folder, swap_folder
 from ...common.text import readable_size
-from .contents import NAME, OFFSETS, PASSAGES
+from .contents import NAME, OFFSETS, PASSAGES, former_folder
 
-LOCK = ".questree-building"
-"""The lock of the process that builds. It also marks the folder as one that may be emptied."""
+MARK = ".questree-building"
+"""The file that marks a folder as one that may be emptied."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,13 @@ class Construction:
     def keep_only(self, work: str) -> None:
         """Remove what an interrupted build left, except the passages and the named folder of finished work."""
         for path in self.folder.iterdir():
-            if path.name not in (LOCK, PASSAGES, OFFSETS, work):
+            if path.name not in (MARK, PASSAGES, OFFSETS, work):
                 _remove(path)
 
     def discard(self, name: str) -> None:
         """Set aside what the finished index does not need; it is deleted when the index is in place."""
         if (self.folder / name).exists():
-            self.discarded.mkdir(exist_ok=True)
+            _make(self.discarded)
             os.replace(self.folder / name, self.discarded / name)
 
     def kept(self) -> str:
@@ -56,9 +58,9 @@ class Construction:
         )
 
 
-def building_folder(out: Path) -> Path:
-    """Return where an index is while it is built."""
-    return out.with_name(f"{out.name}.building")
+def lock_file(out: Path) -> Path:
+    """Return the lock of the process that builds at ``out``. It stands beside the folders, which are moved."""
+    return out.with_name(f".{out.name}.questree-lock")
 
 
 @contextmanager
@@ -72,41 +74,56 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
             disk is full.
         KeyboardInterrupt: if the user stopped it, with a sentence on how to go on.
     """
-    from filelock import FileLock, Timeout
+    work = Construction(out.with_name(f"{out.name}.building"), out, former_folder(out).parent)
+    with _alone(out):
+        _restore(work)
+        _check_target(out, overwrite=overwrite)
+        _make(work.folder)
+        try:
+            yield work
+            work.folder.chmod(0o777 & ~_umask())
+            _move(work)
+        except KeyboardInterrupt as stop:
+            how = _leave(work) or "nothing is left of it; run the same command to begin again"
+            raise KeyboardInterrupt(how) from stop
+        except Exception as problem:
+            left = _leave(work)
+            if _disk_is_full(problem, out.parent):
+                raise QuestreeError(
+                    f"The disk at {out.parent} is full. Free some space, or choose another --out. "
+                    f"{left or 'Nothing was left there.'}"
+                ) from problem
+            if left and isinstance(problem, QuestreeError):
+                raise type(problem)(f"{problem} {left}") from problem
+            raise
 
-    work = Construction(building_folder(out), out, out.with_name(f"{out.name}.discarded"))
-    _check_target(out, overwrite=overwrite)
-    _make(work.folder)
-    lock = FileLock(work.folder / LOCK, timeout=0)
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep other processes from building at ``out`` while the block runs."""
+    lock = FileLock(lock_file(out), timeout=0)
     try:
+        out.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise QuestreeError(f"Another process is building {out} (in {work.folder}). Wait for it, or end it.") from None
+        raise QuestreeError(f"Another process is building {out}. Wait for it, or end it.") from None
+    except OSError as problem:
+        raise QuestreeError(f"No index can be made at {out}: {problem.strerror or problem}.") from problem
     try:
-        _restore(work)
-        yield work
-        work.folder.chmod(0o777 & ~_umask())
-        _move(work)
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(_leave(work) or "nothing is left of it; run the same command to begin again") from stop
-    except Exception as problem:
-        left = _leave(work)
-        if _disk_is_full(problem, out.parent):
-            raise QuestreeError(
-                f"The disk at {out.parent} is full. Free some space, or choose another --out. "
-                f"{left or 'Nothing was left there.'}"
-            ) from problem
-        if left and isinstance(problem, QuestreeError):
-            raise type(problem)(f"{problem} {left}") from problem
-        raise
+        yield
     finally:
+        with suppress(OSError):
+            lock_file(out).unlink()  # while it is held: filelock gives nobody a lock on a file that is gone
         lock.release()
 
 
 def _make(folder: Path) -> None:
+    """Make a folder with our mark, or refuse one that is there without it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        foreign = any(folder.iterdir()) and not (folder / LOCK).exists()
+        folder.mkdir(exist_ok=True)
+        foreign = any(folder.iterdir()) and not (folder / MARK).exists()
+        if not foreign:
+            (folder / MARK).touch()
     except OSError as problem:
         raise QuestreeError(f"No folder can be made at {folder}: {problem.strerror or problem}.") from problem
     if foreign:
@@ -118,23 +135,32 @@ def _make(folder: Path) -> None:
 def _leave(work: Construction) -> str:
     """Keep what the next build can use and say so, or remove the folder."""
     if not (kept := work.kept()):
-        shutil.rmtree(work.folder, ignore_errors=True)
+        _delete(work.folder)
     return kept
 
 
 def _restore(work: Construction) -> None:
     """Put right what a build left that was killed while it moved folders."""
-    restore_folder(work.out, work.discarded / work.out.name)
-    shutil.rmtree(work.discarded, ignore_errors=True)
+    restore_folder(work.out, former_folder(work.out))
+    _delete(work.discarded)
 
 
 def _move(work: Construction) -> None:
     """Put the new index in place, then delete the former one and what is discarded."""
-    (work.folder / LOCK).unlink()
     if work.out.exists():
-        work.discarded.mkdir(exist_ok=True)
-    swap_folder(work.folder, work.out, work.discarded / work.out.name)
-    shutil.rmtree(work.discarded, ignore_errors=True)
+        _make(work.discarded)
+    swap_folder(work.folder, work.out, former_folder(work.out))
+    (work.out / MARK).unlink()
+    _delete(work.discarded)
+
+
+def _delete(folder: Path) -> None:
+    """Remove a folder if it is empty or has our mark; what cannot be removed is left to the next build."""
+    with suppress(OSError):
+        if (folder / MARK).exists():
+            for path in sorted(folder.iterdir(), key=lambda path: path.name == MARK):
+                _remove(path)  # the mark last: after a kill, what is left must not pass for the user's
+        folder.rmdir()
 
 
 def _disk_is_full(problem: Exception, folder: Path) -> bool:

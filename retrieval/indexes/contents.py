@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from ...common.errors import IndexRefused
-from ...common.files import write_atomically
+from ...common.files import read_unswapped, write_atomically
 from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
 from ..passage import Passage
 
@@ -91,6 +92,12 @@ def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Man
     return sealed
 
 
+def former_folder(folder: Path) -> Path:
+    """Return where the index in a folder is moved when a new one takes its place."""
+    whole = Path(os.path.abspath(folder))  # "." has no name
+    return whole.with_name(f"{whole.name}.discarded") / whole.name
+
+
 def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
     """Return the manifest of an index, after a look at its files.
 
@@ -101,6 +108,11 @@ def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
     Raises:
         IndexRefused: if there is no index, or it is incomplete, foreign, of another format, or damaged.
     """
+    return read_unswapped(folder, lambda: former_folder(folder), lambda place: manifest_in(place, full=full))
+
+
+def manifest_in(folder: Path, *, full: bool = False) -> Manifest:
+    """Return what `read_manifest` returns, of a folder that nobody swaps; raise what it raises."""
     if not folder.is_dir():
         raise IndexRefused(f"There is no index at {folder}. Build one: questree index CORPUS --out {folder}")
     manifest = _KIND.read(folder / NAME, Manifest.model_validate)

@@ -17,7 +17,7 @@ from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import Passage, Progress, build_index, load_index, read_manifest
 from questree.retrieval.index_folder import add_to_index
 from questree.retrieval.indexes import chunks
-from questree.retrieval.indexes.construction import LOCK
+from questree.retrieval.indexes.construction import lock_file
 from questree.retrieval.late_interaction import plaid
 from questree.retrieval.late_interaction.encoder import Encoder
 
@@ -143,8 +143,8 @@ def test_a_half_written_index_is_refused(passages, tiny_checkpoint, tmp_path, mo
 def test_two_processes_do_not_build_one_index(corpus_file, tmp_path):
     from filelock import FileLock
 
-    (folder := tmp_path / "index.building").mkdir()
-    with FileLock(folder / LOCK), pytest.raises(QuestreeError, match=r"Another process is building .*index"):
+    lock = FileLock(lock_file(tmp_path / "index"))
+    with lock, pytest.raises(QuestreeError, match=r"Another process is building .*index"):
         build_index(corpus_file, tmp_path / "index", kind="bm25")
     build_index(corpus_file, tmp_path / "index", kind="bm25")
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
