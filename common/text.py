@@ -33,6 +33,15 @@ _TEMPLATE = re.compile(
     r"|(?<=\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
 )
 
+_NO_ANSWER = re.compile(
+    r"\W*(?:null|none|nil|n/?a|unknown|unsolved(?: query)?|unanswered|undetermined|unspecified|uncertain|unclear"
+    r"|not (?:known|sure|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
+    r"|no(?: such)? (?:answer|information|passage|idea)|cannot be (?:determined|answered|known)|can't say"
+    r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer)(?: (?:it|that|this))?|i am not sure|i'm not sure"
+    r"|(?:this|the) (?:question|query) (?:is|does|cannot|can't)\b.*)?\W*",
+    re.IGNORECASE,
+)
+
 
 def neutralise(text: str) -> str:
     """Return the text without anything that could end or begin a section of a prompt, in any spelling.
@@ -93,10 +102,9 @@ def readable_size(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
-NULL = frozenset({"", "null", "none"})
-"""What an LM writes, in any case, when it means nothing."""
-
-
 def text_or_none(text: str | None) -> str | None:
-    """Return the text without outer space; None if an LM wrote nothing, or wrote null as a word."""
-    return None if text is None or text.strip().lower() in NULL else text.strip()
+    """Return the text without outer space; None if it says nothing, or says that there is no answer.
+
+    An LM that has no answer writes null as a word, or says in other words that it does not know.
+    """
+    return None if text is None or _NO_ANSWER.fullmatch(text) else text.strip()

@@ -9,6 +9,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestError
 
+from ..signatures.answers import describe_style
 from . import retries
 from .failure import (
     CallFailedError,
@@ -58,7 +59,7 @@ def call(
         CallFailedError: with the cause, if no attempt gave a whole, parsable reply or the LM cannot be reached.
     """
     try:
-        return _Call(predict, dict(config or {}), drop, inputs).run()
+        return _Call(predict, dict(config or {}), drop, describe_style(inputs)).run()
     except CallFailedError as error:
         error.predict = predict
         raise

@@ -13,10 +13,15 @@ from .answer_scores import read_yes_no as read_yes_no
 from .answer_scores import rouge_l as rouge_l
 from .answer_scores import without_marks as without_marks
 from .answer_scores import yes_no_accuracy as yes_no_accuracy
+from .citations import citation_precision as citation_precision
+from .citations import citation_recall as citation_recall
 from .citations import citation_scores as citation_scores
+from .citations import keep_marks as keep_marks
 from .citations import marked_fragments as marked_fragments
 from .citations import marking_accuracy as marking_accuracy
+from .citations import sentences as sentences
 from .citations import supported_knowledge_count as supported_knowledge_count
+from .citations import supports_fragment as supports_fragment
 from .found_passages import normalise_title as normalise_title
 from .found_passages import precision as precision
 from .found_passages import recall_at_k as recall_at_k

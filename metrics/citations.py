@@ -1,36 +1,112 @@
-"""How well an answer is cited: SearChain's two measures of tracing (section 4.3.4)."""
+"""How well a traced answer is cited: SearChain's two measures of tracing (section 4.3.4)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .answer_scores import contains
 
 _MARK = re.compile(r"\[(\d+)\]")
 _MARKS = re.compile(r"\[\d+\](?:[\s,;]*\[\d+\])*")
+_NAME_OR_NUMBER = re.compile(
+    r"[^\W\d_a-z][\w'’&.-]*(?:\s+(?:(?:of|the|de|and|von|van)\s+){0,2}[^\W\d_a-z][\w'’&-]*)*|\d[\d,.]*\d|\d"
+)
+_OPENING = re.compile(
+    r"^(?:(?:a|an|the|this|that|these|those|it|its|he|she|his|her|they|their|there|we|i|in|on|at|of|for|from|by|to|with|as|"
+    r"and|or|but|so|thus|hence|then|therefore|since|because|while|when|where|who|which|what|how|according|both|one|"
+    r"answer|after|before|however|no|yes|not|is|was|are|were)\b\s*)+",
+    re.IGNORECASE,
+)
 # a sentence ends at a stop that no initial ("J. R. R.") and no common title stands before
 _SENTENCE_END = re.compile(r"(?<![A-Z]\.)(?<!Mr\.)(?<!Mrs\.)(?<!Dr\.)(?<!St\.)(?<!Jr\.)(?<=[.!?])[\"”)]*\s+")
 
 
 def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
-    """Return the fragments that end at a reference mark, in order, each with the numbers of its marks.
+    """Return the fragments that end at a reference mark, in order, each with the numbers of the marks that end it.
 
-    A fragment begins after the mark or the sentence before it, whichever is nearer; marks in a row (``[1][2]``) end
-    the same fragment. A mark after the full stop belongs to the sentence that it closes.
+    A fragment reaches back to the mark or the end of the sentence before, whichever is nearer; marks in a row
+    (``[1][2]``) end the same fragment. A mark behind the full stop belongs to the sentence that it closes.
     """
-    fragments, start = [], 0
-    for marks in _MARKS.finditer(content):
-        before = content[start : marks.start()].strip()
-        sentence = _SENTENCE_END.split(before)[-1].lstrip(".,;:!? ")
-        fragments.append((sentence, [int(number) for number in _MARK.findall(marks.group())]))
+    return [(fragment, _numbers(marks)) for marks, fragment in _marked(content)]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text; initials and common titles end none."""
+    return [one for one in _SENTENCE_END.split(text) if one.strip()]
+
+
+def keep_marks(content: str, keeps: Callable[[str, int], bool]) -> str:
+    """Return the content with only those marks that ``keeps(fragment, number)`` says belong to their fragment."""
+    kept, start = [], 0
+    for marks, fragment in _marked(content):
+        left = "".join(f"[{number}]" for number in _numbers(marks) if keeps(fragment, number))
+        before = content[start : marks.start()]
+        kept.append(before + left if left else before.rstrip())
         start = marks.end()
-    return fragments
+    return "".join([*kept, content[start:]])
+
+
+def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
+    """Return whether a passage holds what a fragment says, by a rule that needs no LM.
+
+    It does if at least half of the names and numbers of the fragment stand in it, of those that are not in the
+    question already; where there are none such, of all its names and numbers. A fragment without any is not judged,
+    and counts as supported. ALCE (Gao et al., EMNLP 2023, section 4.2) has a model of entailment judge instead.
+
+    Args:
+        fragment: the words that end at a mark.
+        passage: title and text.
+        question: what the content answers.
+    """
+    terms = claim_terms(fragment)
+    new = [term for term in terms if not contains(question, term)] or terms
+    return 2 * sum(contains(passage, term) for term in new) >= len(new)
+
+
+def claim_terms(fragment: str) -> list[str]:
+    """Return the names and numbers of a fragment, each once: numbers, and runs of words with a capital letter.
+
+    A word that only has one because it begins a sentence (``The``, ``He``, ``In`` …) is no name.
+    """
+    terms = [_OPENING.sub("", found[0]).strip() for found in _NAME_OR_NUMBER.finditer(fragment)]
+    return list(dict.fromkeys(term for term in terms if term))
+
+
+def citation_precision(content: str, references: Sequence[str], question: str) -> float | None:
+    """Return the share of marks whose reference supports the fragment that they stand at; None without marks.
+
+    After ALCE's citation precision (Gao et al., EMNLP 2023, arXiv 2305.14627, section 4.2), with `supports_fragment`
+    in the place of a model of entailment, and each mark judged by itself.
+    """
+    right = [
+        1 <= number <= len(references) and supports_fragment(fragment, references[number - 1], question)
+        for fragment, numbers in marked_fragments(content)
+        for number in numbers
+    ]
+    return sum(right) / len(right) if right else None
+
+
+def citation_recall(content: str, references: Sequence[str], question: str) -> float | None:
+    """Return the share of sentences with names or numbers that carry a mark which supports them; None without such.
+
+    After ALCE's citation recall (section 4.2), with the same rule as `citation_precision`.
+    """
+    telling = [one for one in sentences(_joined(content)) if claim_terms(_MARKS.sub("", one).strip())]
+    cited = [
+        any(
+            1 <= number <= len(references) and supports_fragment(fragment, references[number - 1], question)
+            for fragment, numbers in marked_fragments(one)
+            for number in numbers
+        )
+        for one in telling
+    ]
+    return sum(cited) / len(cited) if cited else None
 
 
 def supported_knowledge_count(content: str, references: int) -> int:
-    """Return SKC: how many knowledge items (fragments with words) carry a mark that points to a reference.
+    """Count the knowledge items (fragments with words in them) that carry a mark which points to a reference: SKC.
 
     Args:
         content: the final content with its marks ``[1]`` … .
@@ -43,12 +119,12 @@ def supported_knowledge_count(content: str, references: int) -> int:
 
 
 def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[Sequence[str]]) -> float | None:
-    """Return AMP, judged automatically: the share of marks that stand in the right place.
+    """Return the share of marks that stand in the right place: AMP, judged automatically.
 
     The paper has people judge whether a mark stands at the fragment that its reference supports. Here a mark
-    ``[n]`` is right if some step found reference n, and the answer of that step stands, in whole normalised
+    ``[n]`` is right when the answer of a step that reference n was found for stands, in whole normalised
     words, both in the fragment that ends at the mark and in the reference. Answers that a passage cannot
-    hold word for word (a yes, a paraphrase) count as wrong: the number is a lower bound.
+    hold word for word (a yes, a paraphrase) count against it: the number is a lower bound.
 
     Args:
         content: the final content with its marks.
@@ -71,23 +147,44 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
     return sum(right) / len(right) if right else None
 
 
+def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Yield each run of marks with the fragment that it ends."""
+    start = 0
+    for marks in _MARKS.finditer(content):
+        before = content[start : marks.start()].strip()
+        yield marks, _SENTENCE_END.split(before)[-1].lstrip(".,;:!? ")
+        start = marks.end()
+
+
+def _numbers(marks: re.Match[str]) -> list[int]:
+    return [int(number) for number in _MARK.findall(marks.group())]
+
+
+def _joined(content: str) -> str:
+    """Return the content with each mark that follows a full stop moved before it, into its sentence."""
+    return re.sub(r"([.!?])\s*(\[\d+\](?:[\s,;]*\[\d+\])*)", r"\2\1", content)
+
+
 def _supports(reference: str, fragment: str, answers: Sequence[str]) -> bool:
     return any(contains(fragment, answer) and contains(reference, answer) for answer in answers)
 
 
 def citation_scores(prediction: Any) -> dict[str, float | None]:
-    """Return SKC and AMP of a prediction; AMP is None without marks, and both are None if it failed.
+    """Return SKC, AMP, citation precision and recall of a prediction; each is None where it is not defined.
 
     The answers that a reference is cited for are those of the tree's nodes whose passage it is.
     """
     if getattr(prediction, "failure", None) is not None:
-        return {"skc": None, "amp": None}
+        return dict.fromkeys(("skc", "amp", "citation_precision", "citation_recall"))
     references, content = prediction.references, prediction.final_content
     answers = [
         [node.answer for node in prediction.tree.nodes if node.answer and node.passage and node.passage.id == cited.id]
         for cited in references
     ]
+    texts, question = [f"{cited.title} {cited.text}" for cited in references], prediction.tree.question
     return {
         "skc": supported_knowledge_count(content, len(references)),
-        "amp": marking_accuracy(content, [f"{cited.title} {cited.text}" for cited in references], answers),
+        "amp": marking_accuracy(content, texts, answers),
+        "citation_precision": citation_precision(content, texts, question),
+        "citation_recall": citation_recall(content, texts, question),
     }

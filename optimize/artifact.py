@@ -106,7 +106,7 @@ def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
     if isinstance(program, NearestDemonstrations):
         _write_json(folder / LESSONS, [lesson.model_dump(mode="json") for lesson in program.lessons])
     by_lm = reader_name(program) == "lm"  # a module with a prompt of its own, which may have been compiled
-    reader = None if by_lm else getattr(members[0], "reader", None)
+    reader = LMReader() if by_lm else getattr(members[0], "reader", None)
     settings = program.settings.model_dump(mode="json")
     as_coded = build(program.name, settings, retriever=program.retriever, reader=reader)
     manifest: dict[str, Any] = {
@@ -229,7 +229,7 @@ def load(
     Args:
         folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``.
         retriever: where passages come from. One with another fingerprint than at compile time gives a warning.
-        reader: as at compile time; where None, the LM reads, with the threshold of compile time.
+        reader: as at compile time; where None, the LM reads if it did, with the threshold of compile time.
         duplicates: for programs that skip repeated queries; by their words where None.
         allow_changed_signatures: load instructions and demonstrations although the code's signatures have
             changed since. The saved instructions then win over the code's.
@@ -239,8 +239,8 @@ def load(
             it, its program is unknown, or a signature or the reader is not what it was.
     """
     artifact = read_artifact(fetch(str(folder)))
-    _check_reader(artifact, reader)
     members = [_build(artifact, retriever, reader, duplicates) for _ in artifact.states]
+    _check_reader(artifact, members[0])
     _check_signatures(artifact, members[0], allow_changed_signatures)
     for member, state, name in zip(members, artifact.states, artifact.manifest.members, strict=True):
         with _naming(artifact.folder / name):
@@ -278,9 +278,8 @@ def _build(
     artifact: Artifact, retriever: Retriever | None, reader: Reader | None, duplicates: DuplicateCheck | None
 ) -> Program:
     """Return one member as the code makes it. An LM that reads has a prompt, so that each member has its own."""
-    if reader is None or isinstance(reader, LMReader):
-        own = LMReader()
-        saved = artifact.manifest.threshold
+    if artifact.manifest.reader == LMReader.name and (reader is None or isinstance(reader, LMReader)):
+        own, saved = LMReader(), artifact.manifest.threshold
         own.threshold = reader.threshold if reader is not None else own.threshold if saved is None else saved
         reader = own
     program = artifact.manifest.program
@@ -310,14 +309,18 @@ def _compose(artifact: Artifact, members: list[Program]) -> Program:
 # What is checked against the code, and against what it is loaded with
 
 
-def _check_reader(artifact: Artifact, reader: Reader | None) -> None:
-    saved = artifact.manifest.reader
-    given = "lm" if reader is None else reader.name
-    if saved is not None and saved != given:
+def _check_reader(artifact: Artifact, program: Program) -> None:
+    saved, given = artifact.manifest.reader, reader_name(program)
+    if saved == given:
+        return
+    if saved is None:
         raise QuestreeError(
-            f"{artifact.folder} was compiled with the reader {saved!r} and is loaded with {given!r}; "
-            f"give reader={saved!r} as it was (--reader)."
+            f"{artifact.folder} was compiled without a reader and is loaded with {given!r}; give none (--reader lm)."
         )
+    raise QuestreeError(
+        f"{artifact.folder} was compiled with the reader {saved!r} and is loaded with "
+        f"{repr(given) if given else 'none'}; give reader={saved!r} as it was (--reader)."
+    )
 
 
 def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> None:

@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .majority import Sample, answer_of, majority
-from .modules import KnowledgeAnswer, KnowledgeFilter, QueryBlending, TopicNaming
+from .modules import KnowledgeAnswer, KnowledgeFilter, PublishedKnowledgeFilter, QueryBlending, TopicNaming
 from .modules.knowledge import Filtered
+from .preset import MethodSettings
 from .program import Program, answered
 from .references import distinct
 from .tree import Node, ReasoningTree
@@ -23,28 +24,34 @@ from .tree import Node, ReasoningTree
 Query = Literal["original", "external", "internal"]
 
 
-class BlendFilterSettings(BaseModel):
-    """How BlendFilter retrieves and filters; the defaults are those of section 4 and appendix D.
+class BlendFilterSettings(MethodSettings):
+    """How BlendFilter retrieves and filters; ``preset=paper`` has the values of section 4 and appendix D.
 
     Attributes:
         queries: which of the blended queries are used, at least one.
         k: how many passages each of them retrieves.
         hops: how often the external query is augmented from what the last one found (remark 1).
-        filter: filter each query's passages and unite the rest ("each"), unite and then filter ("union", remark 2),
-            or do not filter ("none").
-        topic: whether the LM names the question's topic, in order to ignore what it knows about it. Yes-no questions
-            skip this (appendix D).
+        filter: filter each query's passages and unite the rest ("each", the paper's), unite and then filter ("union",
+            remark 2: a passage that several queries found is judged once), or do not filter ("none").
+        judgements: whether the filter gives a reason and a judgement for each passage, or reasons and the numbers that
+            are kept (paper).
+        topic: whether the LM names the question's topic, in order to ignore what it knows about it (paper). It then
+            turns away passages that only lead to the answer. Yes-no questions skip this (appendix D), and so does the
+            filter with judgements.
+        question_first: whether the question stands first in a blended query, or last (paper).
         samples: how many final answers are drawn, at temperatures spread evenly from 0 to 1; the most frequent one
             is the answer. A single one is drawn at the LM's own temperature.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    PAPER: ClassVar[dict[str, Any]] = {"filter": "each", "judgements": False, "topic": True, "question_first": False}
 
     queries: tuple[Query, ...] = Field(default=get_args(Query), min_length=1)
     k: int = Field(default=5, ge=1)
     hops: int = Field(default=1, ge=1)
-    filter: Literal["each", "union", "none"] = "each"
-    topic: bool = True
+    filter: Literal["each", "union", "none"] = "union"
+    judgements: bool = True
+    topic: bool = False
+    question_first: bool = True
     samples: int = Field(default=1, ge=1)
 
     @field_validator("queries")
@@ -69,6 +76,10 @@ class BlendFilter(Program):
     question after what the LM remembers (internal). The LM filters the passages of each; the answer is read from the
     union of the rest. Calls that do not wait for each other run at the same time.
 
+    By default the passages of all queries are judged together, each once and with a reason, and the LM is not told to
+    forget what it knows: at three calls fewer than ``preset=paper``, it keeps more of the passages that only lead to
+    the answer.
+
     Where the paper leaves open, or we differ: if the filter keeps no passage, none are retrieved in their place, and
     the LM answers from what it knows. Of several samples the paper scores the best one, which only a scorer can know:
     here the majority's answer is given, and the prediction holds all of them.
@@ -84,10 +95,18 @@ class BlendFilter(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: BlendFilterSettings | None = None):
         super().__init__(retriever, settings or BlendFilterSettings())
-        self.query_blending = QueryBlending()
-        self.topic_naming = TopicNaming()
-        self.knowledge_filter = KnowledgeFilter(self.settings.topic)
+        self.query_blending = QueryBlending(self.settings.question_first)
+        if self.names_topic:
+            self.topic_naming = TopicNaming()
+        self.knowledge_filter = (
+            KnowledgeFilter() if self.settings.judgements else PublishedKnowledgeFilter(self.settings.topic)
+        )
         self.knowledge_answer = KnowledgeAnswer()
+
+    @property
+    def names_topic(self) -> bool:
+        """Return whether the filter is told a topic at all."""
+        return self.settings.topic and not self.settings.judgements and self.settings.filter != "none"
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Blend queries, filter what each of them found, answer from the union of the rest (section 3).
@@ -142,7 +161,7 @@ class BlendFilter(Program):
 
     def topic(self, question: str, answer_style: AnswerStyle) -> str | None:
         """Return the question's topic; None if the filter needs none."""
-        if not self.settings.topic or self.settings.filter == "none" or answer_style == "yes-no":
+        if not self.names_topic or answer_style == "yes-no":
             return None
         topic: str = self.topic_naming(question=question)
         return topic

@@ -72,7 +72,8 @@ class ChainOfReviews(Reviewing):
     def review(self, tree: ReasoningTree, last: Node, answer_style: AnswerStyle) -> tuple[Node, str | None]:
         """Review the chain; return its end, and the query of the next search, if there is one."""
         question, passages = tree.question, tree.passages()
-        verdict = self.paragraph_review(question=question, answer_style=answer_style, passages=passages)
+        tried = list(dict.fromkeys(node.query for node in tree.nodes))
+        verdict = self.paragraph_review(question=question, answer_style=answer_style, passages=passages, tried=tried)
         action, query = self.action(verdict), None
         ended: Ended | None = None
         if action != "search":

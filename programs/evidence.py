@@ -15,16 +15,23 @@ from .tree import Node, ReasoningTree
 
 
 class Evidence(BaseModel):
-    """An accepted path: the brief analysis, which is its answer, and its paragraphs from the root on."""
+    """An accepted path: the brief analysis, its answer, and its paragraphs from the root on.
+
+    Attributes:
+        analysis: the facts that the review found on the path; the answer if it wrote none.
+        answer: what the path's paragraphs answer.
+        passages: the paragraphs.
+    """
 
     model_config = ConfigDict(frozen=True)
 
+    analysis: str
     answer: str
     passages: tuple[Passage, ...]
 
     def text(self) -> str:
-        """Return the answer and the paragraphs as one text."""
-        return "\n".join([self.answer, *(passage.shown() for passage in self.passages)])
+        """Return the analysis, the answer and the paragraphs as one text."""
+        return "\n".join([self.analysis, self.answer, *(passage.shown() for passage in self.passages)])
 
 
 def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
@@ -34,10 +41,15 @@ def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
     whenever they were reviewed.
     """
     return [
-        Evidence(answer=node.answer or "", passages=tuple(tree.paragraphs_to(node)))
+        Evidence(analysis=analysis_of(node), answer=node.answer or "", passages=tuple(tree.paragraphs_to(node)))
         for node in _depth_first(tree, None)
         if node.action == "accept"
     ]
+
+
+def analysis_of(node: Node) -> str:
+    """Return the brief analysis of an accepted path: the review's facts or thoughts; its answer if there are none."""
+    return (node.review and node.review.thoughts) or node.answer or ""
 
 
 def relevant_passages(tree: ReasoningTree) -> list[Passage]:
@@ -99,7 +111,8 @@ def compare_words(texts: Sequence[str], others: Sequence[str]) -> list[list[floa
 
 def _size(evidence: list[Evidence]) -> int:
     passages = distinct([piece.passages for piece in evidence])
-    return sum(count_tokens(text) for text in [*(p.shown() for p in passages), *(e.answer for e in evidence)])
+    said = [text for piece in evidence for text in {piece.analysis, piece.answer}]
+    return sum(count_tokens(text) for text in [*(passage.shown() for passage in passages), *said])
 
 
 def _depth_first(tree: ReasoningTree, parent: Node | None) -> list[Node]:

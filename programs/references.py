@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ..metrics import keep_marks, supports_fragment
 from ..retrieval import Passage
 
 _MARKS = re.compile(r"\s?\[\s*(\d+(?:\s*[,;]\s*\d+)*)\s*\]")
@@ -20,12 +21,12 @@ def numbers_of(passages: Sequence[Passage]) -> dict[str, int]:
     return {passage.id: number for number, passage in enumerate(passages, start=1)}
 
 
-def numbered(passages: Sequence[Passage], start: int = 1) -> list[str]:
+def numbered(passages: Sequence[Passage]) -> list[str]:
     """Return the passages as a prompt shows them, each after its number: ``[1] title | text``.
 
     A list in a prompt has no numbers of its own, and LMs count badly.
     """
-    return [f"[{number}] {passage.shown()}" for number, passage in enumerate(passages, start)]
+    return [f"[{number}] {passage.shown()}" for number, passage in enumerate(passages, start=1)]
 
 
 def numbered_among(passages: Sequence[Passage], some: Sequence[Passage]) -> list[str]:
@@ -34,16 +35,32 @@ def numbered_among(passages: Sequence[Passage], some: Sequence[Passage]) -> list
     return [f"[{numbers[passage.id]}] {passage.shown()}" for passage in some]
 
 
-def settle_marks(content: str, references: list[Passage]) -> tuple[str, list[Passage]]:
-    """Return the content and its references so that each mark has a reference, and each reference a mark.
+Belongs = Callable[[str, Passage], bool]
+"""Whether a fragment of the content may cite a passage."""
 
-    Marks without a reference are removed, and so are references without a mark; the rest is renumbered from 1 in
-    the order of ``references``. ``[1, 2]`` is read as ``[1][2]``.
+
+def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> tuple[str, list[Passage]]:
+    """Return content and references without loose ends and without false marks.
+
+    A mark that points nowhere, or to a passage that does not support its fragment, is removed; a reference that
+    nothing marks is dropped, and what is left is renumbered without a gap, in the order of ``references``. ``[1, 2]``
+    is read as ``[1][2]``.
+
+    Args:
+        content: with marks.
+        references: mark ``[n]`` is ``references[n-1]``.
+        belongs: tells whether a fragment may cite a passage; see `supported_by` where no steps are known.
     """
     settled = _remove_loose_marks(content, len(references))
-    kept = sorted({number for found in _MARKS.finditer(settled) for number in _numbers(found)})
+    settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))
+    kept = sorted({n for found in _MARKS.finditer(settled) for n in _numbers(found)})
     renumbered = {old: new for new, old in enumerate(kept, start=1)}
-    return _renumber(settled, renumbered), [references[number - 1] for number in kept]
+    return _renumber(settled, renumbered), [references[n - 1] for n in kept]
+
+
+def supported_by(question: str) -> Belongs:
+    """Return the rule for content whose steps are not known: see `questree.metrics.supports_fragment`."""
+    return lambda fragment, passage: supports_fragment(fragment, f"{passage.title} {passage.text}", question)
 
 
 def _remove_loose_marks(content: str, count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..lm.failure import CallFailedError
 from ..retrieval import Passage, Retriever
@@ -19,35 +19,39 @@ from .evidence import (
     ranked_passages,
     relevant_passages,
 )
-from .modules import EvidenceFusion, MissingParagraph, ParagraphReview
+from .modules import EvidenceFusion, MissingParagraph, ParagraphReview, PathReview
 from .modules.reviews import Fusion, Verdict
+from .preset import MethodSettings
 from .program import Program, answered
 from .references import distinct
 from .tree import Action, ReasoningTree
 
-Expansion = Literal["direct", "cot", "mpc"]
+Expansion = Literal["review", "direct", "cot", "mpc"]
 
 
-class ReviewingSettings(BaseModel):
+class ReviewingSettings(MethodSettings):
     """How paragraphs are reviewed, searches expanded and evidence fused.
 
     Attributes:
         expansion: where the query of a search comes from (section 3.4): the review itself (direct), the review
-            after some thoughts (cot), or a missing paragraph that the LM writes from memory (mpc).
+            after some thoughts (cot), a missing paragraph that the LM writes from memory in a call of its own (mpc),
+            or a review that first lists the facts, and writes both query and missing paragraph (review).
         fusion: what the final answer is read from (section 3.3): what the accepted paths assert (analysis),
             their paragraphs (paragraph), or both (evidence).
         relevance_pruning: if off, the search continues from irrelevant paths as well.
         evidence_tokens: how much evidence the final answer is read from, in tokens, about.
         max_passages: how many paragraphs a prediction gives, for recall@15.
+        fill_up: whether these are filled up with paragraphs beyond the evidence: the relevant ones, then the rest.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    PAPER: ClassVar[dict[str, Any]] = {"expansion": "mpc", "fill_up": False}
 
-    expansion: Expansion = "mpc"
+    expansion: Expansion = "review"
     fusion: Fusion = "evidence"
     relevance_pruning: bool = True
     evidence_tokens: int = Field(default=4096, ge=1)
     max_passages: int = Field(default=15, ge=1)
+    fill_up: bool = True
 
 
 class Reviewing(Program):
@@ -59,7 +63,11 @@ class Reviewing(Program):
 
     def __init__(self, retriever: Retriever | None, settings: ReviewingSettings):
         super().__init__(retriever, settings)
-        self.paragraph_review = ParagraphReview(settings.expansion == "cot", self.judges_last)
+        self.paragraph_review = (
+            PathReview(self.judges_last)
+            if settings.expansion == "review"
+            else ParagraphReview(settings.expansion == "cot", self.judges_last)
+        )
         if settings.expansion == "mpc":
             self.missing_paragraph = MissingParagraph()
         self.evidence_fusion = EvidenceFusion(settings.fusion)
@@ -91,6 +99,8 @@ class Reviewing(Program):
         )
         limit = self.settings.max_passages
         found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
+        if self.settings.fill_up:
+            found = distinct([found, relevant_passages(tree), tree.passages()])[:limit]
         return answered(tree, answer, content, references, passages=found, evidence=pool)
 
     @property

@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ..common.placeholders import fill_in
 from ..lm.failure import CallFailedError
-from ..metrics import contains, exact_match, normalise, rouge_l
-from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
+from ..metrics import normalise
+from ..retrieval import DuplicateCheck, Passage, Reader, Retriever
 from ..retrieval.duplicates import ExactDuplicates
-from ..signatures import AnswerStyle, Step
-from .modules import ChainOfQuery, CompletedChain, CorrectedChain, LMReader, Tracing
+from ..signatures import AnswerStyle, PlannedStep
+from .modules import (
+    ChainOfQuery,
+    CompletedChain,
+    CorrectedChain,
+    LMReader,
+    PublishedChainOfQuery,
+    RevisedChain,
+    StepCheck,
+    Tracing,
+)
+from .modules.verdict import Verdict, check_by_reader, sentence_with
+from .preset import MethodSettings
 from .program import Program, answered
 from .tree import Node, ReasoningTree
 
 
-class SearChainSettings(BaseModel):
-    """How SearChain reasons; the defaults are those of section 4.1.
+class SearChainSettings(MethodSettings):
+    """How SearChain reasons; ``preset=paper`` is algorithm 1 with the values of section 4.1.
 
     Attributes:
-        max_rounds: r_max, the rounds of interaction between LM and retrieval.
-        theta: the reader's score above which a passage may overrule the LM; None for the reader's own threshold
-            (1.5 for a DPR reader).
+        max_rounds: r_max, how many chains the LM is asked for.
+        k: how many passages are looked at for each query (paper: 1).
+        check: what compares passages and answers, where no trained reader is given: one call to the LM that sees the
+            recalled answer (verdict), or the LM as a reader that does not see it (reader; the paper's, with a DPR
+            reader).
+        continuation: how the chain goes on after a correction or completion. "fill": what was found becomes the
+            node's answer and is filled into the later queries, and the LM is asked for a new rest only where nothing
+            was found. "ask": the LM is asked for the node's answer and a new rest each time (paper).
+        two_way: whether a shorter answer that stands inside the reader's span agrees with it (paper: no).
+        theta: the reader's score above which a passage may overrule the LM; None takes the reader's own
+            threshold (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
-        skip_repeats: whether a query that was processed before is skipped.
-        retrieval: if off, the first chain answers alone (table 1, SearChain w/o IR).
-        verification: if off, a passage never overrules the LM.
-        completion: if off, what the LM does not know stays unsolved.
+        skip_repeats: whether a query that was processed before is passed over.
+        retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
+        verification: off, a passage never overrules the LM.
+        completion: off, what the LM does not know stays unsolved.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    PAPER: ClassVar[dict[str, Any]] = {"k": 1, "check": "reader", "continuation": "ask", "two_way": False}
 
     max_rounds: int = Field(default=5, ge=1)
+    k: int = Field(default=3, ge=1)
+    check: Literal["verdict", "reader"] = "verdict"
+    continuation: Literal["fill", "ask"] = "fill"
+    two_way: bool = True
     theta: float | None = None
     alpha: float = Field(default=0.35, ge=0, le=1)
     skip_repeats: bool = True
@@ -45,36 +70,49 @@ class SearChainSettings(BaseModel):
 
 @dataclass(frozen=True)
 class Feedback:
-    """What a passage says about one node: it corrects or completes the LM's answer, and ends a round."""
+    """What retrieval has to say about one node; it ends a round.
+
+    Attributes:
+        node: the one that needs help.
+        kind: its answer is contradicted; or, for a node that has none, found, remembered, or not found.
+        verdict: what the passages say.
+    """
 
     node: Node
-    kind: Literal["correct", "complete"]
-    passage: Passage
-    span: Span
+    kind: Literal["correct", "complete", "remember", "revise"]
+    verdict: Verdict
 
 
 class SearChain(Program):
     """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732, algorithm 1).
 
     The LM plans a whole chain of query; retrieval walks it node by node; the first node that needs help ends the
-    round, and the LM continues the chain from that node, which opens a new branch of the tree.
+    round, and the chain goes on from that node, which opens a new branch of the tree.
 
-    Where the paper leaves open, or contradicts itself:
+    By default we differ from the paper, at fewer calls of the LM (``preset=paper`` does not):
+
+    - A node is checked with its recalled answer in view, in one call over k passages, instead of by a reader that sees
+      one passage and no answer: variants of a name are then no contradiction.
+    - Later queries refer to earlier answers by number. A corrected or completed answer is filled in, and the LM need
+      not plan the rest anew.
+    - A reference is cited only where the passage holds the step's answer.
+
+    Where the paper leaves open, or is at odds with itself:
 
     - The algorithm records the reader's span as the answer of a helped node, the text (3.2) the LM's new answer:
       the node keeps both, and the LM's is traced. The algorithm's loop runs r_max + 1 times, the text says r_max:
       ``max_rounds`` is the number of chains that the LM is asked for.
-    - The successor of a helped node takes its place on the path; the old node stays in the tree, beside the path.
-      If the LM has seen the passage and keeps its answer, the answer's source is still the LM.
+    - A helped node's successor takes its place on the path; the old node stays in the tree, beside the path.
+      An answer that the LM keeps, having seen the passage, stays its own knowledge.
     - An empty span is no evidence (the authors' code takes it for agreement).
-    - A repeated query shares the passage that was found the first time; an unsolved query never counts as repeated
+    - A repeated query shares what was found the first time; an unsolved one is never taken for a repetition
       (as in the authors' code).
 
     Args:
-        retriever: finds the passage for each query; may be None if ``settings.retrieval`` is off.
-        reader: reads the passage; None for the LM itself.
+        retriever: finds passages for each query; may be None where ``settings.retrieval`` is off.
+        reader: a trained reader that checks answers in the place of the LM.
         settings: see `SearChainSettings`.
-        duplicates: tells whether a query repeats an earlier one; None compares words.
+        duplicates: tells whether a query repeats an earlier one; by its words where None.
     """
 
     name: ClassVar[str] = "searchain"
@@ -89,45 +127,42 @@ class SearChain(Program):
         duplicates: DuplicateCheck | None = None,
     ):
         super().__init__(retriever, settings or SearChainSettings())
-        self.chain_of_query = ChainOfQuery()
-        self.reader = reader or LMReader()
-        self.corrected_chain, self.completed_chain = CorrectedChain(), CompletedChain()
+        asks = self.settings.continuation == "ask"
+        self.chain_of_query = (
+            PublishedChainOfQuery(self.settings.retrieval) if asks or not self.settings.retrieval else ChainOfQuery()
+        )
+        self.reader = reader or (LMReader() if self.settings.check == "reader" else None)
+        if self.reader is None:
+            self.step_check = StepCheck()
+        if asks:
+            self.corrected_chain, self.completed_chain = CorrectedChain(), CompletedChain()
+        else:
+            self.revised_chain = RevisedChain()
         self.tracing = Tracing()
         self.duplicates = duplicates or ExactDuplicates()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Run algorithm 1, Main."""
-        feedback: Feedback | None = None
-        for round in range(1, self.settings.max_rounds + 1):
-            chain = self.generate_chain(tree, feedback, answer_style)
-            branch = add_branch(tree, chain, feedback, round)
-            feedback = self.traverse(tree, branch, answer_style) if self.settings.retrieval else None
+        """Return the traced answer (algorithm 1, Main)."""
+        plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
+        branch = grow_branch(tree, None, plan, round=1)
+        chains = 1
+        while self.settings.retrieval:
+            feedback = self.traverse(tree, branch, answer_style)
             if feedback is None:
                 break
+            asks = self.settings.continuation == "ask" or feedback.kind == "revise"
+            if asks and chains == self.settings.max_rounds:
+                break
+            chains += asks
+            branch = self.continue_chain(tree, branch, feedback, answer_style)
         path = tree.last_path()
         answer, content, references = self.tracing(question=tree.question, answer_style=answer_style, path=path)
         return answered(tree, answer, content, references)
 
-    def generate_chain(self, tree: ReasoningTree, feedback: Feedback | None, answer_style: AnswerStyle) -> list[Step]:
-        """Return the next chain (algorithm 1, ChainGenerate); after feedback, it begins with the query in question."""
-        if feedback is None:
-            chain: list[Step] = self.chain_of_query(question=tree.question, answer_style=answer_style)
-        else:
-            continued = self.corrected_chain if feedback.kind == "correct" else self.completed_chain
-            chain = continued(
-                question=tree.question,
-                answer_style=answer_style,
-                solved=tree.path_to(feedback.node)[:-1],
-                node=feedback.node,
-                passage=feedback.passage,
-                span=feedback.span,
-            )
-        return chain
-
     def traverse(self, tree: ReasoningTree, branch: list[Node], answer_style: AnswerStyle) -> Feedback | None:
-        """Return the first feedback about a node of the branch, if there is any (algorithm 1, Traverse)."""
-        for node in branch:
-            if node.replaces is not None or self.share_passage(tree, node):
+        """Return the first feedback that a node of the branch gives rise to, if any (algorithm 1, Traverse)."""
+        for node in (tree.nodes[one.id] for one in branch):
+            if node.stance is not None or self.share_verdict(tree, node):
                 continue
             feedback = self.interact(tree, node, answer_style)
             if feedback is not None:
@@ -135,47 +170,113 @@ class SearChain(Program):
         return None
 
     def interact(self, tree: ReasoningTree, node: Node, answer_style: AnswerStyle) -> Feedback | None:
-        """Retrieve and read; return feedback if the node needs completion or correction (algorithm 1, IR)."""
-        passages = self.retrieve(node.query, k=1)
-        if not passages:
+        """Retrieve and check; return feedback if the node needs completion or correction (algorithm 1, IR)."""
+        found = self.retrieve(node.query, k=self.settings.k)
+        node = tree.update(node, found=tuple(found), passage=found[0] if found else None)
+        if not found or not (self.settings.verification if node.answer else self.settings.completion):
+            tree.update(node, stance="silent")
             return None
-        passage, span = passages[0], self.read(node.query, passages[0])
-        node = tree.update(node, passage=passage, span=span)
+        verdict = self.check(node, found, answer_style)
+        node = tree.update(node, stance=verdict.stance, span=verdict.span, passage=verdict.passage or node.passage)
         if node.answer is None:
-            return Feedback(node, "complete", passage, span) if self.settings.completion else None
-        if self.settings.verification and self.contradicted(node.answer, passage, span, answer_style):
-            return Feedback(node, "correct", passage, span)
+            if verdict.answer or self.settings.continuation == "ask":
+                return Feedback(node, "complete", verdict)
+            return Feedback(node, "remember" if verdict.remembered else "revise", verdict)
+        if verdict.stance == "contradicts":
+            return Feedback(node, "correct", verdict)
+        if verdict.stance == "supports":
+            tree.update(node, answer=verdict.answer, support=verdict.support)
         return None
 
-    def contradicted(self, answer: str, passage: Passage, span: Span, answer_style: AnswerStyle) -> bool:
-        """Return whether the reader is sure enough, and the answer disagrees with what it read (section 3.2)."""
+    def check(self, node: Node, found: list[Passage], answer_style: AnswerStyle) -> Verdict:
+        """Return what the passages say of the node: the LM's verdict, or a reader's (section 3.2)."""
+        if self.reader is None:
+            verdict: Verdict = self.step_check(query=node.query, proposed=node.answer, passages=found)
+            return verdict
         theta = self.reader.threshold if self.settings.theta is None else self.settings.theta
-        if span.score <= theta or not normalise(span.text):
-            return False
-        if answer_style == "long":
-            return rouge_l(answer, [passage.text]) <= self.settings.alpha
-        return not contains(answer, span.text)
-
-    def share_passage(self, tree: ReasoningTree, node: Node) -> bool:
-        """Return whether the node's query was processed before; if so, let the node share that passage."""
-        if not self.settings.skip_repeats or node.answer is None:
-            return False
-        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.passage is not None]
-        index = self.duplicates(node.query, [earlier.query for earlier in processed]) if processed else None
-        if index is None:
-            return False
-        earlier = processed[index]
-        tree.update(node, passage=earlier.passage, span=earlier.span, repeats=earlier.id)
-        return True
-
-    def read(self, query: str, passage: Passage) -> Span:
-        """Return the reader's span; if it fails, the question fails."""
         try:
-            return self.reader(query=query, passage=passage)
+            return check_by_reader(
+                self.reader,
+                node.query,
+                node.answer,
+                found,
+                theta=theta,
+                alpha=self.settings.alpha,
+                two_way=self.settings.two_way,
+                answer_style=answer_style,
+            )
         except CallFailedError:
             raise
         except Exception as error:
             raise CallFailedError("reader", f"{type(error).__name__}: {error}") from error
+
+    def share_verdict(self, tree: ReasoningTree, node: Node) -> bool:
+        """Return whether the node's query was processed before; the node then shares what came of it."""
+        if not self.settings.skip_repeats or node.answer is None:
+            return False
+        processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
+        index = self.duplicates(node.query, [earlier.query for earlier in processed])
+        if index is None:
+            return False
+        first = processed[index]
+        settled = next((one for one in reversed(processed) if one.replaces == first.id), first)
+        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance")
+        tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
+        return True
+
+    def continue_chain(
+        self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle
+    ) -> list[Node]:
+        """Return the branch that goes on from the node after feedback (algorithm 1, ChainGenerate)."""
+        node, round = feedback.node, tree.nodes[-1].round + 1
+        later = [tree.nodes[one.id] for one in branch if one.id > node.id]
+        if self.settings.continuation == "ask":
+            steps = self.ask_for_rest(tree, feedback, later, answer_style)
+            helped = grow_successor(tree, feedback, steps[0].recalled, round)
+            return [helped, *grow_branch(tree, helped, steps[1:], round)]
+        if feedback.kind == "revise":
+            return self.revise(tree, branch, feedback, later, answer_style)
+        helped = grow_successor(tree, feedback, feedback.verdict.answer or feedback.verdict.remembered, round)
+        return [helped, *regrow(tree, helped, later, instead_of=node.answer, round=round)]
+
+    def ask_for_rest(
+        self, tree: ReasoningTree, feedback: Feedback, later: list[Node], answer_style: AnswerStyle
+    ) -> list[PlannedStep]:
+        """Ask the LM for the node's answer and the rest of the chain, as the paper does (section 3.2)."""
+        verdict, node = feedback.verdict, feedback.node
+        go_on = self.corrected_chain if feedback.kind == "correct" else self.completed_chain
+        steps: list[PlannedStep] = go_on(
+            question=tree.question,
+            answer_style=answer_style,
+            solved=tree.path_to(node)[:-1],
+            node=node,
+            later=later,
+            passage=node.passage,
+            span=verdict.span,
+        )
+        return steps
+
+    def revise(
+        self,
+        tree: ReasoningTree,
+        branch: list[Node],
+        feedback: Feedback,
+        later: list[Node],
+        answer_style: AnswerStyle,
+    ) -> list[Node]:
+        """Ask for another way where nothing was found; return the old branch where the LM has none."""
+        node = feedback.node
+        rest = self.revised_chain(
+            question=tree.question,
+            answer_style=answer_style,
+            solved=tree.path_to(node)[:-1],
+            node=node,
+            later=later,
+            tried=[one.query for one in tree.nodes if one.stance is not None],
+        )
+        if not rest:
+            return branch
+        return grow_branch(tree, tree.parent(node), rest, tree.nodes[-1].round + 1, replaces=node.id)
 
 
 class SearChainWithoutRetrievalSettings(SearChainSettings):
@@ -203,36 +304,96 @@ class SearChainWithoutRetrieval(SearChain):
         super().__init__(settings=settings or SearChainWithoutRetrievalSettings())
 
 
-def add_branch(tree: ReasoningTree, chain: list[Step], feedback: Feedback | None, round: int) -> list[Node]:
-    """Add the chain as a branch, at the root or in place of the node with feedback (algorithm 1, AddChild)."""
-    parent, branch = None, list[Node]()
-    if feedback is not None:
-        parent = add_successor(tree, chain[0], feedback, round)
-        branch, chain = [parent], chain[1:]
-    for step in chain:
-        source = "unsolved" if step.answer is None else "lm"
-        parent = tree.grow(parent, round=round, query=step.query, answer=step.answer, source=source)
+def grow_branch(
+    tree: ReasoningTree, parent: Node | None, steps: list[PlannedStep], round: int, replaces: int | None = None
+) -> list[Node]:
+    """Return the steps as new nodes under the parent, earlier answers filled in (algorithm 1, AddChild).
+
+    Args:
+        tree: grows.
+        parent: of the first node; None for the root.
+        steps: of the LM.
+        round: of the new nodes.
+        replaces: the node whose place the first one takes, if any.
+    """
+    branch: list[Node] = []
+    for step in steps:
+        parent = tree.grow(
+            parent,
+            round=round,
+            query=filled_in(tree, parent, step.query),
+            template=step.query,
+            answer=step.recalled,
+            sure=step.sure,
+            source="unsolved" if step.recalled is None else "lm",
+            replaces=None if branch else replaces,
+        )
         branch.append(parent)
     return branch
 
 
-def add_successor(tree: ReasoningTree, step: Step, feedback: Feedback, round: int) -> Node:
-    """Add the node that takes the place of the one with feedback and has the LM's new answer; return it."""
-    old = feedback.node
-    changed = not exact_match(step.answer or "", [old.answer or ""])
-    if step.answer is None:
-        source = "unsolved"
-    elif feedback.kind == "complete":
-        source = "completed"
-    else:
-        source = "corrected" if changed else "lm"
+def regrow(tree: ReasoningTree, parent: Node, later: list[Node], *, instead_of: str | None, round: int) -> list[Node]:
+    """Return the later nodes anew under the parent, with its answer in their queries.
+
+    What was recalled for a query that has changed is dropped: it was the answer to another one.
+
+    Args:
+        tree: grows.
+        parent: the node whose answer has changed.
+        later: the nodes that stood after it.
+        instead_of: the answer that it had: a query that was written out with it gets the new one.
+        round: of the new nodes.
+    """
+    steps = []
+    for node in later:
+        template = replaced(node.template or node.query, instead_of, parent.answer)
+        steps.append(PlannedStep(query=template, recalled=node.answer, sure=node.sure))
+    branch = grow_branch(tree, parent, steps, round)
+    for old, new in zip(later, branch, strict=True):
+        if new.query != old.query:
+            tree.update(new, answer=None, sure=False, source="unsolved")
+    return [tree.nodes[node.id] for node in branch]
+
+
+def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, round: int) -> Node:
+    """Return the node that takes the place of the one that got feedback, with its new answer."""
+    old, verdict = feedback.node, feedback.verdict
+    passage = verdict.passage or old.passage
+    support = None
+    if answer is not None and passage is not None and feedback.kind != "remember":
+        support = sentence_with(answer, passage)
+    changed = normalise(answer or "") != normalise(old.answer or "")
+    source = {"complete": "completed", "remember": "lm"}.get(feedback.kind, "corrected" if old.sure else "completed")
     return tree.grow(
-        None if old.parent is None else tree.nodes[old.parent],
+        tree.parent(old),
         round=round,
-        query=step.query,
-        answer=step.answer,
-        source=source,
-        span=feedback.span,
-        passage=feedback.passage,
+        query=old.query,
+        template=old.template,
+        answer=answer,
+        sure=feedback.kind == "remember",
+        source="unsolved" if answer is None else source if changed else "lm",
+        span=verdict.span,
+        found=old.found,
+        passage=passage,
+        support=support,
+        stance="supports" if support else "silent",
         replaces=old.id,
     )
+
+
+def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
+    """Return a query that is to stand under the parent, with the answers of the path to it.
+
+    A guess that no passage supports is not filled in: it would lead the search away.
+    """
+    path = tree.path_to(parent)
+    described = [f"(the answer to: {node.query.rstrip(' ?')})" for node in path]
+    known = [node.answer if node.sure or node.support else text for node, text in zip(path, described, strict=True)]
+    return fill_in(template, known)
+
+
+def replaced(template: str, old: str | None, new: str | None) -> str:
+    """Return the query with an answer that was written into it replaced by another one."""
+    if not old or not new:
+        return template
+    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda found: new, template, flags=re.IGNORECASE)

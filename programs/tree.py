@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from ..retrieval import Passage, Span
+from ..signatures import Stance
 
 Source = Literal["lm", "corrected", "completed", "unsolved", "query", "passage"]
 Action = Literal["search", "accept", "reject"]
@@ -50,7 +51,13 @@ class Node(BaseModel):
             "passage": the node is a paragraph, not a query; its answer is read from the paragraphs of its path
             (ToR), or the paragraph was filtered (BlendFilter) or given to the LM with others.
         span: what the reader found in the passage, and how sure it was.
-        passage: the passage that was retrieved for the query.
+        sure: whether the LM was sure of the answer that it recalled.
+        template: the query as it was planned, with #n for the answer of the n-th step.
+        found: the passages that were retrieved for the query, best first.
+        passage: the one of them that was read, or that supports the answer.
+        support: the sentence of the passage that holds the answer; None if no passage supports it. A step is cited
+            only if it has one.
+        stance: what the passages say of the recalled answer; None if they were not asked.
         replaces: id of the node whose place it takes on the path, after a correction or completion.
         repeats: id of the earlier node with the same query, whose passage it shares.
         review: of the paragraphs on its path (ToR).
@@ -69,7 +76,12 @@ class Node(BaseModel):
     answer: str | None = None
     source: Source = "unsolved"
     span: Span | None = None
+    sure: bool = False
+    template: str | None = None
+    found: tuple[Passage, ...] = ()
     passage: Passage | None = None
+    support: str | None = None
+    stance: Stance | None = None
     replaces: int | None = None
     repeats: int | None = None
     review: Review | None = None
@@ -113,6 +125,10 @@ class ReasoningTree(BaseModel):
         parent = None if node is None else node.id
         return [child for child in self.nodes if child.parent == parent]
 
+    def parent(self, node: Node) -> Node | None:
+        """Return the node above ``node``; None at the root."""
+        return None if node.parent is None else self.nodes[node.parent]
+
     def path_to(self, node: Node | None) -> list[Node]:
         """Return the nodes from the root to ``node``, both included; none for None."""
         path: list[Node] = []
@@ -147,4 +163,5 @@ class ReasoningTree(BaseModel):
 
 def passages_of(nodes: Iterable[Node]) -> list[Passage]:
     """Return the passages of the nodes, each once, in order."""
-    return list({node.passage.id: node.passage for node in nodes if node.passage}.values())
+    found = [one for node in nodes for one in (node.found or (node.passage,)) if one is not None]
+    return list({passage.id: passage for passage in found}.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import dspy
 from pydantic import Field
@@ -33,16 +33,20 @@ class TreeOfReviewsSettings(ReviewingSettings):
             are comparable with its figures; it costs no time if many questions run side by side.
         semantic_pruning: beyond the paper, None for off: a paragraph is pruned if its similarity, by the retriever's
             embeddings, to a paragraph of the evidence pool or of its path is as high as this.
+        set_pruning: beyond the paper: a path is not reviewed if its paragraphs were, in another order.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """
 
+    PAPER: ClassVar[dict[str, Any]] = {**ReviewingSettings.PAPER, "set_pruning": False, "enough_agreement": None}
+
     widths: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(5, 3, 3), min_length=1)
     repetitive_pruning: bool = True
     order: Literal["depth-first", "level"] = "depth-first"
     semantic_pruning: float | None = None
-    enough_agreement: int | None = Field(default=None, ge=1)
+    set_pruning: bool = True
+    enough_agreement: int | None = Field(default=1, ge=1)
     max_calls: int | None = Field(default=None, ge=1)
 
 
@@ -80,6 +84,10 @@ class Search:
         """Return how many calls the search may still take, one being kept for the fusion; None for any number."""
         return None if self.settings.max_calls is None else self.settings.max_calls - 1 - self.calls
 
+    def tried(self) -> list[str]:
+        """Return the queries that were searched for, each once."""
+        return list(dict.fromkeys(node.query for node in self.tree.nodes))
+
     def cost(self, node: Node) -> int:
         """Return how many calls a visit may take: the review, and a completion if it can open a search."""
         return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
@@ -105,6 +113,8 @@ class TreeOfReviews(Reviewing):
 
     Where the paper leaves open, or we differ:
 
+    - By default the review lists the facts, and writes the query and the missing paragraph in the same call; the
+      search ends with the first evidence. ``preset=paper`` has a call for each, and searches on.
     - Missing-paragraph completion goes with the review without thoughts, so that the expansions differ only in the
       query.
     - Repetitive pruning compares the paragraphs that a search found with the evidence pool, and also with the path
@@ -175,7 +185,9 @@ class TreeOfReviews(Reviewing):
         """Review the node's path; if more is needed, find the query and retrieve with it (section 3.2)."""
         question, level, left = search.tree.question, node.round, search.left()
         path = search.tree.paragraphs_to(node)
-        verdict = self.paragraph_review(question=question, answer_style=search.answer_style, passages=path)
+        verdict = self.paragraph_review(
+            question=question, answer_style=search.answer_style, passages=path, tried=search.tried()
+        )
         action = self.action(verdict)
         if action != "search":
             return Visit(verdict, action, "accepted" if action == "accept" else "rejected")
@@ -203,11 +215,19 @@ class TreeOfReviews(Reviewing):
 
     def open(self, search: Search, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
         """Open a child for each paragraph found; return those that are not pruned (section 3.4)."""
-        known = distinct([search.tree.paragraphs_to(parent), *(piece.passages for piece in evidence_pool(search.tree))])
+        path = search.tree.paragraphs_to(parent)
+        known = distinct([path, *(piece.passages for piece in evidence_pool(search.tree))])
         level = 1 if parent is None else parent.round + 1
+        seen = reviewed_sets(search.tree) if self.settings.set_pruning else set()
+        ids = frozenset(passage.id for passage in path)
         children = [
             search.tree.grow(
-                parent, round=level, query=query, source="passage", passage=passage, ended=self.pruned(passage, known)
+                parent,
+                round=level,
+                query=query,
+                source="passage",
+                passage=passage,
+                ended="repeated" if ids | {passage.id} in seen else self.pruned(passage, known),
             )
             for passage in found
         ]
@@ -222,3 +242,10 @@ class TreeOfReviews(Reviewing):
             likeness = self.similarity([passage.shown()], [one.shown() for one in known])[0]
             return "near-duplicate" if max(likeness) >= threshold else None
         return None
+
+
+def reviewed_sets(tree: ReasoningTree) -> set[frozenset[str]]:
+    """Return the paragraphs of each path that was reviewed, as a set of their ids."""
+    return {
+        frozenset(passage.id for passage in tree.paragraphs_to(node)) for node in tree.nodes if node.review is not None
+    }

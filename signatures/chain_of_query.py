@@ -2,84 +2,163 @@
 
 from __future__ import annotations
 
-import dspy
-from pydantic import BaseModel, Field, field_validator
+from typing import Annotated
 
-from ..common.text import NULL
-from .answers import AnswerStyle, answer_style_field
+import dspy
+from pydantic import BaseModel, BeforeValidator, Field
+
+from ..common.text import text_or_none
+from .answers import answer_style_field, question_field
+
+
+def _answer_or_none(value: object) -> object:
+    return text_or_none(value) if isinstance(value, str) else value
+
+
+OptionalAnswer = Annotated[str | None, BeforeValidator(_answer_or_none)]
+"""An answer that may be missing: null, or words that mean the same."""
+
+_PLANNED = '[{"query": "…", "recalled": "…" or null, "sure": true or false}, …]'
+_STEPS = '[{"query": "…", "answer": "…" or null}, …]'
 
 
 class Step(BaseModel):
-    """One node of a chain of query: a search query and its answer, if the LM knows it."""
+    """One step of a chain: a search query and its answer."""
 
-    query: str = Field(
-        min_length=1, description="complete in itself: names what it asks about, never 'it' or 'that person'"
+    query: str = Field(min_length=1)
+    answer: OptionalAnswer = None
+
+
+class PlannedStep(BaseModel):
+    """One step of a plan: a search query, what the LM recalls as its answer, and whether it is sure of that."""
+
+    query: str = Field(min_length=1, description="one fact to look up; #1 stands for the answer of the first query")
+    recalled: OptionalAnswer = Field(
+        default=None, description="your best answer from memory; null when nothing comes to mind"
     )
-    answer: str | None = Field(default=None, description="null when you are not sure of it")
+    sure: bool = Field(default=False, description="true only if you know that answer for certain")
 
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _null_in_words(cls, answer: object) -> object:
-        """Turn null written as a word into None: DSPy's chat adapter takes it for text in a ``str | None`` field."""
-        return None if isinstance(answer, str) and answer.strip().lower() in NULL else answer
+    @property
+    def known(self) -> str | None:
+        """Return the recalled answer if the LM is sure of it, else None."""
+        return self.recalled if self.sure else None
 
 
 class PlanChain(dspy.Signature):
-    """Lay out the whole chain of search queries that leads to the answer of the question, simplest facts first.
-    Answer the queries whose answer you are sure of; leave the answer of every other query null.
+    """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in an
+    encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query, in
+    the order in which they can be found, and for no more than the question needs. Where a query needs the answer of
+    an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when you
+    recall that answer. Apart from this, each query is complete in itself. Comparing the answers, or drawing the
+    conclusion, needs no query.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    chain: list[Step] = dspy.OutputField()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    planned_chain: list[PlannedStep] = dspy.OutputField(desc=_PLANNED)
+
+
+class PlanWholeChain(dspy.Signature):
+    """Plan the chain of search queries that leads to the answer of the question, simplest facts first, and answer
+    every query from memory. Nothing will be looked up: give your best answer to each query, also when you are not sure
+    of it. Each query is complete in itself and may use the answers before it.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    answered_plan: list[Step] = dspy.OutputField(desc='[{"query": "…", "answer": "…"}, …]')
+
+
+class ReviseChain(dspy.Signature):
+    """One query of the chain was looked up, and no passage answers it. Plan the rest of the chain anew from that query
+    on: ask for the same fact in other words, or go another way to the answer of the question. The queries will be
+    looked up as before. Write #1 for the answer of the first step of the chain, #2 for the second, and so on; your
+    first query has the number of the one that failed.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
+    failed_query: str = dspy.InputField(desc="the query that no passage answers")
+    later_queries: list[str] = dspy.InputField(desc="the queries that stood after it")
+    tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
+    passages: list[str] = dspy.InputField(desc="what was found for the query; names in it may help")
+    rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; empty when there is nothing better to ask")
 
 
 class CorrectChain(dspy.Signature):
-    """A passage disagrees with your answer to one query of the chain. Weigh the passage against what you know,
-    give your answer to that query again, changed or not, and lay out the rest of the chain anew from there.
+    """A passage seems to disagree with your answer to one query of the chain. Weigh the passage against what you know:
+    keep your answer when both mean the same, or when the passage is about something else. Then plan the rest of the
+    chain anew from there. Each query of it is complete in itself; answer those you are sure of.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    solved: list[Step] = dspy.InputField(desc="the chain before the query")
-    query: str = dspy.InputField()
-    your_answer: str = dspy.InputField()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
+    query: str = dspy.InputField(desc="the query that is looked up")
+    your_answer: str = dspy.InputField(desc="your answer to the query so far")
     passages: list[str] = dspy.InputField()
-    reference_answer: str = dspy.InputField(desc="what the passage gives as the answer")
-    new_answer: str = dspy.OutputField(desc="your answer to the query, in a few words unless the style is long")
-    chain: list[Step] = dspy.OutputField(desc="the queries after this one; empty when none is left")
+    reference_answer: str = dspy.InputField(desc="what was read in the passage as the answer")
+    later_steps: list[Step] = dspy.InputField(desc="how you had planned to go on after the query")
+    new_answer: str = dspy.OutputField(desc="your answer to the query, kept or changed, in a few words")
+    new_steps: list[Step] = dspy.OutputField(desc=f"{_STEPS}: the steps after the query; empty when none is left")
 
 
 class CompleteChain(dspy.Signature):
-    """You did not know the answer to one query of the chain. Take it from the passage if it is there,
-    and lay out the rest of the chain anew from there.
+    """You did not know the answer to one query of the chain, and a passage was looked up for it. Take the answer from
+    the passage if it is there, and plan the rest of the chain anew from there. Each query of it is complete in itself;
+    answer those you are sure of.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    solved: list[Step] = dspy.InputField(desc="the chain before the query")
-    query: str = dspy.InputField()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
+    query: str = dspy.InputField(desc="the query that is looked up")
     passages: list[str] = dspy.InputField()
     reference_answer: str = dspy.InputField(desc="what was read in the passage as the answer; may be empty")
-    new_answer: str | None = dspy.OutputField(desc="null when neither the passage nor you can answer")
-    chain: list[Step] = dspy.OutputField(desc="the queries after this one; empty when none is left")
+    later_steps: list[Step] = dspy.InputField(desc="how you had planned to go on after the query")
+    new_answer: str = dspy.OutputField(
+        desc="the answer to the query, in a few words; empty when the passage does not give it and you are not sure"
+    )
+    new_steps: list[Step] = dspy.OutputField(desc=f"{_STEPS}: the steps after the query; empty when none is left")
 
 
-class CitedStep(BaseModel):
-    """One node of the reasoning path as it is told: query, answer, and the number of the passage behind it."""
+class PlanSureChain(dspy.Signature):
+    """Plan the chain of search queries that leads to the answer of the question, simplest facts first. Answer the
+    queries whose answer you are sure of. Leave the answer of every other query null: it will be looked up, and you
+    will plan the rest anew with what was found. Each query is complete in itself.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    chain: list[Step] = dspy.OutputField(desc=_STEPS)
+
+
+class TracedStep(BaseModel):
+    """One step of the reasoning path as it is told: query and answer, and the passage that supports it."""
 
     query: str
     answer: str | None = None
-    reference: int | None = Field(default=None, description="number of the supporting passage")
+    mark: int | None = Field(default=None, description="number of the passage that supports the answer")
+    support: str | None = Field(default=None, description="the sentence of that passage")
+    sure: bool = Field(default=True, description="false: the answer is a guess from memory")
 
 
 class TraceAnswer(dspy.Signature):
-    """Tell how the steps lead to the answer of the question, in order, and give the answer.
-    After each fragment that rests on a step with a reference, write that reference's number as a mark: [1].
+    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
+    Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], right after
+    the words that tell this answer, and nowhere else. A step without a mark comes from memory: tell it without one.
+    Where a step has no answer, say that it was not found; where it is a guess, say so, and weigh it against what you
+    know of the whole question. Do not add facts that are not in the steps.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    steps: list[CitedStep] = dspy.InputField()
-    final_content: str = dspy.OutputField(desc="the reasoning, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    steps: list[TracedStep] = dspy.InputField(
+        desc="in order; null where a step has no answer, or no passage that supports it"
+    )
+    final_content: str = dspy.OutputField(desc="how the steps lead to the answer, with their marks")
+    answer: str = dspy.OutputField(
+        desc="the answer alone, in the form that it should have; when the steps leave it open, your best guess; "
+        "empty only when you have none"
+    )

@@ -5,7 +5,35 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import AnswerStyle, answer_style_field
+from .answers import answer_style_field, question_field
+
+
+class ReviewPath(dspy.Signature):
+    """The answer of the question needs several facts, which are searched for one after the other. Judge how far the
+    passages lead. First write down the facts in them that lead towards the answer: about what the question names, or
+    about what another of the facts has led to. Then name the first fact that is still missing. When none is missing,
+    answer the question from the passages alone. When one is missing, write the query that searches for it.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
+    passages: list[str] = dspy.InputField(desc="the last one is new")
+    facts: str = dspy.OutputField(
+        desc="the facts that lead to the answer, each with the number of its passage: [1]; empty without any"
+    )
+    last_adds: bool = dspy.OutputField(desc="true if the last passage gives one of these facts")
+    missing: str = dspy.OutputField(desc="the first fact that is still missing; empty when none is")
+    supported_answer: str = dspy.OutputField(
+        desc="the answer alone, in the form that it should have; empty while a fact is missing"
+    )
+    next_query: str = dspy.OutputField(
+        desc="asks for the missing fact alone, complete in itself and unlike those tried; empty when none is missing"
+    )
+    guess: str = dspy.OutputField(
+        desc="what an encyclopedia might say of the missing fact, one or two sentences from memory; empty when nothing "
+        "comes to mind"
+    )
 
 
 class ReviewParagraphs(dspy.Signature):
@@ -14,12 +42,12 @@ class ReviewParagraphs(dspy.Signature):
     If they do, answer it from them alone; if not, write the search query for a fact that is still missing.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     passages: list[str] = dspy.InputField()
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
-    answer: str | None = dspy.OutputField(desc="null unless supported; in the answer style")
+    answer: str | None = dspy.OutputField(desc="null unless supported; in the form that it should have")
     next_query: str | None = dspy.OutputField(desc="null when supported; complete in itself")
 
 
@@ -30,13 +58,13 @@ class ReviewParagraphsCoT(dspy.Signature):
     Think before you judge: what the passages say, and what is missing.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     passages: list[str] = dspy.InputField()
     thoughts: str = dspy.OutputField(desc="a few sentences")
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
-    answer: str | None = dspy.OutputField(desc="null unless supported; in the answer style")
+    answer: str | None = dspy.OutputField(desc="null unless supported; in the form that it should have")
     next_query: str | None = dspy.OutputField(desc="null when supported; complete in itself")
 
 
@@ -45,52 +73,54 @@ class CompleteParagraphs(dspy.Signature):
     as a passage of an encyclopedia would have it.
     """
 
-    question: str = dspy.InputField()
+    question: str = question_field()
     passages: list[str] = dspy.InputField()
     thoughts: str = dspy.OutputField(desc="what is missing")
     information: str = dspy.OutputField(desc="the missing passage, two or three sentences")
 
 
 class Assertion(BaseModel):
-    """What one accepted path says: its answer, and the numbers of its passages."""
+    """What one path of the search says: the facts that it found, its answer, and the numbers of its passages."""
 
+    analysis: str
     answer: str
     references: list[int] = Field(description="numbers of the passages that it rests on")
 
 
 class FuseAnalyses(dspy.Signature):
     """Answer the question from the assertions, which may contradict each other: weigh them all, and what you know.
-    After each fragment that rests on an assertion, write the numbers of its references as marks: [1].
+    Right after the words that an assertion says, write the number of the passage that it has them from as a mark: [1].
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    assertions: list[Assertion] = dspy.InputField()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    assertions: list[Assertion] = dspy.InputField(desc="what was found on the ways that led to an answer")
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
+    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
 
 
 class FuseParagraphs(dspy.Signature):
     """Answer the question from the passages; where they do not tell enough, from what you know.
-    After each fragment that rests on a passage, write its number as a mark: [1].
+    Right after the words that a passage says, write its number as a mark: [1]. What you add from memory has no mark.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     passages: list[str] = dspy.InputField()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
+    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
 
 
 class FuseEvidence(dspy.Signature):
     """Answer the question from the assertions and the passages that they refer to. Assertions may contradict each
-    other: weigh them all by their passages, and by what you know; the same where nothing is asserted.
-    After each fragment that rests on a passage, write its number as a mark: [1].
+    other: weigh them by their passages, and by what you know. Where there are none, answer from the passages, and from
+    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [1].
+    What you add from memory has no mark.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    assertions: list[Assertion] = dspy.InputField()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    assertions: list[Assertion] = dspy.InputField(desc="what was found on the ways that led to an answer")
     passages: list[str] = dspy.InputField()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
+    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import AnswerStyle, answer_style_field
+from .answers import answer_style_field, question_field
 
 
 class WriteOrSearch(dspy.Signature):
@@ -17,12 +17,14 @@ class WriteOrSearch(dspy.Signature):
     After each fragment that rests on a result, write its number as a mark: [1].
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     written: list[str] = dspy.InputField(desc="the text so far, with the results of its searches")
     continuation: str = dspy.OutputField(desc="what comes next in the text")
     search: str | None = dspy.OutputField(desc="what to look up, complete in itself; null at the end of the text")
-    answer: str | None = dspy.OutputField(desc="the answer alone, in the answer style; null when a search is called")
+    answer: str | None = dspy.OutputField(
+        desc="the answer alone, in the form that it should have; null when a search is called"
+    )
 
 
 class AnswerByActing(dspy.Signature):
@@ -30,9 +32,9 @@ class AnswerByActing(dspy.Signature):
     for the answer, write the number of a passage as a mark after each fragment that rests on it: [1].
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
-    answer: str = dspy.OutputField(desc="the answer alone, in the answer style")
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
 
 
 class WriteNextThought(dspy.Signature):
@@ -40,8 +42,8 @@ class WriteNextThought(dspy.Signature):
     When all facts are there, that sentence is: So the answer is …
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     passages: list[str] = dspy.InputField()
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far")
     thought: str = dspy.OutputField(desc="one sentence")
@@ -50,7 +52,7 @@ class WriteNextThought(dspy.Signature):
 class WriteSearchQuery(dspy.Signature):
     """Write the search query for a fact that the answer of the question needs and the passages lack."""
 
-    question: str = dspy.InputField()
+    question: str = question_field()
     passages: list[str] = dspy.InputField(desc="what was found before; may be empty")
     thoughts: str = dspy.OutputField(desc="what the passages tell, and what is missing")
     query: str = dspy.OutputField(desc="complete in itself")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import AnswerStyle, answer_style_field
+from .answers import answer_style_field, question_field
 from .chain_of_query import Step
 
 _LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"
@@ -22,8 +22,8 @@ class AskFollowUp(dspy.Signature):
     Ask none when the answers that are there are enough.
     """
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="what was asked and answered before")
     follow_up: str | None = dspy.OutputField(desc="complete in itself; null when none is needed")
 
@@ -31,24 +31,24 @@ class AskFollowUp(dspy.Signature):
 class SplitQuestion(dspy.Signature):
     """Split the question into the simpler questions that have to be answered before it, easiest first."""
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     subquestions: list[str] = dspy.OutputField(desc=_LATER)
 
 
 class PlanSteps(dspy.Signature):
     """Understand the question and devise a plan that leads to its answer: what to find out, step by step."""
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     plan: list[str] = dspy.OutputField(desc=_LATER)
 
 
 class ProposeFollowUps(dspy.Signature):
     """Propose different ways to go on towards the answer of the question: simpler questions, the best first."""
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="what was asked and answered before")
     count: int = dspy.InputField(desc="how many to propose")
     follow_ups: list[str] = dspy.OutputField(desc="each complete in itself")
@@ -57,8 +57,8 @@ class ProposeFollowUps(dspy.Signature):
 class JudgeSteps(dspy.Signature):
     """Judge how near the steps have come to the answer of the question."""
 
-    question: str = dspy.InputField()
-    answer_style: AnswerStyle = answer_style_field()
+    question: str = question_field()
+    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="what was asked and answered")
     complete: bool = dspy.OutputField(desc="true when the answer follows from the steps alone")
     promise: float = dspy.OutputField(desc="probability that the steps lead to the right answer, from 0 to 1")
@@ -67,9 +67,9 @@ class JudgeSteps(dspy.Signature):
 class AnswerSubquestion(dspy.Signature):
     """Answer the query, which is one step on the way to the answer of the question."""
 
-    question: str = dspy.InputField()
+    question: str = question_field()
     solved: list[Step] = dspy.InputField(desc="the steps before it")
-    query: str = dspy.InputField()
+    query: str = dspy.InputField(desc="the step that is to be answered now")
     query_answer: str | None = dspy.OutputField(desc="in a few words; null when you do not know it")
 
 
@@ -78,9 +78,9 @@ class AnswerSubquestionFromPassages(dspy.Signature):
     and from what you know where they are silent.
     """
 
-    question: str = dspy.InputField()
+    question: str = question_field()
     solved: list[Step] = dspy.InputField(desc="the steps before it")
-    query: str = dspy.InputField()
+    query: str = dspy.InputField(desc="the step that is to be answered now")
     passages: list[str] = dspy.InputField()
     query_answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
     references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")

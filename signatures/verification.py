@@ -18,7 +18,7 @@ class EditSentence(dspy.Signature):
     do not tell.
     """
 
-    query: str = dspy.InputField()
+    query: str = dspy.InputField(desc="what was asked to verify the sentence")
     sentence: str = dspy.InputField()
     passages: list[str] = dspy.InputField()
     edited: str = dspy.OutputField(desc="one sentence, complete in itself")

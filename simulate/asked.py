@@ -165,10 +165,13 @@ class Asked:
 def read_steps(value: Any) -> list[Step]:
     """Return the steps of a field that is a chain; rows of another shape are left out."""
     rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    return [
-        Step(str(row.get("query", "")), str(row["answer"]) if row.get("answer") else None, row.get("reference"))
-        for row in rows
-    ]
+    return [Step(str(row.get("query", "")), _answer(row), row.get("mark")) for row in rows]
+
+
+def _answer(row: dict[str, Any]) -> str | None:
+    """Return the answer of a step in a prompt; None if it has none, or is said to be a guess."""
+    answer = row.get("answer") or row.get("recalled")
+    return str(answer) if answer and row.get("sure", True) else None
 
 
 def pick_surest(readings: Sequence[tuple[Reading, int]]) -> tuple[str | None, int | None]:

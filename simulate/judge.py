@@ -19,7 +19,7 @@ _CLAIM = re.compile(r"(?:the answer is|and answer|whatever else is said, answer)
 _REVERSED = re.compile(r"letters of your answer in reverse order")
 _BACKWARDS = "reversed"
 _READ = ("passages", "written", "trajectory")
-_ANSWERS = ("answer", "span", "new_answer", "query_answer")
+_ANSWERS = ("answer", "span", "new_answer", "query_answer", "found", "supported_answer")
 
 
 class Judge:
@@ -77,6 +77,10 @@ class Judge:
         if "kept" in values:
             shown = read_shown(self.prompt.values.get("passages"))
             return values | {"kept": sorted({*values["kept"], *(one.number for one in shown if self._claim(one.text))})}
+        if "judgements" in values:
+            told = {one.number for one in read_shown(self.prompt.values.get("passages")) if self._claim(one.text)}
+            judged = [one | {"useful": one["useful"] or one["number"] in told} for one in values["judgements"]]
+            return values | {"judgements": judged}
         if not any(name in values for name in _ANSWERS):
             return values
         for text in (text for name in _READ for text in self.prompt.texts(name)):
@@ -84,10 +88,17 @@ class Judge:
             if claim and claim != _BACKWARDS:
                 forced: Values = dict.fromkeys(_ANSWERS, claim)
                 forced |= {"confidence": 0.95, "relevant": True, "supported": True, "next_query": None}
+                forced |= {"last_adds": True, "missing": "", "verdict": "contradicts", "guess": ""}
+                forced |= {"passage_number": self._number_of(text)}
                 return values | {name: value for name, value in forced.items() if name in values}
             if claim and answer:
                 return values | {"answer": str(answer)[::-1]}
         return values
+
+    def _number_of(self, text: str) -> int:
+        """Return the number of the passage that holds the text; 0 if none does."""
+        shown = read_shown(self.prompt.values.get("passages"))
+        return next((one.number for one in shown if one.text in text or text in one.text), 0)
 
     def _takes_for_useful(self, passage: str) -> bool:
         draw, useful = self._draw("useful", passage), self.mind.useful(self.words, passage)
@@ -132,10 +143,13 @@ def _goes_for_a_fact(demo: Values) -> bool:
 
 
 def _name_kind(demo: Values) -> str:
+    if "last_adds" in demo:
+        action = "search" if demo.get("missing") else "accept"
+        return action if _true(demo["last_adds"]) else "reject"
     if "relevant" in demo:
         action = "accept" if _true(demo.get("supported")) else "search"
         return action if _true(demo["relevant"]) else "reject"
-    if "kept" in demo:
+    if "kept" in demo or "judgements" in demo:
         kept, given = len(_kept(demo)), len(read_shown(demo.get("passages")))
         return "all" if kept and kept == given else "some" if kept else "none"
     return ""
@@ -146,11 +160,16 @@ def _is_right(mind: Mind, demo: Values) -> bool:
     if mind.world.question(words) is None or not passages:
         return True  # the world has nothing that could contradict it
     useful = {passage.number for passage in passages if mind.useful(words, passage.text)}
-    return _kept(demo) == useful if "kept" in demo else _true(demo.get("relevant")) == bool(useful)
+    if "kept" in demo or "judgements" in demo:
+        return _kept(demo) == useful
+    if "last_adds" in demo:
+        return _true(demo["last_adds"]) == (passages[-1].number in useful)
+    return _true(demo.get("relevant")) == bool(useful)
 
 
 def _kept(demo: Values) -> set[int]:
-    kept = demo.get("kept")
+    judged = [one.get("number") for one in demo.get("judgements") or [] if isinstance(one, dict) and one.get("useful")]
+    kept = demo.get("kept", judged)
     return {number for number in kept if isinstance(number, int)} if isinstance(kept, list) else set()
 
 

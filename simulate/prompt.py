@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from dspy.lm15 import Request
 
+from ..signatures.answers import FORMS
+
 Form = Literal["chat", "json", "plain"]
 Values = dict[str, Any]
 
@@ -92,7 +94,7 @@ def read_prompt(request: Request) -> Prompt:
         text=text,
         inputs=inputs,
         outputs=tuple(Field(f.name, f.type, _schema(system, f.name)) for f in outputs),
-        values=_sections(_without_tail(users[-1]), inputs),
+        values=_name_style(_sections(_without_tail(users[-1]), inputs)),
         demos=tuple(_demos(turns[:-1], inputs, outputs, form)),
     )
 
@@ -136,6 +138,12 @@ def _demos(
         replied = replied if isinstance(replied, dict) else {}
         if not any(str(replied.get(f.name, _NOT_SUPPLIED)).startswith(_NOT_SUPPLIED) for f in outputs):
             yield {**_sections(_without_tail(content), inputs), **replied}
+
+
+def _name_style(values: Values) -> Values:
+    """Return the values with the name of the answer style in the place of its description."""
+    style = next((style for style, form in FORMS.items() if form == values.get("answer_style")), None)
+    return values | {"answer_style": style} if style else values
 
 
 def _sections(content: str, fields: tuple[Field, ...]) -> Values:

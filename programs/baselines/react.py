@@ -10,7 +10,7 @@ from ...signatures import AnswerStyle
 from ..majority import Sample, answer_of, majority, sample
 from ..modules import Acting, StepByStepAnswer
 from ..program import answered
-from ..references import distinct, numbered_among, settle_marks
+from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -126,5 +126,5 @@ class ReActSelfConsistency(ReAct):
 
 def conclude(tree: ReasoningTree, reply: dspy.Prediction, searches: Searches) -> dspy.Prediction:
     """Return the prediction of an episode with an answer."""
-    content, references = settle_marks(reply.reasoning, searches.passages)
+    content, references = settle_marks(reply.reasoning, searches.passages, supported_by(tree.question))
     return answered(tree, reply.answer, content, references, passages=searches.passages)

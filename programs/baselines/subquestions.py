@@ -14,6 +14,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules import QuestionSplit, StepPlan, SubquestionAnswer, Tracing
 from ..modules.subquestions import Solution
+from ..modules.verdict import sentence_with
 from ..program import answered
 from ..references import distinct
 from ..tree import Node, ReasoningTree
@@ -150,13 +151,19 @@ class PlanAndSolveRetrieval(PlanAndSolve):
 
 
 def add_solution(tree: ReasoningTree, path: list[Node], solution: Solution) -> Node:
-    """Add the solved subquestion to the tree, below the path, and return its node."""
-    source = "unsolved" if solution.answer is None else "completed" if solution.passage else "lm"
+    """Add the solved subquestion to the tree, below the path, and return its node.
+
+    The LM is sure of every answer that it gives: it may leave one out.
+    """
+    known, passage = solution.answer is not None, solution.passage
+    source = "unsolved" if not known else "completed" if passage else "lm"
     return tree.grow(
         path[-1] if path else None,
         round=len(path) + 1,
         query=solution.query,
         answer=solution.answer,
+        sure=known,
         source=source,
-        passage=solution.passage,
+        passage=passage,
+        support=sentence_with(solution.answer, passage) if solution.answer and passage else None,
     )

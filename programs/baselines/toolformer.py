@@ -9,7 +9,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules import ThoughtsAnswer, Writing
 from ..program import answered
-from ..references import distinct, numbered_among, settle_marks
+from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -64,5 +64,5 @@ class Toolformer(Baseline):
             written.append(f"[Search({search}) → {shown}]")
         if answer is None:
             answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=written)
-        content, references = settle_marks(" ".join(text), results)
+        content, references = settle_marks(" ".join(text), results, supported_by(tree.question))
         return answered(tree, answer, content, references, passages=results)

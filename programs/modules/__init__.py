@@ -8,15 +8,19 @@ from .answers import ThoughtsAnswer as ThoughtsAnswer
 from .chain_of_query import ChainOfQuery as ChainOfQuery
 from .chain_of_query import CompletedChain as CompletedChain
 from .chain_of_query import CorrectedChain as CorrectedChain
+from .chain_of_query import PublishedChainOfQuery as PublishedChainOfQuery
+from .chain_of_query import RevisedChain as RevisedChain
 from .chain_of_query import Tracing as Tracing
 from .knowledge import KnowledgeAnswer as KnowledgeAnswer
 from .knowledge import KnowledgeFilter as KnowledgeFilter
+from .knowledge import PublishedKnowledgeFilter as PublishedKnowledgeFilter
 from .knowledge import QueryBlending as QueryBlending
 from .knowledge import TopicNaming as TopicNaming
 from .reader import LMReader as LMReader
 from .reviews import EvidenceFusion as EvidenceFusion
 from .reviews import MissingParagraph as MissingParagraph
 from .reviews import ParagraphReview as ParagraphReview
+from .reviews import PathReview as PathReview
 from .searches import Acting as Acting
 from .searches import NextThought as NextThought
 from .searches import SearchQuery as SearchQuery
@@ -27,4 +31,5 @@ from .subquestions import QuestionSplit as QuestionSplit
 from .subquestions import StepPlan as StepPlan
 from .subquestions import StepsJudge as StepsJudge
 from .subquestions import SubquestionAnswer as SubquestionAnswer
+from .verdict import StepCheck as StepCheck
 from .verification import Verification as Verification

@@ -8,7 +8,7 @@ from ...common.text import neutralise
 from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep, AnswerStyle, RecallPassage
-from ..references import settle_marks
+from ..references import settle_marks, supported_by
 
 
 class DirectAnswer(dspy.Module):
@@ -45,7 +45,7 @@ class StepByStepAnswer(dspy.Module):
     def forward(self, question: str, answer_style: AnswerStyle) -> tuple[str, str, list[Passage]]:
         """Return the answer, the reasoning without marks (there is nothing to cite), and no references."""
         reply = call(self.answer, question=question, answer_style=answer_style)
-        final_content, references = settle_marks(reply.final_content, [])
+        final_content, references = settle_marks(reply.final_content, [], supported_by(question))
         return reply.answer, final_content, references
 
 

@@ -1,40 +1,111 @@
-"""SearChain's steps: the chain of query, its continuation after a passage was found, and the traced answer."""
+"""SearChain's steps: the chain of query, how it goes on after what was found, and the traced answer."""
 
 from __future__ import annotations
 
 import dspy
 
+from ...common.text import text_or_none
 from ...lm.call import call
+from ...metrics import contains, normalise
 from ...retrieval import Passage, Span
-from ...signatures import AnswerStyle, CitedStep, CompleteChain, CorrectChain, PlanChain, Step, TraceAnswer
-from ..references import numbers_of, settle_marks
-from ..tree import Node, passages_of
+from ...signatures import (
+    AnswerStyle,
+    CompleteChain,
+    CorrectChain,
+    PlanChain,
+    PlannedStep,
+    PlanSureChain,
+    PlanWholeChain,
+    ReviseChain,
+    Step,
+    TraceAnswer,
+    TracedStep,
+)
+from ..references import distinct, numbered, numbers_of, settle_marks
+from ..tree import Node
 
 
 class ChainOfQuery(dspy.Module):
-    """The first round's chain (SearChain, section 3.1)."""
+    """The first round's chain, whose queries refer to earlier answers by number (SearChain, section 3.1)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.plan = dspy.Predict(PlanChain)
 
-    def forward(self, question: str, answer_style: AnswerStyle) -> list[Step]:
-        """Return the planned chain; a step that the LM could not answer has ``answer=None``."""
-        chain: list[Step] = call(self.plan, question=question, answer_style=answer_style).chain
-        return chain
+    def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
+        """Return the planned chain."""
+        planned: list[PlannedStep] = call(self.plan, question=question, answer_style=answer_style).planned_chain
+        return planned
+
+
+class PublishedChainOfQuery(dspy.Module):
+    """The first round's chain as the paper has it: queries written out, and answered where the LM is sure.
+
+    Args:
+        retrieval: off, every query has to be answered (table 1, SearChain w/o IR).
+    """
+
+    def __init__(self, retrieval: bool = True) -> None:
+        super().__init__()
+        self.plan = dspy.Predict(PlanSureChain if retrieval else PlanWholeChain)
+
+    def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
+        """Return the planned chain; the LM is sure of each answer that it gives."""
+        reply = call(self.plan, question=question, answer_style=answer_style)
+        steps: list[Step] = reply.chain if "chain" in reply else reply.answered_plan
+        return as_planned(steps)
+
+
+class RevisedChain(dspy.Module):
+    """The chain from a query on that no passage answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.revise = dspy.Predict(ReviseChain)
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        solved: list[Node],
+        node: Node,
+        later: list[Node],
+        tried: list[str],
+    ) -> list[PlannedStep]:
+        """Return the steps in the place of the node and of those after it; none where the LM has no better ones."""
+        reply = call(
+            self.revise,
+            question=question,
+            answer_style=answer_style,
+            solved=as_steps(solved),
+            failed_query=node.query,
+            later_queries=[one.query for one in later],
+            tried=tried,
+            passages=numbered(list(node.found)),
+        )
+        known = {query.casefold() for query in tried}
+        rest: list[PlannedStep] = reply.rest
+        return [] if rest and rest[0].query.casefold() in known else rest
 
 
 class CorrectedChain(dspy.Module):
-    """The chain from a node on whose answer a passage contradicts (verification, section 3.2)."""
+    """The chain that goes on from a node which a passage contradicts (verification, section 3.2)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.correct = dspy.Predict(CorrectChain)
 
     def forward(
-        self, question: str, answer_style: AnswerStyle, solved: list[Node], node: Node, passage: Passage, span: Span
-    ) -> list[Step]:
-        """Return the node's query with the LM's new answer, and the steps after it."""
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        solved: list[Node],
+        node: Node,
+        later: list[Node],
+        passage: Passage,
+        span: Span,
+    ) -> list[PlannedStep]:
+        """Return the node's query with the LM's new answer, and the steps that follow it."""
         reply = call(
             self.correct,
             question=question,
@@ -42,59 +113,96 @@ class CorrectedChain(dspy.Module):
             solved=as_steps(solved),
             query=node.query,
             your_answer=node.answer,
-            passages=[passage.shown()],
+            passages=numbered([passage]),
             reference_answer=span.text,
+            later_steps=as_steps(later),
         )
-        return [Step(query=node.query, answer=reply.new_answer), *reply.chain]
+        return as_planned([Step(query=node.query, answer=reply.new_answer), *reply.new_steps])
 
 
 class CompletedChain(dspy.Module):
-    """The chain from a node on that the LM could not answer (completion, section 3.2)."""
+    """The chain that goes on from a node which the LM could not answer (completion, section 3.2)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.complete = dspy.Predict(CompleteChain)
 
     def forward(
-        self, question: str, answer_style: AnswerStyle, solved: list[Node], node: Node, passage: Passage, span: Span
-    ) -> list[Step]:
-        """Return the node's query with the LM's answer, if it now has one, and the steps after it."""
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        solved: list[Node],
+        node: Node,
+        later: list[Node],
+        passage: Passage,
+        span: Span,
+    ) -> list[PlannedStep]:
+        """Return the node's query with the LM's answer, if it now has one, and the steps that follow it."""
         reply = call(
             self.complete,
             question=question,
             answer_style=answer_style,
             solved=as_steps(solved),
             query=node.query,
-            passages=[passage.shown()],
+            passages=numbered([passage]),
             reference_answer=span.text,
+            later_steps=as_steps(later),
         )
-        return [Step(query=node.query, answer=reply.new_answer), *reply.chain]
+        return as_planned([Step(query=node.query, answer=text_or_none(reply.new_answer)), *reply.new_steps])
 
 
 class Tracing(dspy.Module):
-    """The answer, with the path that led to it as a text that cites its passages (SearChain, section 3.2)."""
+    """Tells the path and cites the passages that support it (SearChain, section 3.2)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trace = dspy.Predict(TraceAnswer)
 
     def forward(self, question: str, answer_style: AnswerStyle, path: list[Node]) -> tuple[str, str, list[Passage]]:
-        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``."""
-        passages = passages_of(path)
+        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
+
+        A mark that does not stand at the answer of a step that its passage supports is taken out.
+        """
+        told = without_repeats(path)
+        supported = [node for node in told if node.passage and node.support]
+        passages = distinct([[node.passage] for node in supported if node.passage])
         number = numbers_of(passages)
         steps = [
-            CitedStep(
+            TracedStep(
                 query=node.query,
                 answer=node.answer,
-                reference=number[node.passage.id] if node.passage else None,
+                mark=number[node.passage.id] if node.support and node.passage else None,
+                support=node.support,
+                sure=bool(node.answer) and (node.sure or node.support is not None),
             )
-            for node in path
+            for node in told
         ]
         reply = call(self.trace, question=question, answer_style=answer_style, steps=steps)
-        final_content, references = settle_marks(reply.final_content, passages)
-        return reply.answer, final_content, references
+
+        def belongs(fragment: str, passage: Passage) -> bool:
+            return any(node.passage == passage and tells(fragment, node.answer or "") for node in supported)
+
+        final_content, references = settle_marks(reply.final_content, passages, belongs)
+        return str(text_or_none(reply.answer) or ""), final_content, references
+
+
+def tells(fragment: str, answer: str) -> bool:
+    """Return whether the fragment tells the answer: at least half of its words, since 'Kafka' is Franz Kafka."""
+    words = normalise(answer).split()
+    return 2 * sum(contains(fragment, word) for word in words) >= len(words) > 0
+
+
+def without_repeats(path: list[Node]) -> list[Node]:
+    """Return the path without the nodes that repeat one of it: a repeated query is told once (algorithm 1)."""
+    ids = {node.id for node in path} | {node.replaces for node in path}
+    return [node for node in path if node.repeats is None or node.repeats not in ids]
 
 
 def as_steps(nodes: list[Node]) -> list[Step]:
-    """Return the nodes of a path as the prompt shows them."""
+    """Return nodes of a path as the LM is shown them."""
     return [Step(query=node.query, answer=node.answer) for node in nodes]
+
+
+def as_planned(steps: list[Step]) -> list[PlannedStep]:
+    """Return steps of which the LM is sure where it answers them."""
+    return [PlannedStep(query=step.query, recalled=step.answer, sure=step.answer is not None) for step in steps]

@@ -15,29 +15,41 @@ from ...signatures import (
     AnswerWithKnowledge,
     FilterKnowledge,
     FilterKnowledgeOnTopic,
+    JudgePassages,
     NameTopic,
     RecallPassage,
 )
 from ..demonstrations import Judgement, note
-from ..references import numbered, settle_marks
+from ..references import numbered, settle_marks, supported_by
 
 
 class QueryBlending(dspy.Module):
-    """Queries that find more than the question alone (section 3.2)."""
+    """Augments a question to a query that finds more (section 3.2).
 
-    def __init__(self) -> None:
+    Args:
+        question_first: whether the question stands first in the query. The end of a long query may not be read by the
+            encoder of a retriever; the paper has the question last.
+    """
+
+    def __init__(self, question_first: bool = True) -> None:
         super().__init__()
+        self.question_first = question_first
         self.answer = dspy.Predict(AnswerWithKnowledge)
         self.recall = dspy.Predict(RecallPassage)
 
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
-        """Return the reasoning and answer that the passages lead to, followed by the question."""
+        """Return the question with the reasoning and answer that the passages lead to."""
         reply = call(self.answer, question=question, answer_style=answer_style, passages=numbered(passages))
-        return augment(question, reply.final_content, reply.answer)
+        return self.blend(question, f"{without_marks(reply.final_content)} {reply.answer}")
 
     def internal(self, question: str) -> str:
-        """Return what the LM remembers, followed by the question."""
-        return f"{call(self.recall, question=question).passage} {question}".strip()
+        """Return the question with what the LM remembers."""
+        return self.blend(question, call(self.recall, question=question).passage)
+
+    def blend(self, question: str, knowledge: str) -> str:
+        """Return the query."""
+        parts = [question, knowledge] if self.question_first else [knowledge, question]
+        return " ".join(part.strip() for part in parts if part.strip())
 
 
 class TopicNaming(dspy.Module):
@@ -66,11 +78,26 @@ class Filtered:
 
 
 class KnowledgeFilter(dspy.Module):
-    """A filter that keeps the passages which help to answer a question, as the LM judges them (section 3.3).
+    """Keeps the passages that help to answer a question, as the LM judges them one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.judge = dspy.Predict(JudgePassages)
+
+    def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
+        """Return the useful passages; ``topic`` is not used."""
+        if not passages:
+            return Filtered([])
+        reply = call(self.judge, question=question, passages=numbered(passages))
+        useful = [one.number for one in reply.judgements if one.useful]
+        return keep_numbered(reply, passages, useful)
+
+
+class PublishedKnowledgeFilter(dspy.Module):
+    """Keeps the passages that help to answer a question, by their numbers (section 3.3).
 
     Args:
-        topic: whether there is a predictor for questions with a topic; the prompt tells the LM that it knows nothing
-            about that topic.
+        topic: whether a topic is named, which the LM is told to know nothing of.
     """
 
     def __init__(self, topic: bool = True) -> None:
@@ -80,19 +107,30 @@ class KnowledgeFilter(dspy.Module):
             self.filter_on_topic = dspy.Predict(FilterKnowledgeOnTopic)
 
     def forward(self, question: str, passages: list[Passage], topic: str | None = None) -> Filtered:
-        """Return the passages that are kept. The prompt numbers them from 0 to k-1, as the paper's does."""
+        """Return the passages that are kept."""
         if not passages:
             return Filtered([])
-        numbers = numbered(passages, start=0)
+        shown = numbered(passages)
         if topic is None:
-            reply = call(self.filter, question=question, passages=numbers)
+            reply = call(self.filter, question=question, passages=shown)
         else:
-            reply = call(self.filter_on_topic, question=question, topic=topic, passages=numbers)
-        shown = passages_shown(reply)
-        kept = {number for number in reply.kept if 0 <= number < len(shown)}
-        kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
-        note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown)])
-        return Filtered([passages[number] for number in sorted(kept)], misnumbered=len(reply.kept) - len(kept))
+            reply = call(self.filter_on_topic, question=question, topic=topic, passages=shown)
+        return keep_numbered(reply, passages, reply.kept)
+
+
+def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list[int]) -> Filtered:
+    """Return the passages of these numbers, from 1; count the numbers that no passage has, or that are repeated.
+
+    Args:
+        reply: notes what was decided about each passage that the prompt showed.
+        passages: in the order of their numbers.
+        numbers: of those that are kept.
+    """
+    shown = passages_shown(reply)
+    kept = {number for number in numbers if 1 <= number <= len(shown)}
+    kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
+    note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown, start=1)])
+    return Filtered([passages[number - 1] for number in sorted(kept)], misnumbered=len(numbers) - len(kept))
 
 
 class KnowledgeAnswer(dspy.Module):
@@ -115,7 +153,7 @@ class KnowledgeAnswer(dspy.Module):
         """
         config = None if temperature is None else {"temperature": temperature}
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
-        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply))
+        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         return reply.answer, final_content, references
 
 

@@ -20,10 +20,11 @@ from ...signatures import (
     FuseParagraphs,
     ReviewParagraphs,
     ReviewParagraphsCoT,
+    ReviewPath,
 )
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
-from ..references import numbered, numbers_of, settle_marks
+from ..references import numbered, numbers_of, settle_marks, supported_by
 from ..tree import Action, Review
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
@@ -44,6 +45,40 @@ class Verdict:
     next_query: str | None
 
 
+class PathReview(dspy.Module):
+    """A review of a path's paragraphs that also writes the query for what they lack, in one call.
+
+    Args:
+        judges_last: as for `ParagraphReview`.
+    """
+
+    def __init__(self, judges_last: bool = True) -> None:
+        super().__init__()
+        self.judges_last = judges_last
+        self.review = dspy.Predict(ReviewPath)
+
+    def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]) -> Verdict:
+        """Return the verdict; its query holds what the LM guesses of the missing fact (section 3.4, completion)."""
+        reply = call(
+            self.review,
+            drop="first",
+            question=question,
+            answer_style=answer_style,
+            tried=tried,
+            passages=numbered(passages),
+        )
+        answer, query = text_or_none(reply.supported_answer), text_or_none(reply.next_query)
+        supported = answer is not None and text_or_none(reply.missing) is None
+        review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
+        action = action_of(review.relevant, review.supported, answer)
+        judged = passages_shown(reply)
+        note(reply, action, [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)])
+        if query is not None and query.casefold() in {one.casefold() for one in tried}:
+            query = None
+        guessed = None if query is None else " ".join(filter(None, [query, text_or_none(reply.guess)]))
+        return Verdict(review, action, answer if action == "accept" else None, guessed)
+
+
 class ParagraphReview(dspy.Module):
     """A review of a path's paragraphs as one whole (ToR, section 3.2; table 8, with thoughts tables 7 and 13).
 
@@ -58,9 +93,9 @@ class ParagraphReview(dspy.Module):
         self.review = dspy.Predict(ReviewParagraphsCoT if thoughts else ReviewParagraphs)
         self.judges_last = judges_last
 
-    def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> Verdict:
+    def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]) -> Verdict:
         """Reject what is irrelevant, accept what is enough and answers, search on from the rest."""
-        shown = [passage.shown() for passage in passages]
+        shown = numbered(passages)
         reply = call(self.review, drop="first", question=question, answer_style=answer_style, passages=shown)
         review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=reply.get("thoughts"))
         answer = text_or_none(reply.answer)
@@ -82,7 +117,7 @@ class MissingParagraph(dspy.Module):
 
     def forward(self, question: str, passages: list[Passage]) -> str | None:
         """Return the missing paragraph; None if the LM wrote none."""
-        shown = [passage.shown() for passage in passages]
+        shown = numbered(passages)
         return text_or_none(call(self.complete, drop="first", question=question, passages=shown).information)
 
 
@@ -106,13 +141,17 @@ class EvidenceFusion(dspy.Module):
         """
         number = numbers_of(passages)
         assertions = [
-            Assertion(answer=piece.answer, references=[number[passage.id] for passage in piece.passages])
+            Assertion(
+                analysis=piece.analysis,
+                answer=piece.answer,
+                references=[number[passage.id] for passage in piece.passages],
+            )
             for piece in evidence
         ]
         shown: dict[str, Any] = {"assertions": assertions, "passages": numbered(passages)}
         inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
         reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
-        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply))
+        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         return reply.answer, final_content, references
 
 

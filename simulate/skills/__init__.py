@@ -28,9 +28,15 @@ class Skill(NamedTuple):
 
 
 SKILLS = [
-    Skill("question your_answer reference_answer", "new_answer chain", chain_of_query.correct_chain),
-    Skill("question query reference_answer", "new_answer chain", chain_of_query.complete_chain),
+    Skill("question your_answer reference_answer", "new_answer new_steps", chain_of_query.correct_chain),
+    Skill("question query reference_answer", "new_answer new_steps", chain_of_query.complete_chain),
+    Skill("question failed_query", "rest", chain_of_query.revise_chain),
+    Skill("question", "planned_chain", chain_of_query.plan_steps),
+    Skill("question", "answered_plan", chain_of_query.plan_whole_chain),
     Skill("question", "chain", chain_of_query.plan_chain),
+    Skill("query proposed_answer passages", "found verdict", chain_of_query.check_step),
+    Skill("question passages", "facts last_adds next_query", knowledge.review_path),
+    Skill("question passages", "judgements", knowledge.judge_passages),
     Skill("question passages", "relevant supported answer next_query", knowledge.review_paragraphs),
     Skill("question passages", "information", knowledge.complete_paragraphs),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from ...common.placeholders import fill_in, numbers_in
-from ...metrics import normalise
-from ..asked import Asked, Step, read_steps
+from ...metrics import contains, normalise
+from ..asked import Asked, Step, pick_surest, read_steps
 from ..judge import stands_alone
 from ..phrases import describe, write_out
 from ..prompt import Values
+
+_CHAINS = ("solved", "chain", "planned_chain", "answered_plan", "new_steps", "rest")
+_DESCRIBED = re.compile(r"\(the answer to: (.+?)\)")  # what SearChain writes for an answer that is not known
+_SURE_ENOUGH = 0.5  # the confidence from which the model says that a passage answers
 
 Chain = list[dict[str, Any]]
 Flaw = Literal["whole question", "step left out", "stops short"]
@@ -27,20 +32,63 @@ def plan_chain(asked: Asked) -> Values:
     return {"chain": _lay_out(asked, flaw, answers=[])}
 
 
+def plan_steps(asked: Asked) -> Values:
+    """Plan the chain with ``#n`` for earlier answers, and tell what is recalled for each query, sure or not."""
+    flaw = _find_flaw(asked)
+    if asked.question is None or flaw == "whole question":
+        return {"planned_chain": [_recall(asked, asked.words, asked.words)]}
+    templates = asked.mind.outline(asked.question)
+    return {"planned_chain": _plan_on(asked, templates, [], 0, _leave_out(asked, templates, flaw))}
+
+
+def plan_whole_chain(asked: Asked) -> Values:
+    """Plan the chain and answer every query, sure or not."""
+    chain = plan_chain(asked)["chain"]
+    return {"answered_plan": [step | {"answer": step["answer"] or asked.mind.recalls(step["query"])} for step in chain]}
+
+
+def revise_chain(asked: Asked) -> Values:
+    """Plan on from the query that found nothing: later queries describe what it asked for."""
+    if asked.question is None:
+        return {"rest": []}
+    solved, templates = asked.steps("solved"), asked.mind.outline(asked.question)
+    answers = _align(templates, [*solved, Step(asked.prompt.given("failed_query"))])
+    return {"rest": _plan_on(asked, templates, answers, len(solved), None) if answers else []}
+
+
+def check_step(asked: Asked) -> Values:
+    """Return the verdict on a step: the reading that the model is surest of, compared with the proposed answer."""
+    mind, proposed = asked.mind, asked.prompt.given("proposed_answer")
+    query = _DESCRIBED.sub(lambda found: describe(found[1]), asked.prompt.given("query"))
+    silent = {"passage_number": 0, "found": "", "verdict": "silent"}
+    silent |= {"remembered": "" if proposed else mind.believes(query) or ""}
+    readings = [(mind.reads(query, passage.text), passage) for passage in asked.passages]
+    sure = [(read, one) for read, one in readings if read.confidence >= _SURE_ENOUGH]
+    # a recorded model reads the same in every gold passage: only in one that holds it can it be copied
+    found, number = pick_surest([(read, one.number) for read, one in sure if contains(one.text, read.span)])
+    if found is None:
+        return silent
+    agrees = not proposed or contains(proposed, found) or contains(found, proposed)
+    if not agrees and mind.traits.chance("trusts", normalise(query), normalise(found)) >= mind.traits.trusts:
+        return silent
+    stance = "supports" if agrees else "contradicts"
+    return {"passage_number": number, "found": found, "verdict": stance, "remembered": ""}
+
+
 def correct_chain(asked: Asked) -> Values:
     """Return the passage's answer, unless the model trusts its own; and the rest of the chain."""
     query, traits = asked.prompt.given("query"), asked.mind.traits
     reference = asked.prompt.given("reference_answer").strip()
     trusts = traits.chance("trusts", normalise(query), normalise(reference)) < traits.trusts
     answer = reference if reference and trusts else asked.prompt.given("your_answer")
-    return {"new_answer": answer, "chain": _go_on(asked, Step(query, answer))}
+    return {"new_answer": answer, "new_steps": _go_on(asked, Step(query, answer))}
 
 
 def complete_chain(asked: Asked) -> Values:
     """Return what was read in the passage, or else what the model knows; and the rest of the chain."""
     query = asked.prompt.given("query")
     answer = asked.prompt.given("reference_answer").strip() or asked.mind.believes(query)
-    return {"new_answer": answer, "chain": _go_on(asked, Step(query, answer))}
+    return {"new_answer": answer, "new_steps": _go_on(asked, Step(query, answer))}
 
 
 def split_question(asked: Asked) -> Values:
@@ -59,6 +107,32 @@ def split_question(asked: Asked) -> Values:
             queries.append(query)
             fillings.append(f"#{len(queries)}")
     return {"subquestions": queries, "plan": queries}
+
+
+def _plan_on(
+    asked: Asked, templates: Sequence[str], answers: Sequence[str | None], before: int, left_out: int | None
+) -> Chain:
+    """Return the outline's steps after those with answers, numbered on from ``before``."""
+    believed, fillings = list(answers), list[str | None]()
+    for index, answer in enumerate(answers):
+        fillings.append(answer or describe(fill_in(templates[index], fillings)))
+    chain: Chain = []
+    for index in range(len(answers), len(templates)):
+        query = fill_in(templates[index], fillings)
+        if index == left_out:
+            believed.append(None)
+            fillings.append(describe(query))
+            continue
+        chain.append(_recall(asked, query, write_out(templates, believed, index)))
+        believed.append(chain[-1]["recalled"])
+        fillings.append(f"#{before + len(chain)}")
+    return chain
+
+
+def _recall(asked: Asked, query: str, written: str) -> dict[str, Any]:
+    """Return a planned step: the query with ``#n``, and what the model recalls of it as it is written out."""
+    believed = asked.mind.believes(written)
+    return {"query": query, "recalled": believed or asked.mind.recalls(written), "sure": believed is not None}
 
 
 def _go_on(asked: Asked, solved: Step) -> Chain:
@@ -129,10 +203,11 @@ def _align(templates: Sequence[str], path: Sequence[Step]) -> list[str | None]:
 
 def _shows_decomposing(demo: Values) -> bool:
     """Tell whether a demonstration shows how to decompose: by two or more queries that stand alone."""
-    queries = [step.query for step in read_steps(demo.get("solved")) + read_steps(demo.get("chain"))]
+    queries = [step.query for name in _CHAINS for step in read_steps(demo.get(name))]
     if "query" in demo:
         queries.append(str(demo["query"]))
-    alone = {normalise(query) for query in queries if stands_alone(query)}
+    # in a plan, #1 is how a query refers to an earlier answer
+    alone = {normalise(query) for query in queries if stands_alone(fill_in(query, ["X"] * 9))}
     for listed in (demo.get("subquestions"), demo.get("plan")):  # whose #1 is how a list of queries is written
         alone |= {normalise(str(query)) for query in listed or [] if stands_alone(fill_in(str(query), ["X"] * 9))}
     return len(alone - {normalise(str(demo.get("question", "")))}) >= 2

@@ -49,6 +49,23 @@ def review_paragraphs(asked: Asked) -> Values:
     }
 
 
+def review_path(asked: Asked) -> Values:
+    """Tell the facts of a path, whether the last passage gives one, and what is to be searched for next."""
+    reviewed, judge, passages = review_paragraphs(asked), asked.judge, asked.passages
+    read = judge.reads(passages)
+    query = "" if reviewed["supported"] else str(reviewed["next_query"])
+    if normalise(query) in {normalise(str(one)) for one in asked.prompt.values.get("tried") or []}:
+        query = ""
+    return {
+        "facts": tell(asked, [step for step in asked.gather(read) if step.answer]),
+        "last_adds": bool(passages) and passages[-1] in read and bool(judge.useful(passages[-1:])),
+        "missing": "" if reviewed["supported"] else query or asked.words,
+        "supported_answer": reviewed["answer"] or "",
+        "next_query": query,
+        "guess": _write(query, asked.mind.recalls(query)) if query else "",
+    }
+
+
 def complete_paragraphs(asked: Asked) -> Values:
     """Write the first fact that the passages lack from memory: right, invented, or only named."""
     judge, passages = asked.judge, asked.passages
@@ -77,7 +94,15 @@ def filter_knowledge(asked: Asked) -> Values:
     useful, question = asked.judge.useful(asked.passages), asked.question
     forgets = "topic" in {f.name for f in asked.prompt.inputs}
     kept = [one.number for one in useful if forgets or question is None or not _doubts(asked, question, one.text)]
-    return {"kept": kept}
+    return {"kept": kept, "reasons": f"{len(kept)} of them help."}
+
+
+def judge_passages(asked: Asked) -> Values:
+    """Judge each passage by itself, as the filter does."""
+    kept = filter_knowledge(asked)["kept"]
+    says = {True: "a fact that the answer needs", False: "nothing"}
+    judged = [(one.number, one.number in kept) for one in asked.passages]
+    return {"judgements": [{"number": number, "says": says[useful], "useful": useful} for number, useful in judged]}
 
 
 def _doubts(asked: Asked, question: Question, passage: str) -> bool:

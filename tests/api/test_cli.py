@@ -84,13 +84,13 @@ def test_show_says_why_a_question_failed(questree, index):
 
 def test_a_program_is_compiled_shown_and_asked(questree, index):
     ran = questree(
-        "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=2", "--train-limit", "6",
-        "--limit", "3", "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
+        "compile", "searchain", "--optimizer", "bootstrap-few-shot", "--optimizer-set", "max_bootstrapped_demos=2",
+        "--train-limit", "6", "--limit", "3", "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "gain" in ran.out
     shown = questree("show", "compiled/program")
-    assert "labeled-few-shot" in shown.out
+    assert "bootstrap-few-shot" in shown.out
     assert "chain_of_query.plan: 2 demonstrations" in shown.out
     asked = questree("ask", QUESTION, "--program", "compiled/program", "--retriever", index)
     assert asked.code == 0, asked.err

@@ -54,7 +54,7 @@ def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index,
     assert [one["program"] for one in told["programs"]] == ["searchain", "searchain-compiled"]
 
 
-@pytest.mark.parametrize(("program", "optimizer"), [("searchain", "labeled-few-shot"), ("oner-cot", "knn-few-shot")])
+@pytest.mark.parametrize(("program", "optimizer"), [("direct", "labeled-few-shot"), ("oner-cot", "knn-few-shot")])
 def test_a_program_is_not_scored_on_its_demonstrations(questree, index, program, optimizer):
     made = questree(
         "compile", program, "--optimizer", optimizer, "--optimizer-set", "k=1", "--train-limit", "6",

@@ -1,7 +1,8 @@
-"""What the version before the rooms were laid out anew wrote is read, gone on with, and answers as it did then.
+"""What the version before the rooms were laid out anew wrote is read, or refused by name with the way out.
 
-The folders are in ``files/``, where ``made.sh`` says how they were made. A change that cannot read one of them any more
-has to refuse it by name and say the way out; then its case here becomes one of that refusal.
+The folders are in ``files/``, where ``made.sh`` says how they were made. Indexes, calibrations and the records of runs
+are read as they were. What was compiled for, or asked with, prompts that have changed since is refused. A change that
+cannot read one of the others any more has to do the same; then its case here becomes one of that refusal.
 """
 
 from __future__ import annotations
@@ -54,45 +55,59 @@ def test_passages_are_added_to_an_index(files):
     assert load_index(files / "bm25")("Who wrote the Moldau?", k=1)[0].id == "new"
 
 
-@pytest.mark.parametrize(
-    ("command", "out"),
-    [
-        ("evaluate searchain", "run"),
-        ("compare searchain oner", "compared"),
-        ("compile searchain --optimizer bootstrap-few-shot", "compiled"),
-        ("compile oner-cot --optimizer bootstrap-few-shot --optimizer-set max_labeled_demos=0", "taught"),
-        ("compile oner-cot --optimizer bootstrap-random-search --optimizer-set candidates=1", "searched"),
-        ("attack searchain oner --limit 2", "attacked"),
-    ],
-)
-def test_the_same_command_goes_on_and_changes_no_figure(questree, files, command, out):
+COMMANDS = [
+    ("evaluate searchain", "run", "run"),
+    ("compare searchain oner", "compared", "compared/searchain"),
+    ("compile searchain --optimizer bootstrap-few-shot", "compiled", "compiled"),
+    ("compile oner-cot --optimizer bootstrap-random-search --optimizer-set candidates=1", "searched", "searched"),
+    ("attack searchain oner --limit 2", "attacked", "attacked/none/clean/searchain"),
+]
+
+
+@pytest.mark.parametrize(("command", "out", "refused"), COMMANDS)
+def test_what_was_asked_with_other_prompts_is_refused_by_name_and_left_as_it_is(questree, files, command, out, refused):
     ran = questree(*command.split(), *ASKED, "--out", out)
+    assert ran.code == 2
+    assert f"{refused} holds another run: compiled state was '" in ran.err
+    assert "Go on with what it was, or name another folder." in ran.err
+    assert contents(files / out) == contents(FILES / out)
+
+
+def test_another_folder_is_the_way_out_for_a_run(questree, files):
+    ran = questree("evaluate", "searchain", *ASKED, "--out", "another")
     assert ran.code == 0, ran.err
-    before, after = contents(FILES / out), contents(files / out)
-    assert {name for name in before if before[name] != after[name]} == set()
-    assert not any(name.endswith("records.jsonl") for name in after.keys() - before.keys())
+    assert answers(files / "another").keys() == answers(files / "run").keys()
 
 
 def test_a_run_of_other_settings_is_not_mixed_with_it(questree, files):
     ran = questree("evaluate", "searchain", "--set", "max_rounds=2", *ASKED, "--out", "run")
     assert ran.code == 2
-    assert "run holds another run: settings was {'max_rounds': 5" in ran.err
+    assert "run holds another run: " in ran.err
+    assert "settings was {'max_rounds': 5" in ran.err
+    assert "'max_rounds': 2" in ran.err
 
 
-def test_a_compiled_program_answers_as_it_did(questree, files):
-    ran = questree("evaluate", "taught/program", *ASKED, "--out", "again")
+@pytest.mark.parametrize(
+    ("folder", "named"),
+    [
+        ("compiled/program", ["PlanChain (chain_of_query.plan)", "TraceAnswer (tracing.trace)"]),
+        ("searched/program", ["AnswerWithKnowledge (knowledge_answer.answer)"]),
+    ],
+)
+def test_a_program_compiled_for_other_prompts_is_refused_by_name(questree, files, folder, named):
+    ran = questree("evaluate", folder, *ASKED, "--out", "again")
+    assert ran.code == 2
+    assert all(name in ran.err for name in [folder, *named])
+    assert "Compile anew" in ran.err
+    assert not (files / "again").exists()
+
+
+def test_compiling_anew_is_the_way_out_for_a_program(questree, files):
+    ran = questree("compile", "searchain", "--optimizer", "bootstrap-few-shot", *ASKED, "--out", "anew")
     assert ran.code == 0, ran.err
-    assert answers(files / "again") == answers(files / "taught" / "after")
-
-
-def test_a_program_whose_demonstrations_lack_fields_answers_without_them(questree, files):
-    """Its optimizer gave each predictor rows of the task, whole or not; only whole ones are shown to an LM today."""
-    ran = questree("evaluate", "compiled/program", *ASKED, "--out", "again")
-    assert ran.code == 0, ran.err
-    records = map(json.loads, (files / "again" / "records.jsonl").read_text(encoding="utf-8").splitlines())
-    assert {record["id"]: (bool(record["answer"]), record["failure"]) for record in records} == {
-        "q1": (True, None), "q2": (True, None), "q3": (True, None),
-    }  # fmt: skip
+    again = questree("evaluate", "anew/program", *ASKED, "--out", "again")
+    assert again.code == 0, again.err
+    assert answers(files / "again") == answers(files / "anew" / "after")
 
 
 def test_runs_are_shown_and_analysed(questree, files):

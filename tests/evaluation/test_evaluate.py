@@ -26,7 +26,7 @@ def test_a_failure_is_counted_apart_from_a_wrong_answer():
 def test_what_is_found_and_spent_is_added_up():
     found = evaluate(Parrot(), [RIGHT, WRONG], right)
     kept = {"recall": 0.5, "precision": 1.0, "s-precision": 0.0, "documents": 1.0}
-    assert found.retrieval == {**kept, "skc": 1.0, "amp": 0.0}
+    assert found.retrieval == {**kept, "skc": 1.0, "amp": 0.0, "citation_precision": 1.0}
     assert found.sources == {"completed": 2}
     assert found.records[0].references[0].title == "Gold"
     assert found.records[0].tree.nodes[0].query == "q"

@@ -89,7 +89,7 @@ def test_of_a_path_the_youngest_passage_is_kept(scripted):
     engine = scripted({"relevant": "True", "supported": "False", "answer": "null", "next_query": "next?"})
     path = [Passage(id=title, title=title, text=LONG) for title in "ABC"]
     with limited(Limits(window=3000)):
-        ParagraphReview(thoughts=False)(question=Q, answer_style="short", passages=path)
+        ParagraphReview(thoughts=False)(question=Q, answer_style="short", passages=path, tried=[])
     assert "C | word0" in engine.prompts[0]
     assert "A | word0" not in engine.prompts[0]
 
@@ -97,7 +97,8 @@ def test_of_a_path_the_youngest_passage_is_kept(scripted):
 def test_numbers_of_passages_that_were_not_shown_keep_none(scripted):
     from questree.programs.modules import KnowledgeFilter
 
-    scripted({"kept": "[0, 2]"})
+    useful = {"says": "a river", "useful": True}
+    scripted({"judgements": [useful | {"number": 1}, useful | {"number": 3}]})
     with limited(Limits(window=4000)):
         filtered = KnowledgeFilter()(Q, [Passage(id=title, title=title, text=LONG) for title in "ABC"])
     assert [one.title for one in filtered.kept] == ["A"]

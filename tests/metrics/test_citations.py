@@ -6,8 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from questree.metrics import citation_scores, marked_fragments, marking_accuracy
+from questree.metrics import (
+    citation_scores,
+    keep_marks,
+    marked_fragments,
+    marking_accuracy,
+    sentences,
+    supports_fragment,
+)
 from questree.metrics import supported_knowledge_count as skc
+from questree.metrics.citations import citation_precision, citation_recall
 
 CONTENT = "Dr. Curie was born in Warsaw [1]. She taught in Paris. The Seine flows there. [2] It is long [3]."
 REFERENCES = ["Marie Curie was born in Warsaw.", "Paris lies on the Seine.", "The Seine is 777 km long."]
@@ -57,7 +65,62 @@ def test_scores_of_a_prediction_come_from_its_tree_and_passages() -> None:
         final_content="Born in Warsaw [1]. On the Seine [2].",
         references=[born, flows],
         passages=[born, flows],
-        tree=SimpleNamespace(nodes=nodes),
+        tree=SimpleNamespace(nodes=nodes, question="Which river does Paris lie on?"),
     )
-    assert citation_scores(prediction) == {"skc": 2, "amp": 0.5}
-    assert citation_scores(SimpleNamespace(failure="refused")) == {"skc": None, "amp": None}
+    assert citation_scores(prediction) == {"skc": 2, "amp": 0.5, "citation_precision": 1, "citation_recall": 1}
+    prediction.references = [flows, born]
+    assert citation_scores(prediction) == {"skc": 2, "amp": 0, "citation_precision": 0, "citation_recall": 0}
+    assert set(citation_scores(SimpleNamespace(failure="refused")).values()) == {None}
+
+
+def test_a_sentence_does_not_end_at_an_initial_or_a_title() -> None:
+    assert sentences("J. R. R. Tolkien met Dr. Smith. He left!  Why?") == [
+        "J. R. R. Tolkien met Dr. Smith.",
+        "He left!",
+        "Why?",
+    ]
+    assert sentences(" ") == []
+
+
+def test_only_the_marks_that_belong_to_their_fragment_are_kept() -> None:
+    judged = []
+
+    def keeps(fragment: str, number: int) -> bool:
+        judged.append((fragment, number))
+        return number != 2
+
+    assert keep_marks("Born in Warsaw [1][2]. It is long. [2] In 1867 [3], so.", keeps) == (
+        "Born in Warsaw [1]. It is long. In 1867 [3], so."
+    )
+    assert judged == [("Born in Warsaw", 1), ("Born in Warsaw", 2), ("It is long.", 2), ("In 1867", 3)]
+    assert keep_marks("No marks.", keeps) == "No marks."
+
+
+@pytest.mark.parametrize(
+    ("fragment", "passage", "question", "supported"),
+    [
+        ("She was born in Warsaw", "Marie Curie was born in Warsaw.", "", True),
+        ("She was born in Warsaw", "Warsawa is Polish for it.", "", False),
+        ("Marie Curie was born in Warsaw", "Marie Curie taught in Paris.", "Where was Marie Curie born?", False),
+        ("Marie Curie was there", "Marie Curie taught in Paris.", "Where was Marie Curie born?", True),
+        ("Warsaw in 1867", "Warsaw, the capital.", "", True),  # half of the terms
+        ("Warsaw in 1867 with Bronia", "Warsaw, the capital.", "", False),
+        ("and so it was", "Anything.", "", True),  # nothing to judge by
+    ],
+)
+def test_a_passage_supports_a_fragment_by_its_new_names_and_numbers(fragment, passage, question, supported) -> None:
+    assert supports_fragment(fragment, passage, question) is supported
+
+
+def test_precision_is_the_share_of_marks_whose_reference_supports_their_fragment() -> None:
+    assert citation_precision("Warsaw [1]. The Seine [2]. The Seine [1].", REFERENCES, "") == pytest.approx(2 / 3)
+    assert citation_precision("Warsaw [1][2].", REFERENCES, "") == 0.5
+    assert citation_precision("Warsaw [7].", REFERENCES, "") == 0
+    assert citation_precision("Warsaw.", REFERENCES, "") is None
+
+
+def test_recall_is_the_share_of_telling_sentences_with_a_mark_that_supports_them() -> None:
+    assert citation_recall("Warsaw it was [1]. Paris lies there. So it is.", REFERENCES, "") == 0.5
+    assert citation_recall("Warsaw it was. [1] Paris lies there [3].", REFERENCES, "") == 0.5
+    assert citation_recall("Warsaw it was [2][1].", REFERENCES, "") == 1
+    assert citation_recall("So it is [1].", REFERENCES, "") is None

@@ -13,6 +13,7 @@ from questree.evaluation.identity import signature_fingerprints
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
 from questree.optimize.composed import Majority
+from questree.programs import build
 from questree.programs.modules import ChainOfQuery, LMReader
 
 
@@ -99,7 +100,7 @@ def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, monkeyp
     with pytest.raises(QuestreeError, match=r"PlanChain \(chain_of_query.plan\)"):
         load(folder, retriever=mini.index)
     loaded = load(folder, retriever=mini.index, allow_changed_signatures=True)
-    assert "Lay out the whole chain" in loaded.chain_of_query.plan.signature.instructions
+    assert "Plan the chain of search queries" in loaded.chain_of_query.plan.signature.instructions
     assert "loaded all the same" in caplog.text
 
 
@@ -124,7 +125,7 @@ def test_a_fingerprint_changes_with_all_that_enters_a_prompt(changed):
 
 
 def test_instructions_that_an_optimizer_wrote_are_no_changed_signature(mini, tmp_path):
-    program = mini.program()
+    program = build("searchain", {"check": "reader"}, retriever=mini.index)
     plan = program.chain_of_query.plan
     plan.signature = plan.signature.with_instructions("Plan better.")
     read = program.reader.read
@@ -135,7 +136,7 @@ def test_instructions_that_an_optimizer_wrote_are_no_changed_signature(mini, tmp
 
 
 def test_the_threshold_of_an_lm_that_reads_is_kept(mini, tmp_path):
-    program = mini.program()
+    program = build("searchain", {"check": "reader"}, retriever=mini.index)
     program.reader.threshold = 0.25
     folder = save(program, tmp_path / "program")
     assert load(folder, retriever=mini.index).reader.threshold == 0.25
@@ -145,7 +146,7 @@ def test_the_threshold_of_an_lm_that_reads_is_kept(mini, tmp_path):
 
 
 def test_members_that_read_have_each_its_own_prompt(mini, tmp_path):
-    members = [mini.program(), mini.program()]
+    members = [build("searchain", {"check": "reader"}, retriever=mini.index) for _ in range(2)]
     for member, instructions in zip(members, ("Read slowly.", "Read twice."), strict=True):
         member.reader.read.signature = member.reader.read.signature.with_instructions(instructions)
     loaded = load(save(Majority(members), tmp_path / "program"), retriever=mini.index, reader=LMReader())
@@ -160,12 +161,22 @@ def test_another_index_only_warns(saved, mini, caplog):
     assert "words-2" in caplog.text
 
 
-def test_another_reader_is_refused(saved, mini):
-    class Other:
-        name, threshold = "dpr", 1.5
+class OtherReader:
+    name, threshold = "dpr", 1.5
 
+
+def test_a_reader_where_there_was_none_is_refused(saved, mini):
+    with pytest.raises(QuestreeError, match=r"compiled without a reader and is loaded with 'dpr'; .*--reader lm"):
+        load(saved[0], retriever=mini.index, reader=OtherReader())
+
+
+def test_another_reader_and_none_are_refused(mini, tmp_path):
+    reads = build("searchain", {"check": "reader"}, retriever=mini.index)
     with pytest.raises(QuestreeError, match="reader 'lm' and is loaded with 'dpr'"):
-        load(saved[0], retriever=mini.index, reader=Other())
+        load(save(reads, tmp_path / "lm"), retriever=mini.index, reader=OtherReader())
+    trained = build("searchain", {}, retriever=mini.index, reader=OtherReader())
+    with pytest.raises(QuestreeError, match="reader 'dpr' and is loaded with none"):
+        load(save(trained, tmp_path / "dpr"), retriever=mini.index)
 
 
 def test_any_changed_byte_is_noticed(saved, mini):

@@ -74,9 +74,12 @@ def test_the_seed_decides(mini):
     assert states(1) == states(1) != states(2)
 
 
-def test_a_labeled_demonstration_shows_a_plan(mini):
-    program = compile_program(mini.program(), mini.examples(), mini.metric, optimizer="labeled-few-shot").program
-    assert program.chain_of_query.plan.demos[0].chain
+def test_a_labeled_demonstration_is_a_row_of_the_task(mini):
+    program = build("direct", {})
+    compiled = compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
+    (predictor,) = compiled.program.predictors()
+    rows = {(example.question, example.answer) for example in mini.examples().train}
+    assert {(demo.question, demo.answer) for demo in predictor.demos} < rows
 
 
 def test_auto_cot_demonstrates_one_answered_question_of_each_cluster_whatever_the_metric_says(mini):
@@ -219,11 +222,11 @@ def test_no_prompt_shows_a_demonstration_that_lacks_a_field(name, mini):
 
 
 def test_only_complete_demonstrations_are_kept(mini):
-    compiled = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=4)
-    ).program
-    shown = {name: len(predictor.demos) for name, predictor in compiled.named_predictors()}
-    assert {name for name, count in shown.items() if count} == {"chain_of_query.plan"}
+    for name, shows in (("direct", {"direct_answer.answer"}), ("searchain", set())):
+        program = build(name, {}, retriever=mini.index)
+        compiled = compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=4))
+        named = compiled.program.named_predictors()
+        assert {predictor for predictor, part in named if part.demos} == shows
 
 
 def test_a_null_in_a_demonstration_is_written_and_not_taken_for_missing():

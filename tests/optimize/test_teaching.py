@@ -13,8 +13,15 @@ PROGRAM = TreeOfReviews()
 
 
 def step(title: str, relevant: bool, supported: bool = False):
-    reply = {"relevant": relevant, "supported": supported, "answer": "x" if supported else None, "next_query": None}
-    return last_step(PROGRAM.paragraph_review, reply, question="q", answer_style="short", passages=titled([title]))
+    missing = None if supported else "a date"
+    reply = {
+        "facts": "f [1]",
+        "last_adds": relevant,
+        "missing": missing,
+        "supported_answer": "x" if supported else None,
+    }
+    asked = {"question": "q", "answer_style": "short", "passages": titled([title]), "tried": []}
+    return last_step(PROGRAM.paragraph_review, reply | {"next_query": None, "guess": None}, **asked)
 
 
 REJECTS, SEARCHES, ACCEPTS = step("Other", False), step("Gold", True), step("Gold", True, True)

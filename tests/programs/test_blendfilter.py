@@ -11,7 +11,7 @@ from answering import Asked, Gate, TableRetriever
 from pydantic import ValidationError
 
 from questree.programs import BlendFilter, BlendFilterSettings
-from questree.programs.modules import KnowledgeFilter
+from questree.programs.modules import PublishedKnowledgeFilter
 from questree.programs.tree_views import as_html, as_text
 from questree.retrieval import Passage
 
@@ -28,9 +28,9 @@ def replying(keep: str = "AC", numbers: Any = None, answers: Any = None) -> Any:
             return {"passage": "I remember."}
         if asked.wants == "topic":
             return {"topic": "rivers"}
-        if asked.wants == "kept":
-            kept = [number for number, title in enumerate(asked.titles) if title in keep]
-            return {"kept": kept if numbers is None else numbers}
+        if asked.wants == "reasons":
+            kept = [number for number, title in enumerate(asked.titles, start=1) if title in keep]
+            return {"reasons": "hm", "kept": kept if numbers is None else numbers}
         answer = (answers or {}).get(asked.temperature, "a")
         return {"final_content": "Because of A [1].", "answer": answer}
 
@@ -39,7 +39,7 @@ def replying(keep: str = "AC", numbers: Any = None, answers: Any = None) -> Any:
 
 def ask(style: str = "short", found: dict[str, str] = FOUND, **settings: Any) -> tuple[Any, TableRetriever]:
     retriever = TableRetriever(found)
-    prediction = BlendFilter(retriever, BlendFilterSettings(**settings))(question=Q, answer_style=style)
+    prediction = BlendFilter(retriever, BlendFilterSettings(preset="paper", **settings))(question=Q, answer_style=style)
     assert prediction.failure is None, prediction.failure
     return prediction, retriever
 
@@ -50,10 +50,10 @@ def test_the_method(answering):
     assert sorted(engine.calls) == [
         "final_content(A+B)",
         "final_content(A+C)",
-        "kept(A+B)",
-        "kept(B+C)",
-        "kept(D+A)",
         "passage()",
+        "reasons(A+B)",
+        "reasons(B+C)",
+        "reasons(D+A)",
         "topic()",
     ]
     assert engine.calls[-1] == "final_content(A+C)"
@@ -62,12 +62,12 @@ def test_the_method(answering):
     assert [passage.id for passage in prediction.passages] == ["A", "C"]
     assert [passage.id for passage in prediction.references] == ["A"]
     assert prediction.answer == "a"
-    filters = [asked for asked in engine.asked if asked.wants == "kept"]
+    filters = [asked for asked in engine.asked if asked.wants == "reasons"]
     assert all(asked.given("topic") == "rivers" for asked in filters)
     assert {asked.given("passages")[0] for asked in filters} == {
-        "[0] A | text of A",
-        "[0] B | text of B",
-        "[0] D | text of D",
+        "[1] A | text of A",
+        "[1] B | text of B",
+        "[1] D | text of D",
     }
 
 
@@ -100,7 +100,7 @@ def test_independent_calls_are_in_flight_together(answering):
     def meet(asked: Asked) -> threading.Barrier | None:
         if asked.wants in ("passage", "topic") or repr(asked) == "final_content(A+B)":
             return augmenting
-        return filtering if asked.wants == "kept" else None
+        return filtering if asked.wants == "reasons" else None
 
     engine = answering(replying(), meet)
     ask()
@@ -111,11 +111,11 @@ def test_the_prediction_does_not_depend_on_which_reply_comes_first(answering):
     gate = Gate()
 
     def reply(asked: Asked) -> Any:
-        if repr(asked) == "kept(D+A)":
+        if repr(asked) == "reasons(D+A)":
             gate.opened.set()
         return replying("ACD")(asked)
 
-    answering(reply, lambda asked: gate if repr(asked) == "kept(A+B)" else None)
+    answering(reply, lambda asked: gate if repr(asked) == "reasons(A+B)" else None)
     assert [passage.id for passage in ask()[0].passages] == ["A", "C", "D"]
 
 
@@ -161,7 +161,7 @@ def test_higher_order_augmentation_answers_from_what_the_last_one_found(answerin
 def test_filtering_the_union_is_one_call(answering):
     engine = answering(replying())
     prediction, _ = ask(filter="union")
-    assert [call for call in engine.calls if call.startswith("kept")] == ["kept(A+B+C+D)"]
+    assert [call for call in engine.calls if call.startswith("reasons")] == ["reasons(A+B+C+D)"]
     assert [passage.id for passage in prediction.passages] == ["A", "C"]
     assert [node.ended for node in prediction.tree.nodes if node.passage] == [
         "kept",
@@ -176,7 +176,7 @@ def test_filtering_the_union_is_one_call(answering):
 def test_without_the_filter_everything_is_kept_and_no_topic_is_named(answering):
     engine = answering(replying())
     prediction, _ = ask(filter="none")
-    assert not [asked for asked in engine.asked if asked.wants in ("kept", "topic")]
+    assert not [asked for asked in engine.asked if asked.wants in ("reasons", "topic")]
     assert [passage.id for passage in prediction.passages] == ["A", "B", "C", "D"]
 
 
@@ -196,17 +196,17 @@ def test_nothing_kept_leaves_the_lm_to_itself(answering):
 
 
 def test_numbers_of_no_passage_and_repeated_ones_are_dropped_and_counted(answering):
-    answering(replying(numbers=[1, 1, 7, -1]))
+    answering(replying(numbers=[2, 2, 7, 0]))
     prediction, _ = ask()
     assert [passage.id for passage in prediction.passages] == ["B", "C", "A"]
     assert prediction.misnumbered == 9
 
 
 def test_the_knowledge_filter_serves_any_program(answering):
-    engine = answering(replying(numbers=[1]))
+    engine = answering(replying(numbers=[2]))
     passages = [Passage(id=name, text=name) for name in "xy"]
-    assert KnowledgeFilter(topic=False)(question="Why?", passages=passages).kept == passages[1:]
-    assert KnowledgeFilter()(question="Why?", passages=[]).kept == []
+    assert PublishedKnowledgeFilter(topic=False)(question="Why?", passages=passages).kept == passages[1:]
+    assert PublishedKnowledgeFilter()(question="Why?", passages=[]).kept == []
     assert len(engine.calls) == 1
 
 
@@ -229,8 +229,41 @@ def test_demonstrations_land_on_each_predictor(answering):
     answering(replying())
     teleprompter = dspy.BootstrapFewShot(metric=lambda example, prediction, trace=None: prediction.answer == "a")
     compiled = teleprompter.compile(
-        BlendFilter(TableRetriever(FOUND)), trainset=[dspy.Example(question=Q).with_inputs("question")]
+        BlendFilter(TableRetriever(FOUND), BlendFilterSettings(preset="paper")),
+        trainset=[dspy.Example(question=Q).with_inputs("question")],
     )
     demonstrated = {name: bool(predictor.demos) for name, predictor in compiled.named_predictors()}
     assert demonstrated.pop("knowledge_filter.filter") is False  # that of yes-no questions
     assert all(demonstrated.values())
+
+
+def judging(useful: str = "AC") -> Any:
+    """Make an LM that judges each passage by its title."""
+
+    def reply(asked: Asked) -> dict[str, Any]:
+        if asked.wants == "judgements":
+            titles = enumerate(asked.titles, start=1)
+            return {"judgements": [{"number": n, "says": "hm", "useful": title in useful} for n, title in titles]}
+        return replying()(asked)
+
+    return reply
+
+
+def test_by_default_each_passage_is_judged_once_and_the_question_stands_first(answering):
+    first = {Q: "AB", f"{Q} Because of A. a": "BC", f"{Q} I remember.": "DA"}
+    engine, retriever = answering(judging()), TableRetriever(first)
+    prediction = BlendFilter(retriever)(question=Q)
+    assert sorted(query for query, _ in retriever.queries) == sorted(first)
+    assert sorted(engine.calls) == ["final_content(A+B)", "final_content(A+C)", "judgements(A+B+C+D)", "passage()"]
+    assert [passage.id for passage in prediction.passages] == ["A", "C"]
+
+
+def test_a_passage_that_does_not_hold_what_is_told_is_not_cited(answering):
+    def reply(asked: Asked) -> dict[str, Any]:
+        if asked.wants == "final_content":
+            return {"final_content": "It is in Prague [1], as text of C says [2].", "answer": "a"}
+        return judging()(asked)
+
+    answering(reply)
+    prediction = BlendFilter(TableRetriever(FOUND), BlendFilterSettings(queries=["original"]))(question=Q)
+    assert "Prague," in prediction.final_content, "nothing that was found says anything of Prague"

@@ -7,36 +7,58 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from questree.programs.references import settle_marks
+from questree.programs.references import settle_marks, supported_by
 from questree.retrieval import Passage
+
+
+def anywhere(fragment: str, passage: Passage) -> bool:
+    return True
+
 
 A, B, C = (Passage(id=name, text=name) for name in "abc")
 
 
 def test_marks_that_point_nowhere_and_unmarked_references_go():
-    content, references = settle_marks("One [1]. Two [3]. Three [7]. Zero [0].", [A, B, C])
+    content, references = settle_marks("One [1]. Two [3]. Three [7]. Zero [0].", [A, B, C], anywhere)
     assert content == "One [1]. Two [2]. Three. Zero."
     assert references == [A, C]
 
 
 def test_renumbering_keeps_the_order_of_the_references():
-    content, references = settle_marks("Last [3] first [2].", [A, B, C])
+    content, references = settle_marks("Last [3] first [2].", [A, B, C], anywhere)
     assert content == "Last [2] first [1]."
     assert references == [B, C]
 
 
 def test_joint_marks_are_parted():
-    assert settle_marks("Both [1, 2].", [A, B])[0] == "Both [1][2]."
+    assert settle_marks("Both [1, 2].", [A, B], anywhere)[0] == "Both [1][2]."
 
 
 def test_what_is_left_when_a_mark_is_removed_is_settled_too():
-    content, references = settle_marks("Odd [1[9]].", [A, B])
+    content, references = settle_marks("Odd [1[9]].", [A, B], anywhere)
     assert content == "Odd [1]."
     assert references == [A]
 
 
+def test_a_mark_whose_fragment_may_not_cite_the_passage_goes_with_its_reference():
+    def names_it(fragment: str, passage: Passage) -> bool:
+        return passage.title in fragment
+
+    titled = [Passage(id=name, title=name, text="text") for name in "XYZ"]
+    content, references = settle_marks("Of X [2][1]. Of Y [3]. Of Z [3].", titled, names_it)
+    assert content == "Of X [1]. Of Y. Of Z [2]."
+    assert references == [titled[0], titled[2]]
+
+
+def test_without_steps_names_and_numbers_tell_what_may_be_cited():
+    passage = Passage(id="1", title="Kafka", text="He was born in Prague.")
+    belongs = supported_by("Where was Kafka born?")
+    assert belongs("Kafka was born in Prague", passage)
+    assert not belongs("Kafka was born in Vienna", passage)
+
+
 @given(st.lists(st.one_of(st.text(alphabet="ab []1,", max_size=5), st.integers(0, 5).map(lambda n: f"[{n}]"))))
 def test_every_mark_has_its_reference_and_every_reference_its_mark(parts):
-    content, references = settle_marks("".join(parts), [A, B, C])
+    content, references = settle_marks("".join(parts), [A, B, C], anywhere)
     marks = {int(n) for n in re.findall(r"\[(\d+)\]", content)}
     assert marks == set(range(1, len(references) + 1))

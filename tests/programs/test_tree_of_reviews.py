@@ -42,7 +42,7 @@ def replying(reviews: dict[str, dict[str, str]], fused: str = "Vltava", content:
 
 
 def ask(retriever: TableRetriever, watch: Any = None, style: str = "short", **settings: Any) -> Any:
-    program = TreeOfReviews(retriever, TreeOfReviewsSettings(**settings))
+    program = TreeOfReviews(retriever, TreeOfReviewsSettings(preset="paper", **settings))
     prediction = program(question=Q, watch=watch, answer_style=style)
     assert prediction.failure is None, prediction.failure
     return prediction
@@ -83,10 +83,10 @@ def test_depth_first_is_the_papers_order_call_for_call(answering):
     ]
     assert retriever.queries == [(Q, 5), ("more+A", 3), ("more+AB", 3)]
     assert all(asked.given("question") == Q for asked in engine.asked)
-    assert engine.asked[4].given("passages") == ["A | text of A", "B | text of B", "E | text of E"]
+    assert engine.asked[4].given("passages") == ["[1] A | text of A", "[2] B | text of B", "[3] E | text of E"]
     assert engine.asked[-1].given("assertions") == [
-        {"answer": "Vltava", "references": [1, 2, 3]},
-        {"answer": "the Vltava", "references": [4]},
+        {"analysis": "Vltava", "answer": "Vltava", "references": [1, 2, 3]},
+        {"analysis": "the Vltava", "answer": "the Vltava", "references": [4]},
     ]
     assert engine.asked[-1].given("passages")[3] == "[4] C | text of C"
     assert prediction.answer == "Vltava"
@@ -205,7 +205,7 @@ def test_cot_expansion_thinks_before_it_reviews(answering):
 
 def test_a_program_has_the_predictors_of_its_settings_only():
     def predictors(**settings: Any) -> dict[str, str]:
-        program = TreeOfReviews(None, TreeOfReviewsSettings(**settings))
+        program = TreeOfReviews(None, TreeOfReviewsSettings(preset="paper", **settings))
         return {name: predictor.signature.__name__ for name, predictor in program.named_predictors()}
 
     assert predictors(expansion="mpc", fusion="analysis") == {
@@ -329,7 +329,7 @@ def test_semantic_pruning_drops_near_duplicates_of_the_evidence(answering):
 
 def test_semantic_pruning_needs_a_retriever_with_embeddings():
     with pytest.raises(SettingsError, match="similarity"):
-        TreeOfReviews(TableRetriever({}), TreeOfReviewsSettings(semantic_pruning=0.9))
+        TreeOfReviews(TableRetriever({}), TreeOfReviewsSettings(preset="paper", semantic_pruning=0.9))
 
 
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])
@@ -359,14 +359,14 @@ def test_a_failed_call_fails_the_question_and_keeps_the_tree(answering):
 
     for order in ("depth-first", "level"):
         answering(reply)
-        program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(order=order))
+        program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(preset="paper", order=order))
         prediction = program(question=Q)
         assert prediction.failure.cause == "unparsable"
         assert prediction.tree.nodes[0].action == "search"
 
 
 def test_a_copy_shares_the_index_and_has_demonstrations_of_its_own():
-    program = TreeOfReviews(AlikeRetriever({}), TreeOfReviewsSettings(semantic_pruning=0.9))
+    program = TreeOfReviews(AlikeRetriever({}), TreeOfReviewsSettings(preset="paper", semantic_pruning=0.9))
     clone = copy.deepcopy(program)
     clone.paragraph_review.review.demos = [{"question": "x"}]
     assert clone.retriever is program.retriever
@@ -376,7 +376,7 @@ def test_a_copy_shares_the_index_and_has_demonstrations_of_its_own():
 def test_the_answer_style_reaches_review_and_fusion(answering):
     engine = answering(replying({"A": accept("yes")}))
     ask(TableRetriever({Q: "A"}), style="yes-no")
-    assert [asked.given("answer_style") for asked in engine.asked] == ["yes-no", "yes-no"]
+    assert [asked.given("answer_style") for asked in engine.asked] == ["yes or no", "yes or no"]
 
 
 def test_a_watcher_sees_the_tree_grow(answering):
@@ -405,7 +405,7 @@ def test_the_trace_of_level_order_is_in_the_order_of_the_tree(answering):
 @pytest.mark.parametrize("order", ["depth-first", "level"])
 def test_demonstrations_land_on_each_predictor(answering, order):
     answering(replying(REVIEWS))
-    program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(order=order))
+    program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(preset="paper", order=order))
     teleprompter = dspy.BootstrapFewShot(metric=lambda example, prediction, trace=None: prediction.answer == "Vltava")
     compiled = teleprompter.compile(program, trainset=[dspy.Example(question=Q).with_inputs("question")])
     assert all(predictor.demos for predictor in compiled.predictors())

@@ -9,7 +9,12 @@ from questree.programs import variants
 
 
 def test_a_type_that_lists_its_values_is_varied_over_all_default_first():
-    assert list(variants("tree-of-reviews", ["expansion"])) == ["expansion=mpc", "expansion=direct", "expansion=cot"]
+    expansions = ["review", "direct", "cot", "mpc"]
+    assert list(variants("tree-of-reviews", ["expansion"])) == [f"expansion={one}" for one in expansions]
+
+
+def test_the_presets_of_a_method_are_varied_like_any_setting():
+    assert list(variants("searchain", ["preset"])) == ["preset=best", "preset=paper"]
 
 
 def test_of_several_settings_every_combination():

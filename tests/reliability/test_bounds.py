@@ -78,7 +78,7 @@ def test_a_search_on_its_way_ends_with_the_question(within, behind, world):
 def test_no_call_and_no_search_is_begun_after_the_deadline(scripted, monkeypatch, world):
     now = [0.0]
     monkeypatch.setattr("questree.lm.limits.clock", lambda: now[0])
-    engine = scripted({"chain": [{"query": "q", "answer": None}]})
+    engine = scripted({"planned_chain": [{"query": "q"}]})
 
     class Late(type(world.retriever)):
         def __call__(self, query, k=1):

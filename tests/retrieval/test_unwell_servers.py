@@ -207,7 +207,7 @@ def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
 
     remote, script, _ = unwell
     script.answers = [(200, {}, b"garbage")] * 9
-    plan = {"chain": [{"query": "Which sea?", "answer": None}]}
+    plan = {"planned_chain": [{"query": "Which sea?"}]}
     with dspy.context(lm=dspy.LM("scripted", engine=ScriptedEngine([plan] * 5))):
         prediction = SearChain(remote)(question="Which sea?")
     assert prediction.failure.cause == "retrieval"

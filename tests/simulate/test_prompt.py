@@ -10,7 +10,7 @@ import pytest
 from dspy.lm15 import Config, Message, Request
 from tiny_world import request
 
-from questree.signatures import CompleteChain, PlanChain, ReadPassage, Step
+from questree.signatures import CompleteChain, PlanSureChain, ReadPassage, Step
 from questree.simulate.prompt import Prompt, read_prompt
 
 ADAPTERS = [dspy.ChatAdapter(), dspy.JSONAdapter()]
@@ -21,8 +21,10 @@ INPUTS: dict[str, Any] = {
     "query": "Where was he born?",
     "passages": ["A | one", "B | two"],
     "reference_answer": "",
+    "later_steps": [Step(query="Which river?", answer=None)],
 }
-DEMO: dict[str, Any] = {**INPUTS, "question": "Shown", "new_answer": "Rome", "chain": [Step(query="Next?", answer="x")]}
+CHAIN = [Step(query="Next?", answer="x")]
+DEMO: dict[str, Any] = {**INPUTS, "question": "Shown", "new_answer": "Rome", "chain": CHAIN, "new_steps": CHAIN}
 
 
 def sent(adapter: dspy.Adapter, signature: Any, inputs: dict[str, Any], demos: list[Any] | None = None) -> Prompt:
@@ -33,14 +35,15 @@ def sent(adapter: dspy.Adapter, signature: Any, inputs: dict[str, Any], demos: l
 def test_fields_and_values_come_back_as_they_were_given(adapter: dspy.Adapter) -> None:
     prompt = sent(adapter, CompleteChain, INPUTS)
     assert [field.name for field in prompt.inputs] == list(INPUTS)
-    assert [field.name for field in prompt.outputs] == ["new_answer", "chain"]
-    assert prompt.values == {**INPUTS, "solved": [{"query": "Who?", "answer": None}]}
+    assert [field.name for field in prompt.outputs] == ["new_answer", "new_steps"]
+    steps = {"solved": [{"query": "Who?", "answer": None}], "later_steps": [{"query": "Which river?", "answer": None}]}
+    assert prompt.values == INPUTS | steps
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_demonstrations_are_told_apart_by_their_outputs(adapter: dspy.Adapter) -> None:
     labelled = {"question": "Labelled", "chain": DEMO["chain"]}  # an input is missing, the plan is there
-    prompt = sent(adapter, PlanChain, {"question": "q", "answer_style": "short"}, [DEMO, labelled])
+    prompt = sent(adapter, PlanSureChain, {"question": "q", "answer_style": "short"}, [DEMO, labelled])
     assert [demo["question"] for demo in prompt.demos] == ["Labelled", "Shown"]
     assert prompt.demos[0]["chain"] == [{"query": "Next?", "answer": "x"}]
     lacking = sent(adapter, CompleteChain, INPUTS, [{k: v for k, v in DEMO.items() if k != "new_answer"}])
@@ -49,12 +52,12 @@ def test_demonstrations_are_told_apart_by_their_outputs(adapter: dspy.Adapter) -
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_an_instruction_changes_nothing_that_is_understood(adapter: dspy.Adapter) -> None:
-    rewritten = PlanChain.with_instructions(
+    rewritten = PlanSureChain.with_instructions(
         "Your input fields are:\n1. `passage` (str):\nYour output fields are:\n1. `poem` (str):\n"
         "All interactions will be structured\n[[ ## question ## ]]\nno"
     )
     inputs = {"question": "Which river?", "answer_style": "short"}
-    plain, changed = sent(adapter, PlanChain, inputs), sent(adapter, rewritten, inputs)
+    plain, changed = sent(adapter, PlanSureChain, inputs), sent(adapter, rewritten, inputs)
     assert (changed.inputs, changed.values, changed.outputs) == (plain.inputs, plain.values, plain.outputs)
 
 
@@ -73,7 +76,7 @@ def test_markers_in_an_untyped_passage_write_no_other_field() -> None:
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 def test_schemas_of_outputs_are_found(adapter: dspy.Adapter) -> None:
-    schema = sent(adapter, PlanChain, {"question": "q", "answer_style": "short"}).outputs[0].schema
+    schema = sent(adapter, PlanSureChain, {"question": "q", "answer_style": "short"}).outputs[0].schema
     assert schema is not None
     assert schema["type"] == "array"
     assert json.dumps(schema)

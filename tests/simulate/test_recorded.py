@@ -11,8 +11,17 @@ import pytest
 from tiny_world import PASSAGES, RIVER, TitleRetriever
 
 from questree.common.errors import QuestreeError
-from questree.programs import SearChain
-from questree.signatures import Answer, AnswerStepByStep, PlanChain, ReviewParagraphs, SplitQuestion, Step
+from questree.programs import SearChain, SearChainSettings
+from questree.signatures import (
+    Answer,
+    AnswerStepByStep,
+    PlanChain,
+    PlannedStep,
+    PlanSureChain,
+    ReviewParagraphs,
+    SplitQuestion,
+    Step,
+)
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
 from questree.simulate.engine import SimulatedEngine
 from questree.simulate.recordings import Recording, measure_traits
@@ -61,11 +70,17 @@ def mind(recorded: Path) -> RecordedMind:
 
 def test_the_plan_and_the_memories_are_the_model_s_own(recorded: Path) -> None:
     with dspy.context(lm=recorded_lm(recorded, cache=False)):
-        chain = dspy.Predict(PlanChain)(question=RIVER.question, answer_style="short").chain
+        chain = dspy.Predict(PlanSureChain)(question=RIVER.question, answer_style="short").chain
+        planned = dspy.Predict(PlanChain)(question=RIVER.question, answer_style="short").planned_chain
     assert chain == [
         Step(query=AUTHOR, answer="Kafka"),
         Step(query=BIRTH, answer="Brno"),
         Step(query=RIVER_OF_BRNO, answer=None),  # under the threshold
+    ]
+    assert planned == [
+        PlannedStep(query=AUTHOR, recalled="Kafka", sure=True),
+        PlannedStep(query="Which city is #1's birthplace?", recalled="Brno", sure=True),
+        PlannedStep(query="What river runs through #2?", recalled="Svratka", sure=False),
     ]
 
 
@@ -139,13 +154,22 @@ def test_a_sample_gives_a_recorded_memory_as_often_as_its_tokens_are_probable(mi
     assert 100 < drawn.count("Svratka") < 165  # e^-0.4 is 0.67
 
 
-def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: RecordedMind) -> None:
+@pytest.mark.parametrize(
+    ("preset", "second"),
+    [
+        ("best", BIRTH),  # a longer form of the same name is no contradiction
+        ("paper", "Which city is Franz Kafka's birthplace?"),
+    ],
+)
+def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(
+    mind: RecordedMind, preset: Any, second: str
+) -> None:
     reading = mind.traits.model_copy(update={"reads": 1.0})
     sure = RecordedMind(list(mind.annotated), mind.recordings, reading)
     with dspy.context(lm=lm_of(sure, cache=False)):
-        prediction = SearChain(TitleRetriever())(question=RIVER.question)
+        prediction = SearChain(TitleRetriever(), settings=SearChainSettings(preset=preset))(question=RIVER.question)
     asked = [n.query for n in prediction.tree.last_path()]
-    assert asked == [AUTHOR, "Which city is Franz Kafka's birthplace?", "What river runs through Prague?"]
+    assert asked == [AUTHOR, second, "What river runs through Prague?"]
     assert prediction.answer == "Vltava"
 
 

@@ -36,17 +36,29 @@ def test_a_model_without_mistakes_answers_from_what_is_found(program: Any) -> No
     assert all(prediction.references for prediction in found)
 
 
-@pytest.mark.parametrize(("program", "calls"), list(zip(PROGRAMS, [(10, 25), (1, 6), (6, 8)], strict=True)))
+@pytest.mark.parametrize(
+    ("program", "preset", "calls"),
+    [
+        (TreeOfReviews, "best", (3, 9)),
+        (TreeOfReviews, "paper", (10, 25)),
+        (ChainOfReviews, "best", (1, 6)),
+        (ChainOfReviews, "paper", (1, 6)),
+        (BlendFilter, "best", (4, 5)),
+        (BlendFilter, "paper", (6, 8)),
+    ],
+)
 def test_on_the_mini_set_programs_score_and_cost_what_can_be_believed(
-    mini: Retriever, program: Any, calls: tuple[int, int]
+    mini: Retriever, program: Any, preset: str, calls: tuple[int, int]
 ) -> None:
     task = load_task("mini")
     every = [question for split in task.questions.values() for question in split]
     questions = [question for question in task.questions["dev"] if question.style != "long"][:12]
 
+    settings = program.Settings(preset=preset)
+
     def run(traits: Traits) -> tuple[float, float]:
         with dspy.context(lm=simulated_lm(every, traits, cache=False)):
-            found = [program(mini)(question=q.question, answer_style=q.style) for q in questions]
+            found = [program(mini, settings)(question=q.question, answer_style=q.style) for q in questions]
         right = [cover_exact_match(one.answer, list(q.answers)) for one, q in zip(found, questions, strict=True)]
         return sum(right) / len(right), sum(one.spent.calls for one in found) / len(found)
 

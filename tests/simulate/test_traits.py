@@ -7,8 +7,18 @@ from typing import Any
 import dspy
 from tiny_world import BLANK, FIRST, OLDER, PASSAGES, QUESTIONS, RIVER, SURE, TitleRetriever, ask
 
-from questree.programs import SearChain
-from questree.signatures import CompleteChain, CorrectChain, PlanChain, ReadPassage, Step, TraceAnswer
+from questree.programs import SearChain, SearChainSettings
+from questree.signatures import (
+    CheckStep,
+    CompleteChain,
+    CorrectChain,
+    PlanChain,
+    PlannedStep,
+    PlanSureChain,
+    ReadPassage,
+    Step,
+    TraceAnswer,
+)
 from questree.simulate import Traits, World, simulated_lm
 from questree.simulate.mind import Mind
 
@@ -24,7 +34,7 @@ DEMOS = [
 
 
 def plan(traits: Traits, question: str = RIVER.question, demos: list[Any] | None = None) -> list[Step]:
-    chain: list[Step] = ask(PlanChain, traits, demos=demos, question=question, answer_style="short").chain
+    chain: list[Step] = ask(PlanSureChain, traits, demos=demos, question=question, answer_style="short").chain
     return chain
 
 
@@ -42,6 +52,33 @@ def test_a_model_that_knows_and_invents_nothing_leaves_answers_open_and_describe
     assert chain[1].query == "Where was the one who wrote The Metamorphosis born?"
 
 
+def test_a_plan_numbers_earlier_answers_and_tells_what_is_sure_from_what_is_guessed() -> None:
+    def planned(traits: Traits) -> list[PlannedStep]:
+        chain: list[PlannedStep] = ask(PlanChain, traits, question=RIVER.question, answer_style="short").planned_chain
+        return chain
+
+    queries = [step.question for step in RIVER.steps]
+    sure = [PlannedStep(query=q, recalled=step.answer, sure=True) for q, step in zip(queries, CHAIN, strict=True)]
+    assert planned(SURE) == sure
+    guessed = planned(BLANK.model_copy(update={"completes": 0.0}))
+    assert [(step.query, step.sure) for step in guessed] == [(query, False) for query in queries]
+    assert guessed[0].recalled == "Thomas Mann"
+
+
+def test_a_verdict_is_on_what_is_read_and_names_its_passage() -> None:
+    given = [f"[{n}] {PASSAGES[title].shown()}" for n, title in enumerate(["Prague", "Franz Kafka"], start=1)]
+
+    def verdict(proposed: str, traits: Traits = BLANK, passages: list[str] = given) -> tuple[Any, ...]:
+        reply = ask(CheckStep, traits, query=CHAIN[1].query, proposed_answer=proposed, passages=passages)
+        return reply.passage_number, reply.found, reply.verdict, reply.remembered
+
+    assert verdict("") == verdict("Prague, Bohemia") == (2, "Prague", "supports", "")
+    assert verdict("Vienna") == (2, "Prague", "contradicts", "")
+    assert verdict("Vienna", BLANK.model_copy(update={"trusts": 0.0})) == (0, "", "silent", "")
+    assert verdict("", passages=given[:1]) == verdict("Vienna", SURE, given[:1]) == (0, "", "silent", "")
+    assert verdict("", SURE, given[:1]) == (0, "", "silent", "Prague")
+
+
 def test_an_invented_answer_is_wrong_of_the_same_kind_and_flows_into_the_next_query() -> None:
     chain = plan(more(knows=0.0, invents=1.0))
     assert chain[0].answer == "Thomas Mann"
@@ -53,7 +90,9 @@ def test_a_fact_that_is_known_once_is_known_in_every_prompt() -> None:
     for seed in range(20):
         traits = more(knows=0.5, invents=0.0, seed=seed)
         first = plan(traits)[0].answer
-        reworded = ask(PlanChain.with_instructions("Please."), traits, question=RIVER.question, answer_style="short")
+        reworded = ask(
+            PlanSureChain.with_instructions("Please."), traits, question=RIVER.question, answer_style="short"
+        )
         assert reworded.chain[0].answer == first == Mind(world, traits).believes(CHAIN[0].query)
 
 
@@ -98,28 +137,37 @@ def test_a_correction_is_taken_over_as_far_as_the_passage_is_trusted() -> None:
             your_answer="Ovid",
             passages=["The Metamorphosis | Kafka"],
             reference_answer="Franz Kafka",
+            later_steps=[],
         )
 
     assert corrected(1.0).new_answer == "Franz Kafka"
-    assert corrected(1.0).chain == CHAIN[1:]
+    assert corrected(1.0).new_steps == CHAIN[1:]
     assert corrected(0.0).new_answer == "Ovid"
-    assert corrected(0.0).chain[0].query == "Where was Ovid born?"
+    assert corrected(0.0).new_steps[0].query == "Where was Ovid born?"
 
 
 def test_a_completion_goes_on_from_the_query_that_was_solved() -> None:
-    inputs = {"question": RIVER.question, "answer_style": "short", "passages": ["x"]}
+    inputs = {"question": RIVER.question, "answer_style": "short", "passages": ["x"], "later_steps": []}
     completed = ask(CompleteChain, BLANK, solved=CHAIN[:1], query=CHAIN[1].query, reference_answer="Prague", **inputs)
     assert completed.new_answer == "Prague"
-    assert completed.chain == [Step(query=CHAIN[2].query, answer=None)]
+    assert completed.new_steps == [Step(query=CHAIN[2].query, answer=None)]
     remembered = ask(CompleteChain, SURE, solved=[], query=CHAIN[0].query, reference_answer="", **inputs)
     assert remembered.new_answer == "Franz Kafka"
 
 
 def test_what_neither_passage_nor_model_knows_stays_unsolved_in_the_tree() -> None:
     with dspy.context(lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1}), cache=False)):
-        prediction = SearChain(EmptyPassages())(question=RIVER.question)
+        prediction = SearChain(EmptyPassages(), settings=SearChainSettings(preset="paper"))(question=RIVER.question)
     assert prediction.failure is None
     assert {node.source for node in prediction.tree.nodes} == {"unsolved"}
+
+
+def test_a_guess_that_no_passage_bears_out_stays_a_guess_and_is_not_cited() -> None:
+    with dspy.context(lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1}), cache=False)):
+        prediction = SearChain(EmptyPassages())(question=RIVER.question)
+    assert prediction.failure is None
+    assert prediction.references == []
+    assert [(node.sure, node.support) for node in prediction.tree.nodes] == [(False, None)] * len(CHAIN)
 
 
 class EmptyPassages(TitleRetriever):
@@ -143,7 +191,9 @@ def test_reading_is_as_good_as_its_trait_and_sure_when_right() -> None:
 
 
 def test_marks_are_forgotten_less_with_demonstrations() -> None:
-    steps = [{"query": step.query, "answer": step.answer, "reference": n} for n, step in enumerate(CHAIN, start=1)]
+    steps = [
+        {"query": step.query, "answer": step.answer, "mark": n, "sure": True} for n, step in enumerate(CHAIN, start=1)
+    ]
     asked = {"question": RIVER.question, "answer_style": "short", "steps": steps}
     demos = [{**asked, "question": f"q{n}", "final_content": "It is so [1].", "answer": "x"} for n in range(3)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from answering import Asked, TableRetriever
 from dspy import lm15
+from fakes import ListRetriever
 
 from questree import program
 from questree.programs.tree_views import as_html, as_text
@@ -66,18 +67,18 @@ def test_toolformer_puts_results_into_its_text_and_writes_on(scripted):
         {"continuation": "Prague [1], on", "search": "river", "answer": "null"},
         {"continuation": "the Vltava [2].", "search": "null", "answer": "Vltava"},
     )
-    retriever = TableRetriever({"birthplace": "A", "river": "B"})
+    retriever = ListRetriever({"birthplace": "Kafka, of Prague.", "river": "Prague lies on the Vltava."})
     prediction = program("toolformer", retriever=retriever)(question=Q)
     asked = calls(engine)
     assert [one.given("written") for one in asked[:2]] == [
         [],
-        ["Kafka was born in", "[Search(birthplace) → [1] A | text of A]"],
+        ["Kafka was born in", "[Search(birthplace) → [1] T0 | Kafka, of Prague.]"],
     ]
-    assert asked[2].given("written")[2:] == ["Prague [1], on", "[Search(river) → [2] B | text of B]"]
-    assert retriever.queries == [("birthplace", 1), ("river", 1)]
+    assert asked[2].given("written")[2:] == ["Prague [1], on", "[Search(river) → [2] T1 | Prague lies on the Vltava.]"]
+    assert retriever.queries == ["birthplace", "river"]
     assert prediction.answer == "Vltava"
     assert prediction.final_content == "Kafka was born in Prague [1], on the Vltava [2]."
-    assert [passage.id for passage in prediction.references] == ["A", "B"]
+    assert [passage.id for passage in prediction.references] == ["p0", "p1"]
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == ["birthplace", "river"]
 
 

@@ -8,6 +8,7 @@ from fakes import ListRetriever
 from questree import program
 from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
+from questree.signatures.answers import FORMS
 
 Q = "Which river?"
 
@@ -34,7 +35,7 @@ def test_direct(scripted):
     engine = scripted({"answer": "Vltava"})
     prediction = program("direct")(question=Q)
     (asked,) = calls(engine)
-    assert (asked.wants, asked.given("question"), asked.given("answer_style")) == ("answer", Q, "short")
+    assert (asked.wants, asked.given("question"), asked.given("answer_style")) == ("answer", Q, FORMS["short"])
     assert (prediction.answer, prediction.final_content, prediction.references) == ("Vltava", "Vltava", [])
     assert as_text(prediction.tree) == f"{Q}\n└─● {Q} → Vltava  (known by the LM)"
 
@@ -117,10 +118,10 @@ def test_nothing_retrieved_leaves_the_lm_alone(scripted):
 
 def test_searchain_without_retrieval_answers_by_its_first_chain(scripted):
     engine = scripted(
-        {"chain": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": None}]},
+        {"answered_plan": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": None}]},
         {"final_content": "Prague.", "answer": "Vltava"},
     )
     prediction = program("searchain-without-retrieval", retriever=(shelf := Shelf()))(question=Q)
-    assert [asked.wants for asked in calls(engine)] == ["chain", "final_content"]
+    assert [asked.wants for asked in calls(engine)] == ["answered_plan", "final_content"]
     assert (prediction.answer, shelf.asked) == ("Vltava", [])
     assert [node.source for node in prediction.tree.nodes] == ["lm", "unsolved"]

@@ -71,7 +71,7 @@ def test_a_program_that_searches_fails_without_a_retriever(name, answering):
     def reply(asked):
         return {
             "next_thought": {"next_thought": "Hm.", "next_tool_name": "search", "next_tool_args": {"query": "q"}},
-            "chain": {"chain": [{"query": "q", "answer": None}]},
+            "planned_chain": {"planned_chain": [{"query": "q", "recalled": None, "sure": False}]},
             "follow_up": {"follow_up": "q"},
             "follow_ups": {"follow_ups": ["q"]},
             "plan": {"plan": ["q"]},

@@ -93,12 +93,13 @@ def test_self_consistency_goes_around_any_program_with_its_tree(answering):
         if asked.wants == "chain":
             return {"chain": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": "Vltava"}]}
         if asked.wants == "span":
-            return {"span": "", "confidence": 0}
-        return {"final_content": "So [1].", "answer": "Vltava"}
+            return {"span": "Prague", "confidence": 0.9}
+        return {"final_content": "In Prague [1].", "answer": "Vltava"}
 
     answering(reply)
     retriever = ListRetriever({"Where?": "Prague."})
-    around = program("self-consistency", retriever=retriever, of="searchain", program={"max_rounds": 1}, samples=2)
+    settings = {"preset": "paper", "max_rounds": 1}
+    around = program("self-consistency", retriever=retriever, of="searchain", program=settings, samples=2)
     prediction = around(question=Q)
     assert around.program.settings.max_rounds == 1
     assert prediction.failure is None

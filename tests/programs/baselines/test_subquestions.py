@@ -15,6 +15,7 @@ Q = "Which river flows through the birthplace of Kafka?"
 BORN, RIVER = "Where was Kafka born?", "Which river flows through Prague?"
 STEP = {"query": BORN, "answer": "Prague"}
 TOLD = {"final_content": "Born in Prague [1], on the Vltava [2].", "answer": "Vltava"}
+VIENNA = {"final_content": "Born in Vienna [1]."}
 
 
 def passages() -> ListRetriever:
@@ -35,7 +36,7 @@ def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
         TOLD,
     )
     prediction = program("self-ask")(question=Q)
-    asked = calls(engine)
+    asked, unsolved = calls(engine), {"query": RIVER, "answer": None}
     assert [one.wants for one in asked] == [
         "follow_up",
         "query_answer",
@@ -47,7 +48,8 @@ def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
     assert [one.given("solved") for one in asked[:3]] == [[], [], [STEP]]
     assert [one.given("query") for one in (asked[1], asked[3])] == [BORN, RIVER]
     assert all(one.given("passages") is None for one in asked)
-    assert asked[5].given("steps")[1] == {"query": RIVER, "answer": None, "reference": None}
+    unmarked = {"mark": None, "support": None}
+    assert asked[5].given("steps") == [STEP | unmarked | {"sure": True}, unsolved | unmarked | {"sure": False}]
     assert [(node.parent, node.source) for node in prediction.tree.nodes] == [(None, "lm"), (0, "unsolved")]
     assert prediction.final_content == "Born in Prague, on the Vltava."
 
@@ -74,10 +76,21 @@ def test_self_ask_with_retrieval_reads_its_intermediate_answers(scripted):
         ["[1] T0 | Kafka, of Prague."],
         ["[1] T1 | The Vltava."],
     ]
-    assert [step["reference"] for step in asked[5].given("steps")] == [1, None]
+    assert [step["mark"] for step in asked[5].given("steps")] == [1, None]
+    assert [step["support"] for step in asked[5].given("steps")] == ["Kafka, of Prague.", None]
     assert [node.source for node in prediction.tree.nodes] == ["completed", "lm"]
     assert [passage.id for passage in prediction.passages] == ["p0", "p1"]
     assert [passage.id for passage in prediction.references] == ["p0"]  # the other answer rests on none
+
+
+def test_a_passage_that_does_not_hold_the_answer_is_not_cited(scripted):
+    engine = scripted(
+        {"follow_up": BORN}, {"query_answer": "Vienna", "references": [1]}, {"follow_up": "null"}, TOLD | VIENNA
+    )
+    prediction = program("self-ask-retrieval", retriever=passages())(question=Q)
+    (step,) = calls(engine)[-1].given("steps")
+    assert (step["answer"], step["mark"], step["support"]) == ("Vienna", None, None)
+    assert (prediction.final_content, prediction.references) == ("Born in Vienna.", [])
 
 
 @pytest.mark.parametrize(
@@ -133,7 +146,7 @@ class Thinking:
 
 
 def thinking_retriever() -> ListRetriever:
-    return ListRetriever({query: f"On {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")})
+    return ListRetriever({query: f"The answer to {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")})
 
 
 def test_tree_of_thought_goes_on_with_the_best(answering):
@@ -149,7 +162,7 @@ def test_tree_of_thought_goes_on_with_the_best(answering):
     assert sorted(retriever.queries) == ["a", "b", "ba", "bb"]
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["b", "ba"]
     assert [step["query"] for step in engine.asked[-1].given("steps")] == ["b", "ba"]
-    assert [step["reference"] for step in engine.asked[-1].given("steps")] == [1, 2]
+    assert [step["mark"] for step in engine.asked[-1].given("steps")] == [1, 2]
     assert len(prediction.passages) == 4
 
 

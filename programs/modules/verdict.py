@@ -1,0 +1,135 @@
+"""What passages say of one step's answer: the verdict of the LM, or of a trained reader (SearChain, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import dspy
+
+from ...common.text import text_or_none
+from ...lm.call import call
+from ...lm.window import shown_of
+from ...metrics import contains, normalise, rouge_l, sentences
+from ...retrieval import Passage, Reader, Span
+from ...signatures import AnswerStyle, CheckStep, Stance
+from ..demonstrations import note
+from ..references import numbered
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What passages say of a step.
+
+    Attributes:
+        stance: of the passages to the proposed answer; "supports" also where none was proposed and one was found.
+        passage: the one that answers the query; None where none does.
+        answer: the step's answer as the passage has it; None where no passage answers.
+        span: what a reader read, and its score.
+        remembered: what the LM says where nothing was proposed and no passage is known to hold it: an answer from
+            memory, or one that does not stand in the passage word for word.
+    """
+
+    stance: Stance
+    passage: Passage | None = None
+    answer: str | None = None
+    span: Span | None = None
+    remembered: str | None = None
+
+    @property
+    def support(self) -> str | None:
+        """Return the sentence of the passage that holds the answer."""
+        if self.passage is None or self.answer is None:
+            return None
+        return sentence_with(self.answer, self.passage)
+
+
+class StepCheck(dspy.Module):
+    """Asks the LM which passage answers a query, and whether the proposed answer agrees with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.check = dspy.Predict(CheckStep)
+
+    def forward(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
+        """Return the verdict; an answer that does not stand in the passage that it is said to be from is none."""
+        if not passages:
+            return Verdict("silent")
+        reply = call(self.check, query=query, proposed_answer=proposed or "", passages=numbered(passages))
+        shown, found = shown_of(passages, reply), text_or_none(reply.found)
+        note(reply, kind=f"{reply.verdict}, {'recalled' if proposed else 'not recalled'}")
+        passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
+        if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
+            remembered = found or text_or_none(reply.remembered)
+            return Verdict("silent", remembered=remembered if proposed is None else None)
+        span = Span(text=found, score=1.0)
+        if proposed is None:
+            return Verdict("supports", passage, found, span)
+        agrees = reply.verdict == "supports" or agree(proposed, found)
+        answer = more_exact(proposed, found, passage) if agrees else found
+        return Verdict("supports" if agrees else "contradicts", passage, answer, span)
+
+
+def check_by_reader(
+    reader: Reader,
+    query: str,
+    proposed: str | None,
+    passages: Sequence[Passage],
+    *,
+    theta: float,
+    alpha: float,
+    two_way: bool = True,
+    answer_style: AnswerStyle,
+) -> Verdict:
+    """Return the verdict of a trained reader: on its best span, if that is sure enough.
+
+    Args:
+        reader: gives a span and its score for each passage.
+        query: of the step.
+        proposed: the answer of the LM; None where it has none.
+        passages: what was found for the query.
+        theta: the score above which a span counts.
+        alpha: the ROUGE-L above which a long answer agrees with a passage.
+        two_way: whether an answer that stands inside the span agrees with it, and not only a span inside the answer.
+        answer_style: long answers are compared by ROUGE-L, all others by their words.
+    """
+    spans = [(reader(query=query, passage=passage), passage) for passage in passages]
+    if not spans:
+        return Verdict("silent")
+    span, passage = max(spans, key=lambda read: read[0].score)
+    if not normalise(span.text) or span.score <= theta:
+        return Verdict("silent", span=span)
+    if proposed is None:
+        return Verdict("supports", passage, span.text, span)
+    if answer_style == "long":
+        supports = rouge_l(proposed, [passage.text]) > alpha
+    else:
+        supports = agree(proposed, span.text) if two_way else contains(proposed, span.text)
+    answer = more_exact(proposed, span.text, passage) if supports else span.text
+    return Verdict("supports" if supports else "contradicts", passage, answer, span)
+
+
+def agree(answer: str, other: str) -> bool:
+    """Return whether one answer stands in the other: 'Venice' and 'Venice, Italy' agree."""
+    return bool(normalise(answer) and normalise(other)) and (contains(answer, other) or contains(other, answer))
+
+
+def more_exact(proposed: str, found: str, passage: Passage) -> str:
+    """Return the proposed answer if it holds the one that was found, and the passage holds it; else the found one."""
+    return proposed if contains(proposed, found) and holds(passage, proposed) else found
+
+
+def holds(passage: Passage, answer: str) -> bool:
+    """Return whether the answer stands in the passage, in their normal forms."""
+    return bool(normalise(answer)) and contains(passage.shown(), answer)
+
+
+def sentence_with(answer: str, passage: Passage) -> str | None:
+    """Return the first sentence of the passage that holds the answer; the title if only that does.
+
+    An answer that no single sentence holds gives the whole text; one that the passage does not hold gives None.
+    """
+    if not holds(passage, answer):
+        return None
+    pieces = [*sentences(passage.text), passage.title]
+    return next((one.strip() for one in pieces if contains(one, answer)), passage.text)

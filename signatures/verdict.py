@@ -1,0 +1,33 @@
+"""The verdict on one step: what the passages that were found for a query say of its answer (SearChain, section 3.2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import dspy
+
+Stance = Literal["supports", "contradicts", "silent"]
+"""What passages say of an answer."""
+
+
+class CheckStep(dspy.Signature):
+    """Look up the query in the passages. Say which passage answers it and what answer stands there, and compare that
+    with the proposed answer, which comes from memory and may be wrong.
+    supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or a passage
+    answers the query, and no answer is proposed.
+    contradicts: the passage answers just this query, and its answer cannot be the proposed one.
+    silent: no passage answers the query. A passage about another person, place or work of the same name is no answer.
+    """
+
+    query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
+    proposed_answer: str = dspy.InputField(desc="an answer from memory; empty when none is proposed")
+    passages: list[str] = dspy.InputField()
+    passage_number: int = dspy.OutputField(desc="the number of the passage that answers the query; 0 when none does")
+    found: str = dspy.OutputField(
+        desc="the answer to the query, copied word for word from that passage, no longer than needed; "
+        "empty when no passage answers"
+    )
+    verdict: Stance = dspy.OutputField()
+    remembered: str = dspy.OutputField(
+        desc="your own answer to the query, if no passage has it, none is proposed, and you are certain; else empty"
+    )

@@ -1,0 +1,213 @@
+"""SearChain as it is by default, call by call on hand-made cases."""
+
+from __future__ import annotations
+
+from fakes import ListReader, ListRetriever
+
+from questree.programs import SearChain, SearChainSettings
+
+QUESTION = "Which river flows through the birthplace of the author of The Metamorphosis?"
+AUTHOR, BIRTH, RIVER = (
+    "Who wrote The Metamorphosis?",
+    "Where was Franz Kafka born?",
+    "Which river flows through Prague?",
+)
+PASSAGES = {
+    AUTHOR: "It was long forgotten. The Metamorphosis is a novella by Franz Kafka.",
+    BIRTH: "Franz Kafka was born in Prague.",
+    RIVER: "Prague lies on the Vltava.",
+}
+TOLD = {
+    "final_content": "Franz Kafka wrote it [1]. He was born in Prague [2]. It lies on the Vltava [3].",
+    "answer": "Vltava",
+}
+
+
+def planned(query: str, recalled: str | None = None, sure: bool = False) -> dict[str, object]:
+    return {"query": query, "recalled": recalled, "sure": sure}
+
+
+def plan(*recalled: str | None) -> dict[str, object]:
+    queries = (AUTHOR, "Where was #1 born?", "Which river flows through #2?")
+    return {
+        "planned_chain": [
+            planned(query, answer, answer is not None) for query, answer in zip(queries, recalled, strict=True)
+        ]
+    }
+
+
+def verdict(verdict: str, found: str = "", passage: int = 1, remembered: str = "") -> dict[str, object]:
+    return {
+        "passage_number": passage if found else 0,
+        "found": found,
+        "verdict": verdict,
+        "remembered": remembered,
+    }
+
+
+def searchain(passages=PASSAGES, reader=None, **settings) -> SearChain:
+    return SearChain(ListRetriever(passages), reader, SearChainSettings(**settings))
+
+
+def test_what_was_recalled_and_supported_is_cited_step_by_step(scripted):
+    supported = [verdict("supports", found) for found in ("Franz Kafka", "Prague", "Vltava")]
+    engine = scripted(plan("Franz Kafka", "Prague", "Vltava"), *supported, TOLD)
+    prediction = searchain()(question=QUESTION)
+    assert len(engine.prompts) == 5
+    assert prediction.answer == "Vltava"
+    assert [node.source for node in prediction.tree.nodes] == ["lm", "lm", "lm"]
+    assert [passage.text for passage in prediction.references] == list(PASSAGES.values())
+    assert '"support": "The Metamorphosis is a novella by Franz Kafka."' in engine.prompts[-1]
+    assert "forgotten" not in engine.prompts[-1], "the sentence that holds the answer, not the whole passage"
+
+
+def test_what_is_found_is_filled_into_later_queries_without_asking_the_lm_for_a_new_rest(scripted):
+    found = [verdict("supports", answer) for answer in ("Franz Kafka", "Prague", "Vltava")]
+    engine = scripted(plan(None, None, None), *found, TOLD)
+    program = searchain()
+    prediction = program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, BIRTH, RIVER]
+    assert [node.source for node in prediction.tree.last_path()] == ["completed"] * 3
+    assert len(engine.prompts) == 5
+
+
+def test_a_contradicted_answer_is_corrected_and_what_was_recalled_after_it_is_dropped(scripted):
+    engine = scripted(
+        plan("Franz Kafka", "Vienna", "Danube"),
+        verdict("supports", "Franz Kafka"),
+        verdict("contradicts", "Prague"),
+        verdict("supports", "Vltava"),
+        TOLD,
+    )
+    prediction = searchain()(question=QUESTION)
+    path = prediction.tree.last_path()
+    assert [(node.answer, node.source) for node in path] == [
+        ("Franz Kafka", "lm"),
+        ("Prague", "corrected"),
+        ("Vltava", "completed"),
+    ]
+    assert "Danube" not in engine.prompts[3], "it was the answer to another query"
+    assert "Vienna" not in engine.prompts[4]
+
+
+def test_a_wrong_answer_that_was_written_into_a_later_query_is_replaced_there(scripted):
+    written = {"planned_chain": [planned(BIRTH, "Vienna"), planned("Which river flows through Vienna?", "Danube")]}
+    scripted(written, verdict("contradicts", "Prague"), verdict("supports", "Vltava"), TOLD)
+    program = searchain()
+    program(question=QUESTION)
+    assert program.retriever.queries == [BIRTH, RIVER]
+
+
+def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
+    engine = scripted(
+        plan("Franz Kafka", "Prague", "Vltava"),
+        verdict("silent"),
+        verdict("supports", "in the city of Brno"),  # does not stand in the passage
+        verdict("supports", "Vltava"),
+        {"final_content": "Franz Kafka [1], Prague [1], and the Vltava [1].", "answer": "Vltava"},
+    )
+    prediction = searchain()(question=QUESTION)
+    assert engine.prompts[-1].count('"mark": null') == 2
+    assert prediction.final_content == "Franz Kafka, Prague, and the Vltava [1]."
+    assert [passage.text for passage in prediction.references] == [PASSAGES[RIVER]]
+
+
+def test_the_answer_is_told_as_the_passage_has_it(scripted):
+    passages = {"Who leads it?": "Its head is Brian Thomas Moynihan."}
+    scripted(
+        {"planned_chain": [planned("Who leads it?", "Brian Moynihan", sure=True)]},
+        verdict("supports", "Brian Thomas Moynihan"),
+        {"final_content": "Brian Thomas Moynihan [1] leads it.", "answer": "Brian Moynihan"},
+    )
+    prediction = searchain(passages)(question="Who leads the bank?")
+    assert prediction.tree.nodes[0].source == "lm"
+    assert prediction.tree.nodes[0].answer == "Brian Thomas Moynihan"
+    assert len(prediction.references) == 1
+
+
+def test_where_nothing_is_found_the_lm_plans_anew_and_once_for_all_rounds(scripted):
+    engine = scripted(
+        plan(None, None, None),
+        verdict("silent"),
+        {"rest": [planned("Who is the author of the novella The Metamorphosis?"), planned("Where was #1 born?")]},
+        verdict("silent"),
+        {"rest": []},
+        verdict("silent"),
+        {"final_content": "It was not found.", "answer": "not known"},
+    )
+    passages = {**PASSAGES, "Who is the author of the novella The Metamorphosis?": "A novella."}
+    described = "Where was (the answer to: Who is the author of the novella The Metamorphosis) born?"
+    prediction = searchain({**passages, described: "Nothing."})(question=QUESTION)
+    assert "Who wrote The Metamorphosis?" in engine.prompts[2]
+    assert prediction.answer == "", "words that say that there is no answer are none"
+    assert prediction.references == []
+
+
+def test_revisions_end_with_the_rounds(scripted):
+    engine = scripted(plan(None, None, None), verdict("silent"), TOLD)
+    searchain({AUTHOR: "Nothing of it."}, max_rounds=1)(question=QUESTION)
+    assert len(engine.prompts) == 3
+
+
+def test_no_verdict_is_asked_that_nothing_uses(scripted):
+    engine = scripted(plan("Franz Kafka", "Prague", "Vltava"), TOLD)
+    prediction = searchain(verification=False)(question=QUESTION)
+    assert len(engine.prompts) == 2
+    assert prediction.references == []
+    engine = scripted({"planned_chain": [planned(AUTHOR)]}, TOLD)
+    searchain(completion=False)(question=QUESTION)
+    assert len(engine.prompts) == 2
+
+
+def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(scripted):
+    repeated = {"planned_chain": [planned(BIRTH, "Vienna"), planned(BIRTH, "Vienna")]}
+    engine = scripted(repeated, verdict("contradicts", "Prague"), {"final_content": "Prague [1].", "answer": "Prague"})
+    prediction = searchain()(question=QUESTION)
+    assert len(engine.prompts) == 3
+    assert engine.prompts[-1].count('"answer": "Prague"') == 1
+    assert "Vienna" not in engine.prompts[-1]
+    assert len(prediction.references) == 1
+
+
+def test_a_trained_reader_takes_the_place_of_the_verdict(scripted):
+    spans = {AUTHOR: ("Franz Kafka", 3.0), BIRTH: ("Prague", 3.0), RIVER: ("Vltava", -3.0)}
+    engine = scripted(plan("Franz Kafka", "Vienna", "Danube"), {"rest": []}, TOLD)
+    prediction = searchain(reader=ListReader(spans))(question=QUESTION)
+    assert len(engine.prompts) == 3
+    path = prediction.tree.last_path()
+    assert [(node.answer, node.stance) for node in path[:2]] == [("Franz Kafka", "supports"), ("Prague", "supports")]
+    assert path[2].support is None, "the reader was not sure enough"
+
+
+def test_a_guess_that_nothing_supports_is_not_filled_into_later_queries_and_is_told_as_one(scripted):
+    guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?")]}
+    engine = scripted(guess, verdict("silent"), verdict("silent"), {"rest": []}, TOLD)
+    described = "Where was (the answer to: Who wrote The Metamorphosis) born?"
+    program = searchain({AUTHOR: "A novella.", described: "Nothing."})
+    program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, described]
+    assert '"answer": "Max Brod", "mark": null, "support": null, "sure": false' in engine.prompts[-1]
+
+
+def test_what_the_lm_knows_once_it_is_asked_the_right_query_is_its_own_knowledge(scripted):
+    engine = scripted(
+        plan(None, None, None),
+        verdict("supports", "Franz Kafka"),
+        verdict("silent", remembered="Prague"),
+        verdict("supports", "Vltava"),
+        {"final_content": "Franz Kafka [1], born in Prague. It lies on the Vltava [2].", "answer": "Vltava"},
+    )
+    prediction = searchain()(question=QUESTION)
+    assert [node.source for node in prediction.tree.last_path()] == ["completed", "lm", "completed"]
+    assert [passage.text for passage in prediction.references] == [PASSAGES[AUTHOR], PASSAGES[RIVER]]
+    assert len(engine.prompts) == 5
+
+
+def test_a_short_answer_becomes_the_more_exact_one_that_the_passage_has(scripted):
+    scripted(
+        {"planned_chain": [planned("When did it end?", "1929", sure=True)]},
+        verdict("supports", "11 February 1929"),
+        {"final_content": "It ended on 11 February 1929 [1].", "answer": "11 February 1929"},
+    )
+    prediction = searchain({"When did it end?": "The end came on 11 February 1929."})(question="When?")
+    assert prediction.tree.nodes[0].answer == "11 February 1929"
