@@ -11,11 +11,11 @@ from math import isfinite
 from typing import Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.text import without_surrogates
-from ..lm.failure import Failure, Where, raised_in
+from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
 from ..metrics import citation_scores, precision, recall_at_k, s_precision
 from ..programs import ReasoningTree
@@ -155,10 +155,31 @@ def _changed(record: Record, example: dspy.Example) -> set[str]:
     return {name for name in now.keys() & record.model_fields_set if getattr(record, name) != now[name]}
 
 
+def check_example(example: dspy.Example) -> None:
+    """Refuse an example that no record can hold, before anything is asked.
+
+    Raises:
+        QuestreeError: names the example, and what is wrong with it.
+    """
+    try:
+        if isinstance(example.get("answers"), str):
+            raise ValueError("answers is one text, not a list of texts")
+        _readable(Record(**_of_example(example)))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise QuestreeError(
+            f"The question {example.get('id') or example.get('question')!r} cannot be asked: {_fault(error)}. "
+            "It needs a text as question, a list of texts as answers, and with_inputs(...)."
+        ) from error
+
+
 def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
-    """Return the record of a question that was asked, without scores."""
+    """Return the record of a question that was asked, without scores.
+
+    Raises:
+        ValueError: if the prediction is none, or has something in it that could not be read back.
+    """
     gold_titles = tuple(example.get("gold_titles") or ())
-    return Record(
+    record = Record(
         **_of_example(example),
         answer=prediction.get("answer") or "",
         final_content=prediction.get("final_content") or "",
@@ -173,13 +194,32 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         seconds=prediction.get("seconds") or 0.0,
         extras={name: plain(value) for name, value in prediction.items() if name not in _FIELDS},
     )
+    return _readable(record)
+
+
+def _readable(record: Record) -> Record:
+    """Return the record if its line can be read back: one line that cannot would spoil the run.
+
+    Raises:
+        ValueError: if it holds a number that is none, or half of a surrogate pair.
+    """
+    Record.model_validate_json(record.model_dump_json())
+    return record
+
+
+def _fault(error: Exception) -> str:
+    """Return what is wrong in a line: of a model that does not fit, the first field that does not."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return first_line(error)
 
 
 def record_error(example: dspy.Example, program: str, error: Exception, seconds: float, spent: Spent) -> Record:
     """Return the record of a question at which the program itself went wrong."""
     failure = Failure(
         cause="error",
-        message=f"{type(error).__name__}: {error}"[:500],
+        message=without_surrogates(f"{type(error).__name__}: {error}"[:500]),
         where=Where(program=program, step=raised_in(error)),
     )
     return Record(**_of_example(example), failure=failure, seconds=seconds, spent=spent)
@@ -249,7 +289,9 @@ def plain(value: Any) -> Any:
     """Return the value as JSON; for an object that JSON does not know, its kind alone, never what is in it."""
     if isinstance(value, str):
         return without_surrogates(value)
-    if value is None or isinstance(value, int | float | bool):
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if value is None or isinstance(value, int):
         return value
     if isinstance(value, BaseModel):
         return plain(value.model_dump(mode="json"))

@@ -28,6 +28,7 @@ from .records import (
     MetricError,
     Record,
     ScoreFunction,
+    check_example,
     metric_name,
     question_id,
     record_answer,
@@ -113,8 +114,8 @@ def evaluate(
         on_progress: called in the caller's thread after each question, and once before the first.
 
     Raises:
-        QuestreeError: if there are no questions, ids repeat, ``out`` holds another run or cannot be written,
-            or the policy stops the run; an `OutOfBudgetError` if the budget does.
+        QuestreeError: if there are no questions, one cannot be asked, ids repeat, ``out`` holds another run or cannot
+            be written, or the policy stops the run; an `OutOfBudgetError` if the budget does.
         MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
     """
@@ -149,6 +150,8 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
 
 
 def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
+    for example in examples:
+        check_example(example)
     by_id = {question_id(example): example for example in examples}
     if not by_id:
         raise QuestreeError("There are no questions to ask; choose another split or a higher limit.")

@@ -11,6 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+_MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
+
 
 class Spent(BaseModel):
     """LM calls of one question, and what they took.
@@ -113,8 +115,8 @@ def add_up(entries: list[dict[str, Any]]) -> Spent:
     return Spent(
         calls=len(entries),
         cached=sum(entry.get("cached", not usage) for entry, usage in zip(entries, usages, strict=True)),
-        tokens_in=sum(usage.get("prompt_tokens") or 0 for usage in usages),
-        tokens_out=sum(usage.get("completion_tokens") or 0 for usage in usages),
+        tokens_in=sum(min(usage.get("prompt_tokens") or 0, _MOST_TOKENS) for usage in usages),
+        tokens_out=sum(min(usage.get("completion_tokens") or 0, _MOST_TOKENS) for usage in usages),
         words_in=sum(_words(message.get("content")) for e in entries for message in e.get("messages") or []),
         words_out=sum(_words(output) for entry in entries for output in entry.get("outputs") or []),
         cost=sum((entry.get("cost") or 0.0) for entry, usage in zip(entries, usages, strict=True) if usage),

@@ -17,6 +17,7 @@ from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import ledger
 from ..lm.limits import deadline, in_time
 from ..retrieval import Passage, Retriever, asking
+from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .tree import ReasoningTree
 
@@ -86,7 +87,7 @@ class Program(dspy.Module):
         if retriever is None:
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
         try:  # a search in this process is not abandoned: it ends, and its thread would keep the cores busy
-            return in_time("a search", partial(retriever, query, k), abandon=retriever.remote)
+            return check_found(in_time("a search", partial(retriever, query, k), abandon=retriever.remote))
         except CallFailedError:
             raise
         except Exception as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol, runtime_checkable
+from math import isfinite
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -57,6 +58,21 @@ class Retriever(Protocol):
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would."""
         ...
+
+
+def check_found(found: Any) -> list[Passage]:
+    """Return what a retriever gave for a query, if it is a list of passages with finite scores.
+
+    Raises:
+        TypeError: if it is something else.
+        ValueError: if a score is infinite or no number: such passages have no order.
+    """
+    if not isinstance(found, list) or not all(isinstance(one, Passage) for one in found):
+        raise TypeError("the retriever gave something else than a list of passages")
+    for passage in found:
+        if not isfinite(passage.score):
+            raise ValueError(f"the retriever gave passage {passage.id!r} the score {passage.score}")
+    return found
 
 
 @contextmanager
