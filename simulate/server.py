@@ -145,7 +145,7 @@ def read_request(body: bytes) -> Completion:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "request"
         raise Refused(400, f"{where}: {fault['msg']}", "invalid_value") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(400, f"the body is not JSON: {error}", "invalid_json") from None
     if asked.messages[-1].role != "user":
         raise Refused(400, "messages: the last one must be the user's", "invalid_value")

@@ -6,14 +6,15 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from ...common.errors import QueryError
+from ...common.json_files import parse_json
 from ..base import check_search
 from ..contracts import Retriever
 from ..passage import Passage
@@ -38,14 +39,23 @@ class SearchLimits:
     Attributes:
         queries: the most in one request.
         passages: the most for each of them (k).
+        in_answer: the most for all of them together; never fewer than ``passages``.
+        characters: the most of their titles and texts in an answer.
         together: the most queries in one call of the index.
         window: seconds to wait for further searches before a call; see `Batcher`.
     """
 
     queries: int = 256
     passages: int = 1_000
+    in_answer: int = 4_096
+    characters: int = 32 * 2**20
     together: int = 64
     window: float = 0.0
+
+    @property
+    def most_passages(self) -> int:
+        """Return the most passages in an answer."""
+        return max(self.in_answer, self.passages)
 
 
 def create_app(
@@ -72,37 +82,37 @@ def create_app(
     async def found(queries: Sequence[str], k: int) -> Rankings:
         _check_size(len(queries), search_limits.queries, "queries")
         _check_size(k, search_limits.passages, "passages for a query")
+        _check_size(k * len(queries), search_limits.most_passages, "passages")
         try:
             asked = check_search(queries, k)
         except QueryError as problem:
             raise Refused(400, str(problem), "invalid_query") from None
-        try:
-            return await asyncio.wrap_future(batcher.submit(asked, k))
-        except Refused:
-            raise
-        except Exception as fault:
-            logger.exception("The index failed.")
-            raise Refused(500, f"the index failed ({type(fault).__name__}: {fault})", "index_failed") from None
+        with _faults_told():
+            rankings = await asyncio.wrap_future(batcher.submit(asked, k))
+        _check_size(_characters(rankings), search_limits.characters, "characters")
+        return rankings
 
     async def search(http: Request) -> Response:
         asked = _understood(Search, await http.body())
         rankings = await found(asked.queries, asked.k)
-        return _json(
-            Results(fingerprint=retriever.fingerprint, results=[[Found.of(p) for p in ranking] for ranking in rankings])
-        )
+        with _faults_told():
+            results = [[Found.of(passage) for passage in ranking] for ranking in rankings]
+            return _json(Results(fingerprint=retriever.fingerprint, results=results))
 
     async def compare(http: Request) -> Response:
         if similarity is None:
             raise Refused(404, f"{retriever.name} cannot compare texts", "no_similarity")
         asked = _understood(Compare, await http.body())
         _check_size(len(asked.texts) + len(asked.others), 2 * search_limits.queries, "texts")
-        rows = await run_in_threadpool(similarity, asked.texts, asked.others)
-        return _json(Likeness(fingerprint=retriever.fingerprint, rows=rows))
+        with _faults_told():
+            rows = await run_in_threadpool(similarity, asked.texts, asked.others)
+            return _json(Likeness(fingerprint=retriever.fingerprint, rows=rows))
 
     async def colbert(http: Request) -> JSONResponse:
         query, k = _colbert_asked(await http.body() or json.dumps(dict(http.query_params)).encode())
         (ranking,) = await found([query], k)
-        return _colbert_answer(ranking, retriever.fingerprint)
+        with _faults_told():
+            return _colbert_answer(ranking, retriever.fingerprint)
 
     async def health(http: Request) -> Response:
         return _json(
@@ -112,6 +122,7 @@ def create_app(
                 passages=None if retriever.passages is None else len(retriever.passages),
                 similarity=similarity is not None,
                 most_queries=search_limits.queries,
+                most_passages=search_limits.most_passages,
                 most_bytes=limits.body,
             )
         )
@@ -146,6 +157,22 @@ def _understood(model: type[Model], body: bytes) -> Model:
         raise Refused(400, f"{where}: {fault['msg']}", "invalid_request") from None
 
 
+@contextmanager
+def _faults_told() -> Iterator[None]:
+    """Turn what goes wrong in the index, or with what it found, into an answer that says so."""
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as fault:
+        logger.exception("The index failed.")
+        raise Refused(500, f"the index failed ({type(fault).__name__}: {fault})", "index_failed") from None
+
+
+def _characters(rankings: Rankings) -> int:
+    return sum(len(passage.title) + len(passage.text) for ranking in rankings for passage in ranking)
+
+
 def _check_size(given: int, most: int, what: str) -> None:
     if given > most:
         raise Refused(400, f"{given} {what} were asked for; {most} are the most in one request", "too_many")
@@ -154,11 +181,17 @@ def _check_size(given: int, most: int, what: str) -> None:
 def _colbert_asked(body: bytes) -> tuple[str, int]:
     """Return the query and k (10, as in ColBERT's server) of a JSON object; in an address k is a text."""
     try:
-        asked = json.loads(body)
-        query, k = asked["query"], int(asked.get("k", 10))
+        asked = parse_json(body)
+        return asked["query"], _whole(asked.get("k", 10))
     except (ValueError, TypeError, KeyError, AttributeError):
         raise Refused(400, "give a query, and k as a whole number: ?query=…&k=10", "invalid_request") from None
-    return query, k
+
+
+def _whole(number: object) -> int:
+    """Return a whole number that is given as such, or as a text."""
+    if isinstance(number, bool) or not isinstance(number, (int, str)):
+        raise ValueError("no whole number")
+    return int(number)
 
 
 def _colbert_answer(ranking: list[Passage], fingerprint: str) -> JSONResponse:

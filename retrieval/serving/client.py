@@ -64,15 +64,16 @@ class RemoteRetriever(BaseRetriever):
             RemoteError: if no usable answer came.
         """
         checked = check_search(queries, k)
-        return [ranking for some in self._requests(checked) for ranking in self._found(some, k)]
+        return [ranking for some in self._requests(checked, k) for ranking in self._found(some, k)]
 
     def close(self) -> None:
         """Close the connections."""
         self._exchange.close()
 
-    def _requests(self, queries: list[str]) -> Iterator[list[str]]:
+    def _requests(self, queries: list[str], k: int) -> Iterator[list[str]]:
         """Yield the queries of each request, in their order."""
-        most = min(self._exchange.settings.queries_together, self._health.most_queries)
+        together = max(1, self._health.most_passages // k)
+        most = min(self._exchange.settings.queries_together, self._health.most_queries, together)
         room = self._health.most_bytes - 100  # of the rest of the body
         some: list[str] = []
         size = 0
@@ -109,6 +110,8 @@ class RemoteRetriever(BaseRetriever):
             raise self._refused("passages that are not in the order of their scores")
 
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        if not texts or not others:
+            return [[] for _ in texts]
         answer = self._exchange.ask(Likeness, "/similarity", Compare(texts=list(texts), others=list(others)))
         self._check_index(answer.fingerprint)
         if [len(row) for row in answer.rows] != [len(others)] * len(texts):

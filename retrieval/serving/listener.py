@@ -13,6 +13,7 @@ from ...common.errors import QuestreeError
 from .server_limits import check_binding
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI
 
 _START_SECONDS = 10.0
@@ -34,14 +35,11 @@ def serve(
     Raises:
         QuestreeError: if the address is taken or not this machine's, or needs a token.
     """
-    import uvicorn
-
     check_binding(host, token)
     with listening(host, port) as taken:
         ready(_address(host, taken))
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_STOP_SECONDS)
         with suppress(KeyboardInterrupt):  # uvicorn raises it anew when it has shut down
-            uvicorn.Server(config).run(sockets=[taken])
+            _server(app).run(sockets=[taken])
 
 
 @contextmanager
@@ -51,10 +49,8 @@ def running(app: FastAPI) -> Iterator[str]:
     Raises:
         RuntimeError: if it does not start.
     """
-    import uvicorn
-
     with listening("127.0.0.1", 0) as taken:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_STOP_SECONDS))
+        server = _server(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()
         try:
@@ -85,6 +81,23 @@ def listening(host: str, port: int) -> socket.socket:
         raise QuestreeError(
             f"{host}:{port} cannot be listened at ({problem.strerror or problem}). Choose another --port or --host."
         ) from None
+
+
+def _server(app: FastAPI) -> uvicorn.Server:
+    import uvicorn
+
+    from .connections import Connection, most_connections
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=Connection,
+            ws="none",
+            backlog=most_connections(),
+            log_level="error",  # a warning is a line for each bad request, as many as someone sends
+            timeout_graceful_shutdown=_STOP_SECONDS,
+        )
+    )
 
 
 def _address(host: str, taken: socket.socket) -> str:

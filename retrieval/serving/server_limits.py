@@ -6,11 +6,12 @@ import asyncio
 import ipaddress
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ...common.errors import QuestreeError
 
@@ -33,7 +34,8 @@ class Limits:
         body_seconds: in which it must arrive (408).
         concurrency: how many requests are worked on at a time.
         waiting: how many more may wait for a turn; further ones are refused (503, with Retry-After).
-        token: what a request must bring as ``Authorization: Bearer``, else it is refused (401); None asks for none.
+        token: what a request must bring as ``Authorization: Bearer``, else it is refused (401); None asks for none, and
+            answers only requests to this machine by its own name (403).
     """
 
     body: int = 4 * 2**20
@@ -77,7 +79,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            self._check_token(scope)
+            self._check_caller(scope)
             if scope["path"] == _HEALTH:
                 await self._app(scope, receive, send)
                 return
@@ -86,21 +88,26 @@ class Guard:
         except Refused as refused:
             await refused.response()(scope, receive, send)
 
-    def _check_token(self, scope: Scope) -> None:
+    def _check_caller(self, scope: Scope) -> None:
+        headers = dict(scope["headers"])
         if self._limits.token is None:
+            _check_page(headers)
             return
-        given = dict(scope["headers"]).get(b"authorization", b"")
+        given = headers.get(b"authorization", b"")
         if not secrets.compare_digest(given, b"Bearer " + self._limits.token.encode()):
             raise Refused(401, "this server asks for a token (Authorization: Bearer …)", "invalid_token")
 
     @asynccontextmanager
     async def _turn(self, receive: Receive) -> AsyncIterator[Receive]:
-        """Wait for a turn among the others; give the request with its body read."""
+        """Wait for a turn among the others; give the request with its body read.
+
+        One whose body has not arrived takes no place: otherwise a few that never arrive would keep all others out.
+        """
+        received = await self._read(receive)
         if self._here >= self._limits.concurrency + self._limits.waiting:
             raise Refused(503, f"{self._here} requests are here already; try again later", "overloaded")
         self._here += 1
         try:
-            received = await self._read(receive)
             async with self._turns:
                 yield received
         finally:
@@ -117,6 +124,25 @@ class Guard:
             return first.pop() if first else await receive()
 
         return again
+
+
+def _check_page(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse what a browser sends for a page of elsewhere; such a page can give its own name to this address.
+
+    Raises:
+        Refused: if the request is for another host, or from a page of another.
+    """
+    asked, page = headers.get(b"host", b""), headers.get(b"origin")
+    foreign = headers.get(b"sec-fetch-site") == b"cross-site"
+    if foreign or not _is_here(b"//" + asked) or (page is not None and not _is_here(page)):
+        raise Refused(403, "without a token this server answers only requests of and to this machine", "foreign")
+
+
+def _is_here(address: bytes) -> bool:
+    try:
+        return is_loopback(urlsplit(address.decode("latin-1")).hostname or "")
+    except ValueError:
+        return False
 
 
 async def _body(receive: Receive, limit: int) -> bytes:

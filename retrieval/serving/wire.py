@@ -19,7 +19,7 @@ class Search(_Strict):
     """``POST /search``: the k best passages for each query."""
 
     queries: list[str] = Field(min_length=1)
-    k: int = Field(default=10, ge=1)
+    k: int = Field(default=10, ge=1, lt=2**31)
 
 
 class Found(_Strict):
@@ -50,8 +50,8 @@ class Results(_Strict):
 class Compare(_Strict):
     """``POST /similarity``: how alike texts are, for retrievers that can tell."""
 
-    texts: list[str]
-    others: list[str]
+    texts: list[str] = Field(min_length=1)
+    others: list[str] = Field(min_length=1)
 
 
 class Likeness(_Strict):
@@ -70,6 +70,7 @@ class Health(_Strict):
         passages: how many it searches; None if that is not known.
         similarity: whether ``/similarity`` answers.
         most_queries: the most queries in one request, and the most texts.
+        most_passages: the most passages in one answer, of all its queries together.
         most_bytes: the most bytes of a request's body.
     """
 
@@ -79,4 +80,5 @@ class Health(_Strict):
     passages: int | None
     similarity: bool
     most_queries: int = Field(ge=1)
+    most_passages: int = Field(default=2**31, ge=1)
     most_bytes: int = Field(ge=1)

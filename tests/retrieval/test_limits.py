@@ -9,12 +9,13 @@ from typing import Any
 import httpx
 import pytest
 from fakes import ListRetriever
+from starlette.responses import Response
 from tiny_world import BLANK, QUESTIONS
 
 from questree.common.errors import QuestreeError
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.listener import listening, running, serve
-from questree.retrieval.serving.server_limits import Limits, check_binding, is_loopback, read_token
+from questree.retrieval.serving.server_limits import Guard, Limits, check_binding, is_loopback, read_token
 from questree.simulate import Mind, SimulatedEngine, World
 from questree.simulate import create_app as create_simulated
 from questree.simulate import serve as serve_simulated
@@ -42,7 +43,7 @@ def replies(kind: str, limits: Limits, method: str, path: str, *, times: int = 1
 
     async def all_at_once() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app=made(kind, limits))
-        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return list(await asyncio.gather(*(client.request(method, path, **sent) for _ in range(times))))
 
     return asyncio.run(all_at_once())
@@ -70,6 +71,38 @@ def test_without_its_token_a_server_answers_nothing(kind, given):
     assert health(kind, Limits(token=TOKEN)).status_code == 401
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "attacker.example"},
+        {"Host": "attacker.example:8893"},
+        {"Host": "127.0.0.1.attacker.example"},
+        {"Host": "127.0.0.1@attacker.example"},
+        {"Host": "10.0.0.1"},
+        {"Host": "[::1"},
+        {"Host": ""},
+        {"Origin": "https://attacker.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_without_a_token_it_answers_no_page_of_elsewhere(kind, headers):
+    reply = posted(kind, Limits(), headers=headers)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (403, "foreign")
+    with_token = posted(kind, Limits(token=TOKEN), headers=headers | {"Authorization": f"Bearer {TOKEN}"})
+    assert with_token.status_code == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8893", "127.0.0.1:1", "[::1]", "[::1]:8893"])
+def test_without_a_token_it_answers_this_machine(kind, host):
+    assert posted(kind, Limits(), headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
+
+
+def test_a_body_that_is_no_json_is_a_400(kind):
+    for body in (b"", b"{", b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b"[]", b"1e400"):
+        assert posted(kind, Limits(), json=None, content=body).status_code == 400
+
+
 def test_with_its_token_it_does(kind):
     assert posted(kind, Limits(token=TOKEN), headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
@@ -86,11 +119,24 @@ def test_a_long_body_is_refused_whether_its_length_is_told_or_not(kind):
     assert reply.status_code == 413
 
 
-def test_more_requests_than_may_wait_are_turned_away_for_a_while(kind):
-    path, body = ASKED[kind]
-    given = replies(kind, Limits(concurrency=1, waiting=1), "POST", path, times=5, json=body)
-    assert sorted(reply.status_code for reply in given) == [200, 200, 503, 503, 503]
-    assert {reply.headers.get("Retry-After") for reply in given if reply.status_code == 503} == {"1"}
+def test_more_requests_than_may_wait_are_turned_away_for_a_while():
+    async def given() -> list[httpx.Response]:
+        go = asyncio.Event()
+
+        async def slow(scope: Any, receive: Any, send: Any) -> None:
+            await go.wait()
+            await Response("done")(scope, receive, send)
+
+        transport = httpx.ASGITransport(app=Guard(slow, Limits(concurrency=1, waiting=1)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            replies = asyncio.as_completed([client.post("/") for _ in range(5)])
+            refused = [await next(replies) for _ in range(3)]
+            go.set()
+            return refused + [await reply for reply in replies]
+
+    replies = asyncio.run(given())
+    assert [reply.status_code for reply in replies] == [503, 503, 503, 200, 200]
+    assert [reply.headers.get("Retry-After") for reply in replies] == ["1", "1", "1", None, None]
 
 
 def test_a_busy_server_still_says_that_it_lives(kind):
@@ -101,7 +147,8 @@ def test_a_busy_server_still_says_that_it_lives(kind):
 def test_a_request_that_does_not_arrive_gives_its_place_back(kind):
     app = made(kind, Limits(concurrency=1, waiting=0, body_seconds=0.01))
     path, _ = ASKED[kind]
-    scope = {"type": "http", "method": "POST", "path": path, "headers": [], "query_string": b"", "http_version": "1.1"}
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "http_version": "1.1"}
+    scope["headers"] = [(b"host", b"localhost")]
 
     async def statuses() -> list[int]:
         sent: list[int] = []
@@ -117,6 +164,26 @@ def test_a_request_that_does_not_arrive_gives_its_place_back(kind):
         return sent
 
     assert asyncio.run(statuses()) == [408, 408]
+
+
+def test_requests_that_do_not_arrive_take_no_place(kind):
+    app = made(kind, Limits(concurrency=1, waiting=0))
+    path, body = ASKED[kind]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "http_version": "1.1"}
+
+    async def status() -> int:
+        async def never() -> Any:
+            await asyncio.Event().wait()
+
+        headers = [(b"host", b"localhost")]
+        slow = [asyncio.ensure_future(app({**scope, "headers": headers}, never, never)) for _ in range(9)]
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
+            reply = await client.post(path, json=body)
+        for one in slow:
+            one.cancel()
+        return reply.status_code
+
+    assert asyncio.run(status()) == 200
 
 
 def test_other_machines_are_not_served_without_a_token(kind):

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import dspy
 import httpx
 import pytest
+from fakes import ListRetriever
 
 from questree.common.errors import QueryError
 from questree.retrieval import BM25Retriever, Passage, Retriever, load_index
@@ -29,7 +30,7 @@ def index(passages) -> BM25Retriever:
 
 @pytest.fixture(scope="module")
 def address(index) -> Iterator[str]:
-    limits = SearchLimits(queries=8, passages=50)
+    limits = SearchLimits(queries=8, passages=50, in_answer=100)
     with running(create_app(index, limits=Limits(body=4_000), search_limits=limits)) as address:
         yield address
 
@@ -55,13 +56,15 @@ def test_health_names_the_index(address, index):
         "passages": 120,
         "similarity": False,
         "most_queries": 8,
+        "most_passages": 100,
         "most_bytes": 4_000,
     }
 
 
 def test_a_batch_goes_in_requests_that_the_server_takes(address, index):
     queries = [f"amber {n} " + "lagoon " * (n % 300) for n in range(40)]  # more than 8, and more than 4,000 bytes
-    assert RemoteRetriever.connect(address).batch(queries, k=2) == index.batch(queries, k=2)
+    for k in (2, 40, 50):  # and more than 100 passages
+        assert RemoteRetriever.connect(address).batch(queries, k=k) == index.batch(queries, k=k)
 
 
 def test_threads_get_what_one_thread_gets(address, index):
@@ -77,7 +80,10 @@ def test_texts_are_compared_by_the_server_s_encoder(exact_folder, address):
     with running(create_app(exact)) as other:
         remote = RemoteRetriever.connect(other)
         texts = ["amber lagoon", "harbor pebble"]
-        assert remote.similarity(texts, ["fjord"]) == exact.similarity(texts, ["fjord"])
+        for of, others in ((texts, ["fjord"]), (texts, []), ([], texts)):
+            assert remote.similarity(of, others) == exact.similarity(of, others)
+        for body in (b'{"texts": [], "others": ["a"]}', b'{"texts": ["a"], "others": []}', b"[" * 9_000):
+            assert httpx.post(f"{other}/similarity", content=body).status_code == 400
     assert RemoteRetriever.connect(address).similarity is None
 
 
@@ -110,6 +116,12 @@ def test_a_proxy_of_the_environment_is_not_asked_for_loopback(address, monkeypat
         ({"queries": ["amber"], "k": "3"}, "invalid_request", "k"),
         ({"queries": ["amber"], "k": 51}, "too_many", "50 are the most"),
         ({"queries": ["amber"] * 9}, "too_many", "8 are the most"),
+        ({"queries": ["amber"] * 3, "k": 40}, "too_many", "120 passages were asked for; 100 are the most"),
+        (b'{"queries": ["amber"], "k": 1e400}', "invalid_request", "k"),
+        (b'{"queries": ["amber"], "k": Infinity}', "invalid_request", "k"),
+        (b'{"queries": ["amber"], "k": %s}' % (b"9" * 3_900), "invalid_request", "k"),
+        (b'{"queries": ["\\ud800"]}', "invalid_request", "hex escape"),
+        (b"[" * 2_000 + b"]" * 2_000, "invalid_request", "recursion"),
         ({"queries": ["amber", "  "]}, "invalid_query", "empty"),
     ],
 )
@@ -155,3 +167,67 @@ def test_colbert_clients_are_given_nothing_that_writes_an_output_field():
 @pytest.mark.parametrize("asked", ["", "?k=2", "?query=amber&k=x", "?query=amber&k=0", "?query=amber&k=51", "?query="])
 def test_a_colbert_client_s_mistake_is_a_400(address, asked):
     assert httpx.get(f"{address}/{asked}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"query": "amber", "k": 1e400}',
+        b'{"query": "amber", "k": Infinity}',
+        b'{"query": "amber", "k": NaN}',
+        b'{"query": "amber", "k": 2.5}',
+        b'{"query": "amber", "k": true}',
+        b'{"query": "amber", "k": []}',
+        b'{"query": []}',
+        b'{"query": {}}',
+        b'{"query": 7}',
+        b"[]",
+        b"7",
+        b"\xff",
+        b"[" * 2_000 + b"]" * 2_000,
+        b'{"a":' * 700,
+    ],
+)
+def test_a_posted_colbert_query_that_makes_no_sense_is_a_400(address, body):
+    for path in ("/", "/api/search"):
+        assert httpx.post(f"{address}{path}", content=body).json()["error"]["code"] in (
+            "invalid_request",
+            "invalid_query",
+        )
+
+
+class Odd(ListRetriever):
+    """An index whose scores are no numbers, or whose comparison fails."""
+
+    def __init__(self, score: float) -> None:
+        super().__init__({"q": "text"})
+        self.score = score
+
+    def batch(self, queries, k=1):
+        return [[Passage(id="a", text="text", score=self.score)] for _ in queries]
+
+    @property
+    def similarity(self):
+        def compare(texts, others):
+            return [[self.score]]
+
+        return compare
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_no_numbers_are_the_index_s_fault(score):
+    with running(create_app(Odd(score))) as address:
+        replies = [
+            httpx.post(f"{address}/search", json={"queries": ["q"], "k": 1}),
+            httpx.post(f"{address}/similarity", json={"texts": ["q"], "others": ["a"]}),
+            httpx.get(f"{address}/?query=q&k=1"),
+        ]
+    assert [(reply.status_code, reply.json()["error"]["code"]) for reply in replies] == [(500, "index_failed")] * 3
+
+
+def test_an_answer_has_a_bounded_size():
+    long = ListRetriever({"q": "x" * 1_000})
+    with running(create_app(long, search_limits=SearchLimits(characters=2_500))) as address:
+        replies = [httpx.post(f"{address}/search", json={"queries": ["q"] * n, "k": 1}) for n in (2, 3)]
+    assert [reply.status_code for reply in replies] == [200, 400]
+    assert "2500 are the most" in replies[1].json()["error"]["message"]
