@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common.errors import IndexRefused, QuestreeError
+from .common.secrets import remember_address
 from .retrieval.retriever_names import named_members, open_members
 from .settings import RunSettings
 
@@ -31,6 +32,8 @@ class Parts:
 
     def __init__(self, settings: RunSettings):
         self.settings = settings
+        for address in (settings.api_base, settings.tracking_uri, *(settings.retriever or "").split("+")):
+            remember_address(address)
 
     @cached_property
     def task(self) -> Task:

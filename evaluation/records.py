@@ -14,6 +14,7 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..common.errors import QuestreeError
+from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
@@ -179,6 +180,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         ValueError: if the prediction is none, or has something in it that could not be read back.
     """
     gold_titles = tuple(example.get("gold_titles") or ())
+    prediction = dspy.Prediction(**without_secrets(dict(prediction)))
     record = Record(
         **_of_example(example),
         answer=prediction.get("answer") or "",
@@ -219,7 +221,7 @@ def record_error(example: dspy.Example, program: str, error: Exception, seconds:
     """Return the record of a question at which the program itself went wrong."""
     failure = Failure(
         cause="error",
-        message=without_surrogates(f"{type(error).__name__}: {error}"[:500]),
+        message=without_secrets(without_surrogates(f"{type(error).__name__}: {error}"))[:500],
         where=Where(program=program, step=raised_in(error)),
     )
     return Record(**_of_example(example), failure=failure, seconds=seconds, spent=spent)

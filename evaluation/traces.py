@@ -2,7 +2,7 @@
 
 MLflow's own autologging would change DSPy's global configuration, which only one thread may do, and would keep each
 prompt three times. This one listens in the caller's context only. Of an object that JSON does not know it writes only
-the kind, because the object may hold a key.
+the kind, because the object may hold a key; and it takes the keys that are known out of every text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 import dspy
 from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
+from ..common.secrets import without_secrets
+from ..lm.failure import remember_lm
 from .records import plain
 
 _LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
@@ -53,6 +55,7 @@ class TraceWriter(BaseCallback):
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Open a span for an LM call."""
+        remember_lm(instance)
         self._lms[call_id] = instance
         traits = {key: instance.kwargs.get(key) for key in _LM_TRAITS if instance.kwargs.get(key) is not None}
         self._open(call_id, str(instance.model), "CHAT_MODEL", {"messages": inputs.get("messages")}, traits)
@@ -78,7 +81,7 @@ class TraceWriter(BaseCallback):
             name,
             span_type=kind,
             parent_span=parent,
-            inputs=plain(inputs),
+            inputs=without_secrets(plain(inputs)),
             attributes=attributes,
             **({} if parent else of_trace),
         )
@@ -93,8 +96,12 @@ class TraceWriter(BaseCallback):
         if span is None:
             return
         if exception is not None:
-            attributes = {**(attributes or {}), "error": f"{type(exception).__name__}: {exception}"[:500]}
-        span.end(outputs=plain(outputs), attributes=attributes, status="OK" if exception is None else "ERROR")
+            attributes = {
+                **(attributes or {}),
+                "error": without_secrets(f"{type(exception).__name__}: {exception}")[:500],
+            }
+        status = "OK" if exception is None else "ERROR"
+        span.end(outputs=without_secrets(plain(outputs)), attributes=attributes, status=status)
 
 
 def _token_usage(usage: dict[str, Any]) -> dict[str, Any] | None:

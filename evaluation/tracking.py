@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from ..common.errors import QuestreeError
+from ..common.secrets import without_secrets
 from .evaluation import Evaluation
 from .traces import traced
 
@@ -146,7 +147,7 @@ class TrackedRun:
         with mlflow.start_run(experiment_id=self.experiment, run_name=name, nested=True, tags=dict(self.tags)):
             mlflow.log_params({"candidate": number, "demonstrations": sum(len(one["demos"]) for one in state.values())})
             mlflow.log_metrics(dict(figures))
-            mlflow.log_dict(dict(state), "program.json")
+            mlflow.log_dict(without_secrets(dict(state)), "program.json")
 
     def folder(self, folder: Path, name: str) -> str:
         """Log a folder as an artifact; return the address that `load` takes."""
@@ -160,7 +161,7 @@ class TrackedRun:
         import mlflow
 
         for name, text in files.items():
-            mlflow.log_text(text, name)
+            mlflow.log_text(without_secrets(text), name)
 
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Return a context in which each question becomes a trace of this run, if the tracking asks for traces."""
@@ -213,7 +214,7 @@ def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}", str(value)[:_LONGEST]
+            yield f"{prefix}{name}", without_secrets(str(value))[:_LONGEST]
 
 
 def _first_line(error: Exception) -> str:

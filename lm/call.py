@@ -18,9 +18,10 @@ from .failure import (
     first_line,
     may_pass,
     overflows,
+    remember_lm,
     shortened,
     was_sent,
-    without_secrets,
+    without_address,
 )
 from .guard import guarded, make_writable, shown_demonstrations
 from .ledger import enter
@@ -72,6 +73,7 @@ class _Call:
         lm = predict.lm or dspy.settings.lm
         if lm is None:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
+        remember_lm(lm)
         self.predict, self.config, self.drop, self.inputs, self.lm = predict, config, drop, inputs, lm
         # The adapter's own fallback would double every failed call and take the same reply from the cache.
         self.adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
@@ -98,7 +100,7 @@ class _Call:
                     else:
                         self.wait(error)
         except CallFailedError as error:
-            prompt, reply = (without_secrets(text, self.lm) for text in (self.prompt(), self.last_reply))
+            prompt, reply = (without_address(text, self.lm) for text in (self.prompt(), self.last_reply))
             error.add_where(prompt=shortened(prompt, LONGEST_PROMPT), reply=shortened(reply, LONGEST_REPLY))
             raise
 
@@ -172,7 +174,7 @@ class _Call:
 
     def failed(self, cause: Cause, error: Exception) -> CallFailedError:
         """Return the failure that this call ends in."""
-        return CallFailedError(cause, without_secrets(f"{self.name}: {first_line(error)}", self.lm))
+        return CallFailedError(cause, without_address(f"{self.name}: {first_line(error)}", self.lm))
 
     @property
     def max_tokens(self) -> int | None:

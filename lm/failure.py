@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 import dspy
@@ -28,6 +27,7 @@ from dspy.utils.exceptions import (
 from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
+from ..common.secrets import remember_address, remember_secrets, without_secrets
 from ..common.text import without_surrogates
 
 Cause = Literal[
@@ -52,7 +52,7 @@ class Where(BaseModel):
     """The place in a program at which a question failed.
 
     Only the texts of the prompt and of the reply are kept, never the request that carried them, and
-    `without_secrets` takes keys and addresses out of these texts as well.
+    keys and addresses are taken out of these texts as well.
 
     Attributes:
         program: the program's name.
@@ -93,13 +93,13 @@ class CallFailedError(Exception):
     """
 
     def __init__(self, cause: Cause, message: str):
-        super().__init__(f"{cause}: {message}")
-        self.failure = Failure(cause=cause, message=message)
+        self.failure = Failure(cause=cause, message=without_secrets(message))
+        super().__init__(str(self.failure))
         self.predict: dspy.Predict | None = None
 
     def add_where(self, **fields: str) -> None:
         """Add to what is known about the place."""
-        where = (self.failure.where or Where()).model_copy(update=fields)
+        where = (self.failure.where or Where()).model_copy(update=without_secrets(fields))
         self.failure = self.failure.model_copy(update={"where": where})
 
 
@@ -157,8 +157,8 @@ def was_sent(error: LMError) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, shortened."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
+    """Return the first line of an error's message, shortened; secrets go first, so that none is cut and stays."""
+    return without_secrets(next((line for line in str(error).splitlines() if line.strip()), type(error).__name__))[:300]
 
 
 def raised_in(error: BaseException) -> str:
@@ -177,31 +177,28 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
 
 
-_SHORTEST_SECRET = 8  # characters: what is shorter ("EMPTY") is a placeholder, and would be found in any text
 _ADDRESSES = {"api_base", "base_url"}
+_SHORTEST_ADDRESS = 8  # characters: what is shorter would be found in any text
 _SECRETS = {"api_key", "headers", "extra_headers", "default_headers"}
-_SECRET_VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 
 
-def without_secrets(text: str, lm: dspy.BaseLM | None) -> str:
-    """Return the text with "…" in place of the LM's key, headers and address, and of the environment's keys.
+def remember_lm(lm: dspy.BaseLM) -> None:
+    """Note the LM's key, headers and password as secrets."""
+    for name in _SECRETS & lm.kwargs.keys():
+        value = lm.kwargs[name]
+        remember_secrets(*map(str, value.values() if isinstance(value, Mapping) else [value]))
+    for name in _ADDRESSES & lm.kwargs.keys():
+        remember_address(str(lm.kwargs[name]))
+
+
+def without_address(text: str, lm: dspy.BaseLM) -> str:
+    """Return the text with "…" in place of the LM's address, and of every known secret.
 
     A server may repeat a key in its error message, or in what it sends for a reply.
     """
-    secrets = {*_secrets_of(lm.kwargs if lm is not None else {}), *_secrets_of_environment()}
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else text
-    return text
-
-
-def _secrets_of(options: Mapping[str, Any]) -> Iterator[str]:
-    for name in _SECRETS & options.keys():
-        value = options[name]
-        yield from map(str, value.values() if isinstance(value, Mapping) else [value])
-    for name in _ADDRESSES & options.keys():
-        address = urlsplit(str(options[name]))
-        yield from (str(options[name]), address.netloc, address.netloc.rpartition("@")[2], address.hostname or "")
-
-
-def _secrets_of_environment() -> Iterator[str]:
-    return (value for name, value in os.environ.items() if _SECRET_VARIABLE.search(name.upper()))
+    for name in _ADDRESSES & lm.kwargs.keys():
+        whole = str(lm.kwargs[name])
+        address = urlsplit(whole)
+        for part in (whole, address.netloc, address.netloc.rpartition("@")[2], address.hostname or ""):
+            text = text.replace(part, "…") if len(part) >= _SHORTEST_ADDRESS else text
+    return without_secrets(text)

@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from ..common.secrets import without_secrets
 from ..common.text import changed_texts, neutralise, without_surrogates
 
 _BRACES = str.maketrans("{}`", "()'")
@@ -50,8 +51,8 @@ def shown_demonstrations(predict: dspy.Predict) -> list[dict[str, Any]]:
 
 
 def make_writable(reply: dspy.Prediction) -> None:
-    """Take halves of surrogate pairs out of a reply, in place: they cannot be written to a file."""
-    for name, value in changed_texts(dict(reply), without_surrogates).items():
+    """Take halves of surrogate pairs, which no file holds, and secrets, which none should, out of a reply, in place."""
+    for name, value in without_secrets(changed_texts(dict(reply), without_surrogates)).items():
         reply[name] = value
 
 

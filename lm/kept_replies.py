@@ -15,6 +15,7 @@ from dspy.clients.disk_serialization import DeserializationError, restricted_dis
 
 from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
+from ..common.secrets import holds_secret
 
 
 def use_lm_cache(address: str | None = None) -> None:
@@ -80,8 +81,10 @@ class ReplyStore(FanoutCache):
         )
 
     def set(self, key: str, value: Any, *more: Any, **how: Any) -> bool:
-        """Keep a reply."""
+        """Keep a reply, unless it repeats a secret; return whether it was kept."""
         reply = pickle.dumps(value)
+        if holds_secret(reply):
+            return False
         try:
             return bool(super().set(key, _digest(key, reply) + reply, *more, **how))
         except Exception as error:

@@ -14,6 +14,7 @@ import dspy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, model_validator
 
 from ..common.errors import QuestreeError
+from ..common.secrets import without_secrets
 from ..common.text import changed_texts, without_surrogates
 from ..programs import Program
 from .composed import Demonstrations, Lesson, Majority, NearestDemonstrations
@@ -160,12 +161,13 @@ class Manifest(BaseModel):
 
 
 def to_json(content: Any) -> str:
-    """Return content as JSON that can be read back: what `refuse_marks` refuses, and half characters, are changed.
+    """Return content as JSON that can be read back, without half characters, secrets and what `refuse_marks` refuses.
 
     Raises:
         TypeError, ValueError: if JSON cannot hold it.
     """
-    text: str = without_surrogates(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
+    shown = without_secrets(content)
+    text: str = without_surrogates(json.dumps(shown, indent=1, ensure_ascii=False, allow_nan=False))
     return text.replace(_MARK, f"< {_MARK[1:]}")
 
 

@@ -14,6 +14,7 @@ from dspy.utils.callback import BaseCallback
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..common.json_files import parse_json, read_bytes, validate
+from ..lm.failure import remember_lm
 from ..lm.ledger import Spent, add_up, total
 from ..lm.policy import RunPolicy
 
@@ -50,6 +51,7 @@ class LMBill(BaseCallback):
         Raises:
             BudgetSpentError: if there is nothing left to pay it with.
         """
+        remember_lm(instance)
         with self._lock:
             over = self._policy.over_budget(total([self._before, self._sum]))
             if over:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel
 
+from ..common.secrets import without_secrets
 from ..common.text import neutralise
 from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import ledger
@@ -87,7 +88,8 @@ class Program(dspy.Module):
         if retriever is None:
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
         try:  # a search in this process is not abandoned: it ends, and its thread would keep the cores busy
-            return check_found(in_time("a search", partial(retriever, query, k), abandon=retriever.remote))
+            found = check_found(in_time("a search", partial(retriever, query, k), abandon=retriever.remote))
+            return without_secrets(found) if retriever.remote else found  # a server may repeat its token
         except CallFailedError:
             raise
         except Exception as error:

@@ -51,6 +51,12 @@ def _own_limits() -> Iterator[None]:
     limit_process(Limits())
 
 
+@pytest.fixture(autouse=True)
+def _own_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another test's LM was given is no secret here."""
+    monkeypatch.setattr("questree.common.secrets._remembered", set())
+
+
 class Ran(NamedTuple):
     """How a command ended, and what it said."""
 

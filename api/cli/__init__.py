@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import traceback
+from contextlib import suppress
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -62,7 +65,18 @@ app.add_typer(simulate.app, name="simulate")
 
 @app.callback()
 def _shared(debug: bool = typer.Option(False, "--debug", help="Show tracebacks and log what happens.")) -> None:
+    logging.setLogRecordFactory(_record_without_secrets)
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(name)s: %(message)s")
+
+
+def _record_without_secrets(*given: Any, **more: Any) -> logging.LogRecord:
+    """Return a log record of any library, without the secrets in its message and its traceback."""
+    record = logging.LogRecord(*given, **more)
+    with suppress(TypeError, ValueError):  # of a library that logs what does not fit its format
+        record.msg, record.args = _without_secrets(record.getMessage()), None
+    if record.exc_info:
+        record.exc_text = _without_secrets(logging.Formatter().formatException(record.exc_info))
+    return record
 
 
 def main() -> None:
@@ -80,7 +94,8 @@ def main() -> None:
         raise
     except Exception as error:
         if debug:
-            raise
+            sys.stderr.write(_without_secrets(traceback.format_exc()))
+            sys.exit(1)
         from ..common.errors import QuestreeError  # not before it is needed: pydantic takes a while
 
         if isinstance(error, QuestreeError):
@@ -95,5 +110,12 @@ def _say(what: str, message: str) -> None:
 
     from ..common.text import printable  # not before it is needed: pydantic takes a while
 
-    line = Text(f"{what}: ", style="red").append(" ".join(printable(message).split()), style="default")
+    said = " ".join(printable(_without_secrets(message)).split())
+    line = Text(f"{what}: ", style="red").append(said, style="default")
     Console(stderr=True).print(line, soft_wrap=True)
+
+
+def _without_secrets(text: str) -> str:
+    from ..common.secrets import without_secrets  # not before it is needed: pydantic takes a while
+
+    return without_secrets(text)

@@ -134,13 +134,11 @@ def test_a_mistake_is_one_line_that_says_what_to_do(questree, index, words, said
     assert ran.err.strip().splitlines()[-1].startswith("error: ")
 
 
-def test_debug_shows_where_a_mistake_was_found(monkeypatch, workplace):
-    from questree.cli import main
-    from questree.common.errors import QuestreeError
-
-    monkeypatch.setattr(sys, "argv", ["questree", "show", "nowhere", "--debug"])
-    with pytest.raises(QuestreeError):
-        main()
+def test_debug_shows_where_a_mistake_was_found(questree):
+    ran = questree("show", "nowhere", "--debug")
+    assert ran.code == 1
+    assert "in _show_program" in ran.err
+    assert "QuestreeError: " in ran.err.splitlines()[-1]
 
 
 def test_without_an_index_the_command_that_makes_one_is_named(questree, workplace):

@@ -1,0 +1,72 @@
+"""The secrets that this process knows, such as keys and passwords, and values without them.
+
+Whatever a server is given it may repeat: in an error, in a reply. So what is kept or shown goes through
+`without_secrets` on its way.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from typing import TypeVar
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from .text import changed_texts
+
+T = TypeVar("T")
+
+_VARIABLE = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+_SHORTEST = 8  # characters: what is shorter ("EMPTY") is a placeholder, and would be found in any text
+_LONGEST_WORD = 15  # characters: what has letters only and is no longer may be a word of an answer ("disabled")
+
+_remembered: set[str] = set()
+
+
+def remember_secrets(*secrets: str) -> None:
+    """Note texts that are secret from now on; of a header (``Bearer KEY``), also what follows its first word."""
+    for secret in secrets:
+        _remembered.update({secret, secret.partition(" ")[2]})
+
+
+def remember_address(address: str | None) -> None:
+    """Note the password in an address, in every form that a server sees, and the values after its ``?``."""
+    try:
+        parts = urlsplit(address or "")
+    except ValueError:  # no address; whoever uses it says so
+        return
+    remember_secrets(*(value for _, value in parse_qsl(parts.query)))
+    if parts.password:
+        user, password = unquote(parts.username or ""), unquote(parts.password)
+        remember_secrets(parts.password, password, b64encode(f"{user}:{password}".encode()).decode())
+
+
+def without_secrets(value: T) -> T:
+    """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`).
+
+    Secrets are those that were remembered, and the environment's keys, tokens and passwords.
+    """
+    secrets = _secrets()
+    changed: T = changed_texts(value, lambda text: _without(secrets, text))
+    return changed
+
+
+def holds_secret(content: bytes) -> bool:
+    """Return whether a secret stands in the bytes."""
+    return any(secret.encode(errors="replace") in content for secret in _secrets())
+
+
+def _secrets() -> list[str]:
+    """Return the secrets, the longest first: one may be a part of another."""
+    of_environment = {value for name, value in os.environ.items() if _VARIABLE.search(name.upper())}
+    return sorted(filter(_is_telling, _remembered | of_environment), key=len, reverse=True)
+
+
+def _is_telling(secret: str) -> bool:
+    return len(secret) > _LONGEST_WORD if secret.isalpha() else len(secret) >= _SHORTEST
+
+
+def _without(secrets: list[str], text: str) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "…")
+    return text
