@@ -49,7 +49,7 @@ class RemoteRetriever(BaseRetriever):
             RemoteError: if it is no address, or no retriever server answers there.
         """
         exchange = Exchange(address, token, settings or RemoteSettings(), wait)
-        return cls(exchange, exchange.ask(Health, "/health", None))
+        return cls(exchange, exchange.first_contact())
 
     @property
     def similarity(self) -> Similarity | None:

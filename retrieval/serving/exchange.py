@@ -15,9 +15,13 @@ from pydantic import BaseModel, ValidationError
 
 from ...common.errors import QuestreeError
 from .server_limits import TOKEN_VARIABLE, is_loopback
+from .time_limits import all_within, limit_exchanges
+from .wire import Health
 
 if TYPE_CHECKING:
     import httpx
+
+clock = time.monotonic
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -33,11 +37,13 @@ class RemoteError(QuestreeError):
 
 @dataclass(frozen=True)
 class RemoteSettings:
-    """Patience and bounds. At worst a request takes (retries + 1) * answer_seconds and the pauses between.
+    """Patience and bounds.
 
     Attributes:
         connect_seconds: to open a connection.
-        answer_seconds: between two pieces of the answer.
+        answer_seconds: for one attempt, until the whole answer is there, however it comes.
+        request_seconds: for a request with all its attempts and the pauses between.
+        health_seconds: the same for the first contact.
         retries: of a request that was turned away (429, 5xx) or not answered.
         first_pause: seconds before the first retry; doubled for each further one.
         longest_pause: seconds, even if the server asks for more (``Retry-After``).
@@ -47,6 +53,8 @@ class RemoteSettings:
 
     connect_seconds: float = 5.0
     answer_seconds: float = 60.0
+    request_seconds: float = 120.0
+    health_seconds: float = 10.0
     retries: int = 4
     first_pause: float = 0.25
     longest_pause: float = 8.0
@@ -66,12 +74,12 @@ class Exchange:
         self.address, self.settings = address.rstrip("/"), settings
         self._wait = wait
         self._jitter = random.Random()
-        self._client = httpx.Client(
-            timeout=httpx.Timeout(settings.answer_seconds, connect=settings.connect_seconds),
+        client = httpx.Client(
             limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
             headers={"Authorization": f"Bearer {token}"} if token else {},
             trust_env=not is_loopback(host),  # a proxy of the environment leads away from this machine
         )
+        self._client = limit_exchanges(client)
 
     def close(self) -> None:
         """Close the connections."""
@@ -84,16 +92,21 @@ class Exchange:
             RemoteError: if no attempt was answered, the request was refused, or the answer does not fit the model.
         """
         content = None if asked is None else asked.model_dump_json().encode()
-        return _understood(model, self._answer(path, content), self.address)
+        return _understood(model, self._answer(path, content, self.settings.request_seconds), self.address)
 
-    def _answer(self, path: str, content: bytes | None) -> bytes:
+    def first_contact(self) -> Health:
+        """Return what the server says of itself; raise what `ask` raises, and sooner."""
+        return _understood(Health, self._answer("/health", None, self.settings.health_seconds), self.address)
+
+    def _answer(self, path: str, content: bytes | None, seconds: float) -> bytes:
         import httpx
 
-        fault = ""
-        for attempt in range(self.settings.retries + 1):
+        until, attempts = clock() + seconds, 0
+        while True:
             asked_pause: float | None = None
+            attempts += 1
             try:
-                status, headers, body = self._exchange(path, content)
+                status, headers, body = self._exchange(path, content, until - clock())
             except httpx.RequestError as problem:
                 fault = f"{type(problem).__name__}: {problem}"
             else:
@@ -103,18 +116,25 @@ class Exchange:
                 if status not in _PASSING:
                     raise RemoteError(f"{self.address} refused the request ({fault}).{_advice(status)}")
                 asked_pause = _retry_after(headers.get("Retry-After"))
-            if attempt < self.settings.retries:
-                self._wait(self._pause(attempt, asked_pause))
+            pause = self._pause(attempts - 1, asked_pause)
+            if attempts > self.settings.retries or clock() + pause >= until:
+                break
+            self._wait(pause)
         raise RemoteError(
-            f"The retriever server at {self.address} gave no answer in {self.settings.retries + 1} attempts; the last "
-            f"one: {fault}. See that it runs: questree serve-retriever INDEX; its health: {self.address}/health"
+            f"The retriever server at {self.address} gave no answer in {attempts} attempts; the last one: {fault}. See "
+            f"that it runs: questree serve-retriever INDEX; its health: {self.address}/health"
         )
 
-    def _exchange(self, path: str, content: bytes | None) -> tuple[int, httpx.Headers, bytes]:
+    def _exchange(self, path: str, content: bytes | None, seconds: float) -> tuple[int, httpx.Headers, bytes]:
+        import httpx
+
         method = "GET" if content is None else "POST"
         headers = {} if content is None else {"Content-Type": "application/json"}
+        seconds = min(seconds, self.settings.answer_seconds)
+        patience = httpx.Timeout(seconds, connect=min(seconds, self.settings.connect_seconds))
+        asked = self._client.stream(method, self.address + path, content=content, headers=headers, timeout=patience)
         body = bytearray()
-        with self._client.stream(method, self.address + path, content=content, headers=headers) as response:
+        with all_within(seconds), asked as response:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > self.settings.most_bytes:

@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Thread
 from typing import Any
 
 import dspy
@@ -17,8 +18,9 @@ from starlette.responses import Response
 
 from questree.programs import SearChain
 from questree.retrieval.serving.client import RemoteRetriever
-from questree.retrieval.serving.exchange import RemoteError, RemoteSettings
+from questree.retrieval.serving.exchange import Exchange, RemoteError, RemoteSettings
 from questree.retrieval.serving.listener import running
+from questree.retrieval.serving.wire import Health
 
 
 class Script:
@@ -200,6 +202,62 @@ def test_a_server_that_stalls_is_left():
             RemoteRetriever.connect(
                 f"http://127.0.0.1:{silent.getsockname()[1]}", settings=settings, wait=lambda _: None
             )
+
+
+@contextmanager
+def dripping(head: bytes, drop: bytes) -> Iterator[str]:
+    """A server that answers each request with a beginning, and then with drops for as long as anyone reads them."""
+
+    def answer(one: socket.socket) -> None:
+        with one, suppress(OSError):
+            one.recv(1 << 16)
+            one.sendall(head)
+            while True:
+                one.sendall(drop)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+BODY = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "drop"), [(b"", b"HTTP/1.1 102 Processing\r\n\r\n"), (BODY, b"1\r\n \r\n")], ids=["heads", "body"]
+)
+@pytest.mark.parametrize("short", ["answer_seconds", "request_seconds", "health_seconds"])
+def test_an_answer_that_drips_is_given_up_as_a_whole(head, drop, short):
+    settings = RemoteSettings(retries=1, first_pause=0, most_bytes=2**40, **{short: 0.1})
+    with dripping(head, drop) as address:
+        if short != "request_seconds":
+            with pytest.raises(RemoteError, match=rf"{address} gave no answer in [12] attempts.*too long as a whole"):
+                RemoteRetriever.connect(address, settings=settings, wait=lambda _: None)
+        known = RemoteRetriever(Exchange(address, None, settings, lambda _: None), Health(**health()))
+        if short != "health_seconds":
+            for ask in (lambda: known("q"), lambda: known.similarity(["q"], ["a"])):
+                with pytest.raises(RemoteError, match=r"gave no answer in [12] attempts.*too long as a whole"):
+                    ask()
+
+
+def test_no_attempt_is_begun_when_the_time_is_over(scripted, monkeypatch):
+    script, address = scripted
+    now = [0.0]
+    monkeypatch.setattr("questree.retrieval.serving.exchange.clock", lambda: now[0])
+    settings = RemoteSettings(retries=8, request_seconds=9)
+    wait = lambda seconds: now.__setitem__(0, now[0] + seconds)  # noqa: E731
+    remote = RemoteRetriever.connect(address, settings=settings, wait=wait)
+    script.answers, before = [(503, {"Retry-After": "3"}, b"")] * 9, script.seen
+    with pytest.raises(RemoteError, match="gave no answer in 3 attempts"):
+        remote("q")
+    assert script.seen - before == 3
+    assert now[0] <= 9
 
 
 def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
