@@ -20,6 +20,7 @@ from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
 from ..metrics import citation_scores, precision, recall_at_k, s_precision
 from ..programs import ReasoningTree
+from ..programs.tree import without_repeats
 from ..retrieval import Passage
 from .identity import digest
 
@@ -326,5 +327,5 @@ def _cited(passages: Iterable[Passage], tree: ReasoningTree | None) -> tuple[Cit
 
 def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:
     tree: ReasoningTree | None = prediction.get("tree")
-    path = tree.last_path() if tree else []
+    path = without_repeats(tree.last_path()) if tree else []
     return tuple(node.source for node in path if node.source != "passage" and node.blend is None)

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from ..common.placeholders import fill_in
 from ..lm.failure import CallFailedError
-from ..metrics import normalise
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, PlannedStep
@@ -25,7 +24,7 @@ from .modules import (
     StepCheck,
     Tracing,
 )
-from .modules.verdict import Verdict, check_by_reader, sentence_with
+from .modules.verdict import Agreement, Verdict, check_by_reader, sentence_with
 from .preset import MethodSettings
 from .program import Program, answered
 from .tree import Node, ReasoningTree
@@ -43,7 +42,8 @@ class SearChainSettings(MethodSettings):
         continuation: how the chain goes on after a correction or completion. "fill": what was found becomes the
             node's answer and is filled into the later queries, and the LM is asked for a new rest only where nothing
             was found. "ask": the LM is asked for the node's answer and a new rest each time (paper).
-        two_way: whether a shorter answer that stands inside the reader's span agrees with it (paper: no).
+        agreement: when a short answer agrees with the reader's span. "words": one stands in the other, as whole words.
+            "string": the span stands in the answer, as characters (paper); an answer that agrees is kept as it is.
         theta: the reader's score above which a passage may overrule the LM; None takes the reader's own
             threshold (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
@@ -53,13 +53,13 @@ class SearChainSettings(MethodSettings):
         completion: off, what the LM does not know stays unsolved.
     """
 
-    PAPER: ClassVar[dict[str, Any]] = {"k": 1, "check": "reader", "continuation": "ask", "two_way": False}
+    PAPER: ClassVar[dict[str, Any]] = {"k": 1, "check": "reader", "continuation": "ask", "agreement": "string"}
 
     max_rounds: int = Field(default=5, ge=1)
     k: int = Field(default=3, ge=1)
     check: Literal["verdict", "reader"] = "verdict"
     continuation: Literal["fill", "ask"] = "fill"
-    two_way: bool = True
+    agreement: Agreement = "words"
     theta: float | None = None
     alpha: float = Field(default=0.35, ge=0, le=1)
     skip_repeats: bool = True
@@ -95,18 +95,27 @@ class SearChain(Program):
       one passage and no answer: variants of a name are then no contradiction.
     - Later queries refer to earlier answers by number. A corrected or completed answer is filled in, and the LM need
       not plan the rest anew.
-    - A reference is cited only where the passage holds the step's answer.
 
-    Where the paper leaves open, or is at odds with itself:
+    With ``preset=paper`` the queries looked up, the feedback and the stops are those of the authors' client, given the
+    same replies, except for three things:
 
+    - If the LM leaves a query unsolved after feedback on it, the chain goes on after it. The client repeats its
+      feedback until no round is left, although by algorithm 1 the query has been processed.
+    - An answer that says that there is none ("Unknown") leaves its query unsolved; the client checks it.
+    - An empty span is no evidence. The client takes it for agreement; that makes a difference for long answers only.
+
+    Its prompts show the path and the plan so far; the client shows the whole conversation.
+
+    With either preset:
+
+    - A reference is cited only where the passage holds the step's answer; the paper cites every passage of the path.
     - The algorithm records the reader's span as the answer of a helped node, the text (3.2) the LM's new answer:
       the node keeps both, and the LM's is traced. The algorithm's loop runs r_max + 1 times, the text says r_max:
-      ``max_rounds`` is the number of chains that the LM is asked for.
+      ``max_rounds`` is the number of chains that the LM is asked for. The feedback of the last one is not given.
     - A helped node's successor takes its place on the path; the old node stays in the tree, beside the path.
-      An answer that the LM keeps, having seen the passage, stays its own knowledge.
-    - An empty span is no evidence (the authors' code takes it for agreement).
+      Its source is the help that it got, also where the LM kept its answer (table 2).
     - A repeated query shares what was found the first time; an unsolved one is never taken for a repetition
-      (as in the authors' code).
+      (as in the authors' client).
 
     Args:
         retriever: finds passages for each query; may be None where ``settings.retrieval`` is off.
@@ -127,24 +136,28 @@ class SearChain(Program):
         duplicates: DuplicateCheck | None = None,
     ):
         super().__init__(retriever, settings or SearChainSettings())
-        asks = self.settings.continuation == "ask"
         self.chain_of_query = (
-            PublishedChainOfQuery(self.settings.retrieval) if asks or not self.settings.retrieval else ChainOfQuery()
+            ChainOfQuery() if self.fills_in else PublishedChainOfQuery(retrieval=self.settings.retrieval)
         )
         self.reader = reader or (LMReader() if self.settings.check == "reader" else None)
         if self.reader is None:
             self.step_check = StepCheck()
-        if asks:
+        if self.settings.continuation == "ask":
             self.corrected_chain, self.completed_chain = CorrectedChain(), CompletedChain()
         else:
             self.revised_chain = RevisedChain()
         self.tracing = Tracing()
         self.duplicates = duplicates or ExactDuplicates()
 
+    @property
+    def fills_in(self) -> bool:
+        """Return whether #n in a query stands for an earlier answer; if not, queries are looked up as written."""
+        return self.settings.retrieval and self.settings.continuation == "fill"
+
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Return the traced answer (algorithm 1, Main)."""
         plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
-        branch = grow_branch(tree, None, plan, round=1)
+        branch = grow_branch(tree, None, plan, round=1, fill=self.fills_in)
         chains = 1
         while self.settings.retrieval:
             feedback = self.traverse(tree, branch, answer_style)
@@ -202,7 +215,7 @@ class SearChain(Program):
                 found,
                 theta=theta,
                 alpha=self.settings.alpha,
-                two_way=self.settings.two_way,
+                agreement=self.settings.agreement,
                 answer_style=answer_style,
             )
         except CallFailedError:
@@ -233,7 +246,7 @@ class SearChain(Program):
         if self.settings.continuation == "ask":
             steps = self.ask_for_rest(tree, feedback, later, answer_style)
             helped = grow_successor(tree, feedback, steps[0].recalled, round)
-            return [helped, *grow_branch(tree, helped, steps[1:], round)]
+            return [helped, *grow_branch(tree, helped, steps[1:], round, fill=False)]
         if feedback.kind == "revise":
             return self.revise(tree, branch, feedback, later, answer_style)
         helped = grow_successor(tree, feedback, feedback.verdict.answer or feedback.verdict.remembered, round)
@@ -305,15 +318,22 @@ class SearChainWithoutRetrieval(SearChain):
 
 
 def grow_branch(
-    tree: ReasoningTree, parent: Node | None, steps: list[PlannedStep], round: int, replaces: int | None = None
+    tree: ReasoningTree,
+    parent: Node | None,
+    steps: list[PlannedStep],
+    round: int,
+    *,
+    fill: bool = True,
+    replaces: int | None = None,
 ) -> list[Node]:
-    """Return the steps as new nodes under the parent, earlier answers filled in (algorithm 1, AddChild).
+    """Return the steps as new nodes under the parent (algorithm 1, AddChild).
 
     Args:
         tree: grows.
         parent: of the first node; None for the root.
         steps: of the LM.
         round: of the new nodes.
+        fill: whether earlier answers are filled in where a query refers to them by number.
         replaces: the node whose place the first one takes, if any.
     """
     branch: list[Node] = []
@@ -321,7 +341,7 @@ def grow_branch(
         parent = tree.grow(
             parent,
             round=round,
-            query=filled_in(tree, parent, step.query),
+            query=filled_in(tree, parent, step.query) if fill else step.query,
             template=step.query,
             answer=step.recalled,
             sure=step.sure,
@@ -362,7 +382,6 @@ def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, 
     support = None
     if answer is not None and passage is not None and feedback.kind != "remember":
         support = sentence_with(answer, passage)
-    changed = normalise(answer or "") != normalise(old.answer or "")
     source = {"complete": "completed", "remember": "lm"}.get(feedback.kind, "corrected" if old.sure else "completed")
     return tree.grow(
         tree.parent(old),
@@ -371,7 +390,7 @@ def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, 
         template=old.template,
         answer=answer,
         sure=feedback.kind == "remember",
-        source="unsolved" if answer is None else source if changed else "lm",
+        source="unsolved" if answer is None else source,
         span=verdict.span,
         found=old.found,
         passage=passage,

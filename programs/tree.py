@@ -161,6 +161,12 @@ class ReasoningTree(BaseModel):
             self._watch(self)
 
 
+def without_repeats(path: list[Node]) -> list[Node]:
+    """Return the path without the nodes that repeat one of it: a repeated query is told once (algorithm 1)."""
+    ids = {node.id for node in path} | {node.replaces for node in path}
+    return [node for node in path if node.repeats is None or node.repeats not in ids]
+
+
 def passages_of(nodes: Iterable[Node]) -> list[Passage]:
     """Return the passages of the nodes, each once, in order."""
     found = [one for node in nodes for one in (node.found or (node.passage,)) if one is not None]

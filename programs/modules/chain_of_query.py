@@ -22,7 +22,7 @@ from ...signatures import (
     TracedStep,
 )
 from ..references import distinct, numbered, numbers_of, settle_marks
-from ..tree import Node
+from ..tree import Node, without_repeats
 
 
 class ChainOfQuery(dspy.Module):
@@ -190,12 +190,6 @@ def tells(fragment: str, answer: str) -> bool:
     """Return whether the fragment tells the answer: at least half of its words, since 'Kafka' is Franz Kafka."""
     words = normalise(answer).split()
     return 2 * sum(contains(fragment, word) for word in words) >= len(words) > 0
-
-
-def without_repeats(path: list[Node]) -> list[Node]:
-    """Return the path without the nodes that repeat one of it: a repeated query is told once (algorithm 1)."""
-    ids = {node.id for node in path} | {node.replaces for node in path}
-    return [node for node in path if node.repeats is None or node.repeats not in ids]
 
 
 def as_steps(nodes: list[Node]) -> list[Step]:

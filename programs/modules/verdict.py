@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import dspy
 
@@ -15,6 +16,8 @@ from ...retrieval import Passage, Reader, Span
 from ...signatures import AnswerStyle, CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
+
+Agreement = Literal["words", "string"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def check_by_reader(
     *,
     theta: float,
     alpha: float,
-    two_way: bool = True,
+    agreement: Agreement = "words",
     answer_style: AnswerStyle,
 ) -> Verdict:
     """Return the verdict of a trained reader: on its best span, if that is sure enough.
@@ -90,7 +93,8 @@ def check_by_reader(
         passages: what was found for the query.
         theta: the score above which a span counts.
         alpha: the ROUGE-L above which a long answer agrees with a passage.
-        two_way: whether an answer that stands inside the span agrees with it, and not only a span inside the answer.
+        agreement: "words", one of answer and span stands in the other as whole words; or "string", the span stands in
+            the answer as characters, which is then kept as it is (SearChain, section 3.2).
         answer_style: long answers are compared by ROUGE-L, all others by their words.
     """
     spans = [(reader(query=query, passage=passage), passage) for passage in passages]
@@ -103,10 +107,14 @@ def check_by_reader(
         return Verdict("supports", passage, span.text, span)
     if answer_style == "long":
         supports = rouge_l(proposed, [passage.text]) > alpha
+    elif agreement == "string":
+        supports = normalise(span.text) in normalise(proposed)
     else:
-        supports = agree(proposed, span.text) if two_way else contains(proposed, span.text)
-    answer = more_exact(proposed, span.text, passage) if supports else span.text
-    return Verdict("supports" if supports else "contradicts", passage, answer, span)
+        supports = agree(proposed, span.text)
+    if not supports:
+        return Verdict("contradicts", passage, span.text, span)
+    answer = proposed if agreement == "string" else more_exact(proposed, span.text, passage)
+    return Verdict("supports", passage, answer, span)
 
 
 def agree(answer: str, other: str) -> bool:

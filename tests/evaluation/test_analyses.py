@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
@@ -14,7 +15,7 @@ from questree.evaluation.analyses import (
     steps_by_hops,
 )
 from questree.evaluation.case_studies import case_studies, telling_questions
-from questree.evaluation.records import Record
+from questree.evaluation.records import Record, record_answer
 from questree.evaluation.run_folder import StoredRun, open_run, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.ledger import Spent
@@ -54,6 +55,13 @@ def run(name: str, *records: Record, simulated: bool = False) -> StoredRun:
 
 
 SPENT = Spent(calls=4, tokens_in=30, tokens_out=10, words_in=200, words_out=20, cost=0.5)
+
+
+def test_a_repeated_query_has_no_source_of_its_own():
+    tree = grown("lm", "corrected")
+    tree.grow(tree.nodes[-1], query="Query 1", answer="an answer", source="lm", repeats=0)
+    example = dspy.Example(question="Who?", answers=["gold"]).with_inputs("question")
+    assert record_answer(example, dspy.Prediction(answer="x", tree=tree)).sources == ("lm", "corrected")
 
 
 def test_knowledge_sources_are_counted_by_node():

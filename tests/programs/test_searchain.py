@@ -84,14 +84,14 @@ def test_a_sure_reader_makes_the_lm_correct_its_answer(scripted):
     assert "Which river flows through Vienna?" in [node.query for node in prediction.tree.nodes]
 
 
-def test_an_answer_that_the_lm_keeps_stays_its_own(scripted):
+def test_an_answer_that_the_lm_keeps_after_feedback_counts_as_corrected(scripted):
     scripted(
         {"chain": [step(BIRTH, "Vienna")]},
         {"new_answer": "Vienna", "new_steps": []},
         {"final_content": "Vienna [1].", "answer": "Vienna"},
     )
     prediction = searchain()(question=QUESTION)
-    assert prediction.tree.last_path()[0].source == "lm"
+    assert [(node.answer, node.source) for node in prediction.tree.last_path()] == [("Vienna", "corrected")]
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,20 @@ def test_the_lm_is_not_overruled(scripted, span, settings):
     assert len(engine.prompts) == 2
 
 
-def test_a_span_within_a_longer_answer_agrees(scripted):
-    engine = scripted({"chain": [step(BIRTH, "In Prague, Bohemia")]}, {"final_content": "", "answer": "x"})
-    searchain()(question=QUESTION)
+@pytest.mark.parametrize(("answer", "span"), [("In Prague, Bohemia", "Prague"), ("Earth", "art")])
+def test_a_span_within_a_longer_answer_agrees_and_the_answer_is_kept(scripted, answer, span):
+    engine = scripted({"chain": [step(BIRTH, answer)]}, {"final_content": "", "answer": "x"})
+    prediction = searchain({BIRTH: (span, 3.0)})(question=QUESTION)
     assert len(engine.prompts) == 2
+    assert [(node.answer, node.source) for node in prediction.tree.nodes] == [(answer, "lm")]
+
+
+def test_a_query_with_a_number_sign_is_looked_up_as_it_is_written(scripted):
+    hit = "Which song was #1 in 1985?"
+    scripted({"chain": [KNOWN[0], step(hit, None)]}, {"new_answer": "Shout", "new_steps": [step("And #2?", "x")]}, TOLD)
+    program = searchain(passages={**PASSAGES, hit: "Shout.", "And #2?": "x"})
+    program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, hit, "And #2?"]
 
 
 @pytest.mark.parametrize(("alpha", "calls"), [(0.9, 3), (0.1, 2)])
