@@ -53,18 +53,19 @@ class Parts:
         Raises:
             QuestreeError: the task or file behind a simulated one cannot be read.
         """
-        name = self.settings.lm
+        name, temperature = self.settings.lm, self.settings.temperature or None
         if name == "simulated":
             from .data import load_task
             from .simulate import simulated_lm
 
             # several tasks where a reader is calibrated
             tasks = [load_task(task.strip()) for task in self.settings.task.split(",")]
-            return simulated_lm([one for task in tasks for questions in task.questions.values() for one in questions])
+            questions = [one for task in tasks for questions in task.questions.values() for one in questions]
+            return simulated_lm(questions, temperature=temperature)
         if name.startswith(RECORDED):
             from .simulate import recorded_lm
 
-            return recorded_lm(Path(name.removeprefix(RECORDED)))
+            return recorded_lm(Path(name.removeprefix(RECORDED)), temperature=temperature)
         return _served_lm(self.settings)
 
     def use_lm(self) -> None:
@@ -206,7 +207,13 @@ def _open_once(members: tuple[str, ...]) -> Retriever:
 
 
 def _served_lm(settings: RunSettings) -> dspy.LM:
+    """Return the LM behind an address, with what the settings say of its requests.
+
+    Raises:
+        QuestreeError: DSPy knows that the model takes no such temperature, or more tokens for a reply.
+    """
     import dspy
+    from dspy.utils.exceptions import LMConfigurationError
 
     from .lm.call import RETRIES, TIMEOUT
 
@@ -214,10 +221,27 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
     if settings.api_base is not None:
         # Local servers ask for no key, but the client does.
         server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
-    return dspy.LM(
-        settings.lm,
-        timeout=settings.timeout or TIMEOUT,
-        max_tokens=settings.reply_tokens,
-        num_retries=RETRIES if settings.retries is None else settings.retries,
-        **server,
-    )
+    greedy = 0.0 if _takes_temperature(settings.lm) else None
+    try:
+        return dspy.LM(
+            settings.lm,
+            temperature=settings.temperature or greedy,
+            timeout=settings.timeout or TIMEOUT,
+            max_tokens=settings.reply_tokens,
+            num_retries=RETRIES if settings.retries is None else settings.retries,
+            **server,
+        )
+    except LMConfigurationError as error:
+        raise QuestreeError(f"--lm {settings.lm} cannot be asked so: {error}") from None
+
+
+def _takes_temperature(model: str) -> bool:
+    """Return whether the model may be sent a temperature: OpenAI's reasoning models refuse all but their own."""
+    import dspy
+    from dspy.utils.exceptions import LMConfigurationError
+
+    try:
+        dspy.LM(model, temperature=0.5)
+    except LMConfigurationError:
+        return False
+    return True

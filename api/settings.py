@@ -34,6 +34,12 @@ class RunSettings(RunPolicy, BaseSettings):
         default=None,
         description="Address of an OpenAI-compatible server, ending in /v1. Default: what DSPy knows of the model.",
     )
+    temperature: float = Field(
+        default=0.0,
+        ge=0,
+        le=2,
+        description="Temperature that the LM replies at; 0 is greedy decoding. What a program samples has its own.",
+    )
     reply_tokens: int | None = Field(
         default=None, ge=1, description="Tokens that a reply of the LM may have. Default: the model's own."
     )

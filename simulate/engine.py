@@ -154,7 +154,7 @@ def credulous_lm(lm: dspy.LM, share: float) -> dspy.LM:
     """Return the same simulated or recorded LM, which falls for this share of what passages claim or order."""
     mind = copy.copy(lm.engine.mind)
     mind.traits = mind.traits.model_copy(update={"credulous": share})
-    return lm_of(mind)
+    return lm_of(mind, temperature=lm.kwargs.get("temperature"))
 
 
 def is_simulated(lm: dspy.BaseLM | str) -> bool:

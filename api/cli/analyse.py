@@ -134,7 +134,9 @@ def theta(
 
 
 options.add_command(
-    app, theta, only=("task", "split", "limit", "seed", "lm", "api_base", "retriever", "reader", "concurrency")
+    app,
+    theta,
+    only=("task", "split", "limit", "seed", "lm", "api_base", "temperature", "retriever", "reader", "concurrency"),
 )
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ..reader_experiments import Calibration
     from ..settings import RunSettings
 
-SETTINGS = ("task", "split", "limit", "seed", "lm", "api_base", "retriever", "concurrency", "out")
+SETTINGS = ("task", "split", "limit", "seed", "lm", "api_base", "temperature", "retriever", "concurrency", "out")
 
 
 def calibrate_reader(

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from questree.cli import app
+from questree.common.errors import QuestreeError
 from questree.lm.policy import Limits, RunPolicy
 from questree.parts import Parts
 from questree.settings import RunSettings, run_settings
@@ -76,3 +77,26 @@ def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
     assert (lm.kwargs["timeout"], lm.num_retries) == (120, 3)
     lm = Parts(run_settings(lm="openai/m", timeout=5.0, retries=0, reply_tokens=64)).lm
     assert (lm.kwargs["timeout"], lm.num_retries, lm.kwargs["max_tokens"]) == (5.0, 0, 64)
+
+
+@pytest.mark.parametrize(
+    ("lm", "given", "sent"),
+    [
+        ("openai/m", {}, 0.0),
+        ("openai/m", {"temperature": 0.7}, 0.7),
+        ("openai/gpt-5", {}, None),  # it takes none but its own
+        ("openai/gpt-5", {"temperature": 1.0}, 1.0),
+        ("simulated", {}, None),  # greedy, as at 0
+        ("simulated", {"temperature": 0.7}, 0.7),
+    ],
+)
+def test_an_lm_decodes_greedily_unless_another_temperature_is_given(tmp_path, monkeypatch, lm, given, sent):
+    monkeypatch.chdir(tmp_path)
+    assert Parts(run_settings(lm=lm, **given)).lm.kwargs["temperature"] == sent
+
+
+@pytest.mark.parametrize("given", [{"temperature": 0.7}, {"reply_tokens": 64}])
+def test_what_a_model_cannot_take_is_said_by_name(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(QuestreeError, match=r"openai/gpt-5 cannot be asked so: .*temperature=1\.0"):
+        _ = Parts(run_settings(lm="openai/gpt-5", **given)).lm
