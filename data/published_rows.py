@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import json
 import re
@@ -13,10 +11,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..common.errors import QuestreeError
+from ..common.packed_files import UNREADABLE, open_unpacked, uncompressed
 from .task import SPLITS, Split
 from .tasks import BadRow, KnownTask, Row
 
-_OPENERS: dict[str, Callable[[Path], IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}  # type: ignore[dict-item]
 _NAMED: tuple[tuple[Split, re.Pattern[str]], ...] = (
     ("train", re.compile("train", re.IGNORECASE)),
     ("dev", re.compile("dev|val", re.IGNORECASE)),
@@ -112,15 +110,13 @@ def _references(path: Path) -> Mapping[str, Any]:
 
 def _opened(path: Path) -> IO[str]:
     try:
-        opened = _OPENERS.get(path.suffix.lower(), lambda file: file.open("rb"))(path)
-        return io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
+        return io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig", newline="")
     except OSError as problem:
         raise QuestreeError(f"Cannot read {path}: {problem.strerror or problem}.") from problem
 
 
 def _kind(path: Path) -> str:
-    name = path.name[: -len(path.suffix)] if path.suffix.lower() in _OPENERS else path.name
-    return Path(name).suffix.lower()
+    return uncompressed(path).suffix.lower()
 
 
 def _is_json_document(path: Path) -> bool:
@@ -133,7 +129,7 @@ def _is_json_document(path: Path) -> bool:
         return True
     try:
         json.loads(first)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     with _opened(path) as file:
         file.readline()
@@ -143,7 +139,7 @@ def _is_json_document(path: Path) -> bool:
 def _read(path: Path, read: Callable[[], str]) -> str:
     try:
         return read()
-    except (OSError, UnicodeDecodeError, EOFError) as problem:
+    except (*UNREADABLE, UnicodeDecodeError) as problem:
         raise QuestreeError(f"Cannot read {path}: {problem}.") from problem
 
 
@@ -152,7 +148,7 @@ def _json_document(path: Path) -> Any:
         text = _read(path, file.read)
     try:
         return json.loads(text)
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise QuestreeError(f"{path} is no JSON: {problem}. Is it all there?") from problem
 
 
@@ -179,7 +175,7 @@ def _lines(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
                 continue
             try:
                 yield f"{path}, line {number}", json.loads(line)
-            except ValueError as problem:
+            except (ValueError, RecursionError) as problem:
                 raise BadRow(f"{path}, line {number}: not JSON ({problem}).") from None
 
 
@@ -195,7 +191,7 @@ def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str]]]:
                 if not any(value.strip() for value in values):
                     continue
                 yield from _named_cells(task, f"{path}, line {cells.line_num}", values)
-        except (csv.Error, OSError, UnicodeDecodeError, EOFError) as problem:
+        except (csv.Error, UnicodeDecodeError, *UNREADABLE) as problem:
             raise QuestreeError(f"{path}, line {cells.line_num}: {problem}.") from problem
 
 

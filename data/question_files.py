@@ -61,7 +61,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise QuestreeError(f"{path}, line {number}: not JSON ({error}).") from error
         if not isinstance(row, dict):
             raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")

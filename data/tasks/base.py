@@ -64,7 +64,7 @@ class Row:
         if isinstance(value, str):
             try:
                 value = json.loads(value)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadRow(f"{self.place}: {column!r} is no JSON list ({error}).") from None
         if isinstance(value, Mapping):
             names, columns = list(value), list(value.values())

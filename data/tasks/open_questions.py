@@ -49,8 +49,8 @@ def answers_of(row: Row, column: str) -> list[str]:
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            raise BadRow(f"{row.place}: {value!r} in {column!r} is no list of answers.") from None
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # the last two: nested too deep
+            raise BadRow(f"{row.place}: {value[:100]!r} in {column!r} is no list of answers.") from None
     answers = distinct(value) if isinstance(value, list) else []
     if not answers:
         raise BadRow(f"{row.place}: {column!r} holds no answer.")

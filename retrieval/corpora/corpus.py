@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ...common.errors import CorpusError
 from ...common.names import unknown_name
+from ...common.packed_files import uncompressed
 from ..passage import Passage
-from .corpus_format import LONGEST_LINE, BadText, CorpusFormat, Parse, numbered, uncompressed
+from .corpus_format import LONGEST_LINE, BadText, CorpusFormat, Parse, numbered
 from .json_lines import JSON_LINES
 from .kilt_articles import KILT
 from .tsv import COLBERT_TSV, DPR_TSV
@@ -25,6 +26,9 @@ FORMATS: dict[str, CorpusFormat] = {form.name: form for form in (HOTPOTQA, KILT,
 
 _NAMED_IN_A_WARNING = 20
 _EMPTY = 0
+_BAD_AT_MOST = 10_000
+"""Bad lines that are left out of a corpus with fewer passages; each is kept in memory."""
+_SHOWN = 100  # characters of an id
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ def read_corpus(
         seen: ids that are taken; those of the corpus are added.
 
     Raises:
-        CorpusError: if there is no such file or format, no passage in it, or (unless ``skip_bad``) a bad line.
+        CorpusError: if there is no such file or format, no passage in it, or a bad line (with ``skip_bad``: many of
+            them, and more than passages).
     """
     bad, seen = [] if bad is None else bad, SeenIds() if seen is None else seen
     already_bad, count = len(bad), 0
@@ -114,7 +119,10 @@ def _passages(path: Path, corpus_format: str | None, seen: SeenIds, bad: list[Ba
     """
     form = named_format(corpus_format) if corpus_format else HOTPOTQA if is_archive(path) else None
     parse: Parse | None = None
+    good = left_out = 0
     for file, number, line in numbered(path) if form is None else form.lines(path):
+        if line.isspace():
+            continue
         try:
             text = _decoded(line, number)
             if not text.strip():
@@ -126,9 +134,9 @@ def _passages(path: Path, corpus_format: str | None, seen: SeenIds, bad: list[Ba
                     continue
             for passage in parse(text, number):
                 if not seen.add(passage.id):
-                    raise BadText(
-                        f"the id {passage.id!r} stands on an earlier line too, or in the index that is added to"
-                    )
+                    shown = repr(passage.id[:_SHOWN])
+                    raise BadText(f"the id {shown} stands on an earlier line too, or in the index that is added to")
+                good += 1
                 yield passage
         except BadText as problem:
             if bad is None:
@@ -136,6 +144,12 @@ def _passages(path: Path, corpus_format: str | None, seen: SeenIds, bad: list[Ba
                     f"{file}, line {number}: {problem}. Correct the line, or keep only the good ones (--skip-bad)."
                 ) from None
             bad.append(BadLine(number, str(problem), file))
+            left_out += 1
+            if left_out > max(_BAD_AT_MOST, good):
+                raise CorpusError(
+                    f"{file} is no corpus of this format: {left_out:,} bad lines up to line {number:,}, and {good:,} "
+                    f"passages. The last one: {problem}."
+                ) from None
 
 
 def named_format(name: str) -> CorpusFormat:

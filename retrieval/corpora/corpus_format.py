@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import tarfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ...common.errors import CorpusError
+from ...common.packed_files import UNREADABLE, open_unpacked
 from ..passage import Passage
 
 Line = tuple[str, int, bytes]
 """A line of a corpus: the name of its file, its number there, from 1, and its bytes."""
 LONGEST_LINE = 64 << 20
 """Bytes; the longest article of a Wikipedia is a tenth of it."""
-TROUBLE = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError)
+TROUBLE = (*UNREADABLE, tarfile.TarError)
 """What reading a damaged file raises."""
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 Parse = Callable[[str, int], Iterable[Passage]]
 """Gives the passages of a line and its number: none, one, or (of an article) many. Raises `BadText`."""
 
@@ -40,11 +36,11 @@ def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -
         within: its name in the archive ``path``, if it is a member of one.
 
     Raises:
-        CorpusError: if it cannot be read, or ends in the middle.
+        CorpusError: if it cannot be read, ends in the middle, or unpacks to more than text does.
     """
     name = f"{path} ({within})" if within else str(path)
     try:
-        with nullcontext(opened) if opened is not None else _opened(path) as file:
+        with nullcontext(opened) if opened is not None else open_unpacked(path) as file:
             number = 0
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
@@ -53,16 +49,6 @@ def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -
                     line = file.readline(LONGEST_LINE + 1)
     except TROUBLE as problem:
         raise CorpusError(f"{name} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from problem
-
-
-def _opened(path: Path) -> Any:
-    opener = _OPENERS.get(path.suffix.lower())
-    return path.open("rb") if opener is None else opener(path, "rb")
-
-
-def uncompressed(path: Path) -> Path:
-    """Return the name without the suffix of a compression."""
-    return path.with_suffix("") if path.suffix.lower() in _OPENERS else path
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,16 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
             how = _leave(work) or "nothing is left of it; run the same command to begin again"
             raise KeyboardInterrupt(how) from stop
         except Exception as problem:
+            full = _disk_is_full(problem, out.parent)  # asked before what fills it is removed
             left = _leave(work)
-            if _disk_is_full(problem, out.parent):
+            if full:
                 raise QuestreeError(
                     f"The disk at {out.parent} is full. Free some space, or choose another --out. "
                     f"{left or 'Nothing was left there.'}"
                 ) from problem
+            if isinstance(problem, OSError):
+                why = problem.strerror or problem
+                raise QuestreeError(f"The index at {out} cannot be written: {why}. {left}".rstrip()) from problem
             if left and isinstance(problem, QuestreeError):
                 raise type(problem)(f"{problem} {left}") from problem
             raise

@@ -12,6 +12,7 @@ from typing import Any
 import published_rows as rows
 import pytest
 
+from questree.common import packed_files
 from questree.common.errors import QuestreeError
 from questree.data import KNOWN_TASKS, Question, fetch_task, load_task
 from questree.data.tasks import Row
@@ -244,6 +245,9 @@ def test_json_lines_may_be_called_json(fetched, published) -> None:
         ("hotpotqa", "dev.json", [{**rows.HOTPOT, "context": ["x"]}], r"entry 1: 'x' in 'context' is no title"),
         ("hotpotqa", "dev.json", [rows.HOTPOT, rows.HOTPOT], r"entry 2: the id 'h1' was that of another"),
         ("hotpotqa", "dev.json", '[{"_id"', r"dev\.json is no JSON: .*Is it all there"),
+        ("hotpotqa", "dev.json", "[" * 100_000, r"dev\.json is no JSON"),
+        ("hotpotqa", "dev.json", '{"a":' * 100_000, r"dev\.json is no JSON"),
+        ("musique", "dev.jsonl", "[" * 100_000, r"dev\.jsonl, line 1: not JSON"),
         ("hotpotqa", "dev.json", {"data": []}, r"dev\.json is not in a form in which hotpotqa is published: hotpot_"),
         ("hotpotqa", "dev.json", ["text"], r"entry 1: a str, where an object"),
         ("musique", "dev.jsonl", json.dumps(rows.MUSIQUE) + "\n{broken\n", r"dev\.jsonl, line 2: not JSON"),
@@ -260,6 +264,9 @@ def test_json_lines_may_be_called_json(fetched, published) -> None:
         ("zsre", "test.jsonl", {**rows.ZSRE, "output": []}, r"'output' holds no answer; the test split"),
         ("trec", "test.tsv", rows.TREC + "1\tfactoid\tHow?\t(\n", r"test\.tsv, line 2: '\(' is no regular expression"),
         ("trec", "test.tsv", "only\ttwo\n", r"line 1: 2 columns, where trec has 4"),
+        ("nq", "dev.csv", "who\t" + "-" * 100_000 + "1\n", r"line 1: '-{100}' in 'answers' is no list"),
+        ("nq", "dev.csv", "who\t" + "[" * 100_000 + "\n", r"line 1: '\[{100}' in 'answers' is no list"),
+        ("2wikimultihopqa", "dev.json", [{**rows.TWOWIKI, "evidences": "[" * 100_000}], r"'evidences' is no JSON list"),
         ("nq", "dev.csv", "who\tAda\n", r"line 1: 'Ada' in 'answers' is no list"),
         ("squad", "dev.json", {"data": [7]}, r"dev\.json is not in a form in which squad"),
         ("bamboogle", "b.csv", "Question,Answer\n", r"no questions of bamboogle"),
@@ -279,6 +286,17 @@ def test_bad_rows_can_be_left_out_and_are_counted(data: Path, published: Callabl
         fetch_task("musique", files=[file])
     manifest = fetch_task("musique", files=[file], skip_bad=True).manifest
     assert (manifest.counts, manifest.left_out) == ({"dev": 1}, {"bad row": 1})
+
+
+@pytest.mark.parametrize("name", ["dev.jsonl.bz2", "dev.json.bz2", "dev.tsv.gz", "dev.jsonl.gz"])
+def test_a_file_that_is_damaged_or_unpacks_to_too_much_is_named(data: Path, tmp_path: Path, monkeypatch, name) -> None:
+    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
+    pack = bz2.compress if name.endswith("bz2") else gzip.compress
+    packed = pack(b"x" * 3_000_000)
+    for content in (packed, packed[:-4], packed[:60] + b"damaged" * 20, b"no compressed file"):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(QuestreeError, match=f"{name}"):
+            fetch_task("nq", files=[tmp_path / name])
 
 
 def test_a_file_that_is_absent_is_named(data: Path, tmp_path: Path) -> None:

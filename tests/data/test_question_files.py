@@ -45,6 +45,8 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
     ("bad", "message"),
     [
         ("{not json", r"line 2: not JSON"),
+        ("[" * 100_000, r"line 2: not JSON"),
+        ('{"id": ' + "1" * 5_000, r"line 2: not JSON"),
         ("[1]", r"line 2: a list, where a JSON object"),
         ({"id": "q1", "question": "Who?"}, r"line 2: answers: Field required"),
         ({"id": "q1", "answers": ["Ada"]}, r"line 2: question: Field required"),

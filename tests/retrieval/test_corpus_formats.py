@@ -12,6 +12,7 @@ import tarfile
 
 import pytest
 
+from questree.common import packed_files
 from questree.common.errors import CorpusError
 from questree.retrieval import BadLine, read_corpus
 from questree.retrieval.corpora import corpus, corpus_format
@@ -218,7 +219,7 @@ def test_an_endless_line_is_bad_and_passed_over(tmp_path, monkeypatch):
 
 def test_seen_ids_are_a_set():
     draw, seen, known = random.Random(4), SeenIds(), set()
-    for _ in range(20_000):
+    for _ in range(5_000):
         id_ = str(draw.randrange(8_000))
         assert seen.add(id_) is (id_ not in known)
         known.add(id_)
@@ -230,3 +231,64 @@ def test_seen_ids_are_small():
     for number in range(100_000):
         seen.add(f"article-{number}")
     assert len(seen._table) * 8 / 100_000 < 24.1  # bytes an id
+
+
+# Files that unpack to more than text does
+
+OPENERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+BOMBS = {
+    "blank lines": b"\n",
+    "passages": b'{"text": "a"}\n',
+    "bad lines": b"x\n",
+    "one line": b"x",
+}
+
+
+@pytest.mark.parametrize("suffix", OPENERS)
+@pytest.mark.parametrize("content", BOMBS)
+def test_a_few_bytes_that_unpack_to_much_are_refused(tmp_path, monkeypatch, suffix, content):
+    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
+    file = tmp_path / f"c.jsonl{suffix}"
+    file.write_bytes(OPENERS[suffix](BOMBS[content] * (2_000_000 // len(BOMBS[content]))))
+    refusal = r"(is no corpus|cannot be read: it unpacks to more .* unpack it yourself)"
+    with pytest.raises(CorpusError, match=rf"{file} .*{refusal}"):
+        list(read_corpus(file, skip_bad=True))
+
+
+def test_an_archive_unpacks_to_a_bounded_size_with_all_its_members(tmp_path, monkeypatch, abstracts):
+    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
+    blank = {f"enwiki/AA/wiki_{n:02}.bz2": ["\n" * 60_000] for n in range(3)}
+    with pytest.raises(CorpusError, match="unpacks to more than"):
+        ids(archive(tmp_path / "blank.tar.bz2", blank))
+    with tarfile.open(tmp_path / "members.tar.bz2", "w:bz2") as opened:
+        for _ in range(3_000):
+            opened.addfile(tarfile.TarInfo("other"))
+    with pytest.raises(CorpusError, match="unpacks to more than"):
+        ids(tmp_path / "members.tar.bz2")
+
+
+def test_text_that_repeats_itself_as_text_does_is_read(tmp_path):
+    lines = "".join(f'{{"text": "The harbour of town {n} lies at the river {n * 7}."}}\n' for n in range(5_000))
+    for suffix, packed in OPENERS.items():
+        (file := tmp_path / f"c.jsonl{suffix}").write_bytes(packed(lines.encode()))
+        assert len(ids(file)) == 5_000
+
+
+def test_a_file_of_bad_lines_is_no_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus, "_BAD_AT_MOST", 10)
+    good, bad = ['{"text": "a"}'] * 20, ["x"] * 15
+    for lines, wrong in ((bad, 11), (good + bad, None), (good[:12] + bad, 13)):
+        (file := tmp_path / "c.jsonl").write_text("\n".join(lines) + "\n")
+        if wrong is None:
+            assert len(ids(file, skip_bad=True)) == 20
+        else:
+            with pytest.raises(CorpusError, match=f"is no corpus of this format: {wrong} bad lines"):
+                ids(file, skip_bad=True)
+
+
+def test_a_long_id_does_not_fill_a_message(tmp_path):
+    line = json.dumps({"id": "i" * 100_000, "text": "a"})
+    (file := tmp_path / "c.jsonl").write_text(f"{line}\n{line}\n")
+    with pytest.raises(CorpusError) as refused:
+        ids(file)
+    assert len(str(refused.value)) < 1_000

@@ -163,6 +163,28 @@ def test_a_full_disk_is_told_from_other_failures(corpus_file, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_full_disk_is_seen_before_what_fills_it_is_removed(corpus_file, tmp_path, monkeypatch):
+    from collections import namedtuple
+
+    from questree.retrieval.indexes import construction
+
+    def short(*_, **__):
+        raise OSError("558000 requested and 451552 written")  # as numpy says it
+
+    def usage(folder):
+        return namedtuple("usage", "free")(0 if (folder / "index.building").exists() else 1 << 30)
+
+    monkeypatch.setattr(BM25Retriever, "write", short)
+    monkeypatch.setattr(construction.shutil, "disk_usage", usage)
+    with pytest.raises(QuestreeError, match=r"disk .* is full.*Nothing was left"):
+        build_index(corpus_file, tmp_path / "index", kind="bm25")
+    monkeypatch.undo()
+    monkeypatch.setattr(BM25Retriever, "write", short)
+    with pytest.raises(QuestreeError, match=r"index cannot be written: 558000 requested and 451552 written"):
+        build_index(corpus_file, tmp_path / "index", kind="bm25")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_bad_corpus_leaves_nothing(tmp_path):
     (corpus := tmp_path / "c.jsonl").write_text('{"text": "good"}\nbad\n')
     with pytest.raises(CorpusError, match="line 2"):
