@@ -27,6 +27,7 @@ from .guard import guarded, make_writable, shown_demonstrations
 from .ledger import enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
+from .transport import bound_replies
 from .window import Drop, fit, remember_shown, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
@@ -35,6 +36,8 @@ SHORTENINGS = 4  # of a prompt that should fit the window, but that the server f
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
+
+bound_replies()
 
 
 def call(
@@ -114,7 +117,7 @@ class _Call:
         try:
             with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
                 reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))
-        except AbandonedError:  # its thread may still be at work: nothing is known of the request
+        except AbandonedError:  # its thread may be about to end: nothing is known of the request
             raise
         except AdapterParseError:
             self.record(lm, usage)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLateError
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from math import inf
 from typing import Any, TypeVar
 
@@ -52,14 +52,59 @@ def _add_to_trace(calls: list[Any]) -> None:
 
 
 class AbandonedError(LMTimeoutError):
-    """A request whose time is over; the thread that reads its reply may still be running."""
+    """A request whose time is over; its connection is closed, and its thread ends."""
+
+
+class _Wait:
+    """Whether somebody still waits for a task, and how to end the task if not."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._close: Callable[[], None] | None = None
+        self._over = False
+
+    def hold(self, close: Callable[[], None] | None) -> None:
+        """Note what ends the task from now on; do it at once if nobody waits."""
+        with self._lock:
+            self._close = close
+            self._end()
+
+    def give_up(self) -> None:
+        """Close what the task uses, so that it ends."""
+        with self._lock:
+            self._over = True
+            self._end()
+
+    def _end(self) -> None:
+        if self._over and self._close is not None:
+            self._close()
+
+
+_wait: ContextVar[_Wait | None] = ContextVar("questree_wait", default=None)
+
+
+def close_if_abandoned(close: Callable[[], None]) -> None:
+    """Close a connection when the task that uses it is abandoned by `within`; at once if it was already.
+
+    Args:
+        close: called on another thread, while the connection may be read; of several connections, the last counts.
+    """
+    if wait := _wait.get():
+        wait.hold(close)
+
+
+def keep_open() -> None:
+    """Leave the connection open whatever becomes of the task: the task has done with it."""
+    if wait := _wait.get():
+        wait.hold(None)
 
 
 def within(seconds: float, task: Callable[[], T]) -> T:
     """Run the task in a copy of the caller's context; return its result if it comes in time.
 
     A client's timeout bounds only each wait for the next bytes. A server that sends a byte now and then, or keeps a
-    connection alive with blanks, would hold the client for ever.
+    connection alive with blanks, would hold the client for ever. What the task noted with `close_if_abandoned` is
+    closed when the time is over, so its thread ends.
 
     Args:
         seconds: infinity for no bound.
@@ -70,13 +115,16 @@ def within(seconds: float, task: Callable[[], T]) -> T:
     """
     if seconds == inf:
         return task()
-    outcome: Future[T] = Future()
-    threading.Thread(target=copy_context().run, args=(_into, outcome, task), name="request", daemon=True).start()
+    outcome, wait = Future[T](), _Wait()
+    context = copy_context()
+    context.run(_wait.set, wait)
+    threading.Thread(target=context.run, args=(_into, outcome, task), name="request", daemon=True).start()
     try:
         return outcome.result(seconds)
     except TooLateError:
         if outcome.done():  # the task's own error
             raise
+        wait.give_up()
         raise AbandonedError(f"no whole reply within {seconds:.1f} s") from None
 
 

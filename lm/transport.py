@@ -1,0 +1,53 @@
+"""The connection to an LM's server: a reply has a largest size, and ends when nobody waits for it any more.
+
+DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, and each reply that was
+abandoned would keep one of its hundred connections.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from importlib import import_module
+from typing import Any
+
+from .parallel import close_if_abandoned, keep_open
+
+transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
+
+LARGEST_REPLY = 8 << 20  # bytes, after they are unpacked: some two million tokens
+
+
+def bound_replies() -> None:
+    """Make the clients of all LMs that are asked from now on read within bounds."""
+    transports.StdlibTransport = BoundedTransport
+
+
+class BoundedTransport(transports.StdlibTransport):
+    """The transport of DSPy's own client, within bounds. LiteLLM, which DSPy takes for a few servers, has another."""
+
+    def _send_request(self, conn: Any, *given: Any, **more: Any) -> None:
+        """Send the request, unless nobody waits for its reply any more."""
+
+        def close() -> None:
+            with suppress(OSError):  # it may be closed already
+                socket.socket.shutdown(conn.sock, socket.SHUT_RDWR)  # wakes the thread that reads; close() would not
+
+        close_if_abandoned(close)
+        super()._send_request(conn, *given, **more)
+
+    def _iter_body(self, *given: Any, **more: Any) -> Iterator[bytes]:
+        """Yield the pieces of a reply.
+
+        Raises:
+            ValueError: if there are too many; whoever asked takes it for a fault of the server.
+        """
+        size = 0
+        with closing(super()._iter_body(*given, **more)) as pieces:
+            for piece in pieces:
+                size += len(piece)
+                if size > LARGEST_REPLY:
+                    raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
+                yield piece
+        keep_open()  # another request may use the connection from here on

@@ -1,0 +1,133 @@
+"""Replies that never end or are too large, and those that nobody waits for any more: nothing is held for them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import dspy
+import pytest
+
+from questree import program
+from questree.lm import transport
+from questree.lm.limits import Limits, limited
+from questree.lm.parallel import AbandonedError, close_if_abandoned, keep_open, within
+
+TEXT = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
+CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
+REPLY = json.dumps({"id": "1", "object": "chat.completion", "created": 1, "model": "x", "choices": [CHOICE]}).encode()
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[..., SimpleNamespace]]:
+    """Serve an LM that first says this, then this again and again; gives what became of its connections."""
+    with ExitStack() as stack:
+
+        def serve(first: bytes, again: bytes = b"") -> SimpleNamespace:
+            world = SimpleNamespace(first=first, again=again, closed=threading.Semaphore(0), written=0)
+
+            class Handler(BaseHTTPRequestHandler):
+                protocol_version = "HTTP/1.1"
+
+                def do_POST(self):
+                    self.rfile.read(int(self.headers["Content-Length"]))
+                    if world.first == WHOLE:
+                        self.wfile.write(WHOLE)
+                        return
+                    with suppress(OSError):
+                        self.wfile.write(world.first)
+                        while world.again:
+                            world.written += self.wfile.write(world.again)
+                        self.rfile.read(1)  # silent until the client closes
+                    self.close_connection = True
+                    world.closed.release()
+
+                def log_message(self, *said):
+                    pass
+
+            server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            stack.callback(server.shutdown)
+            address = f"http://127.0.0.1:{server.server_port}/v1"
+            lm = dspy.LM("openai/x", api_base=address, api_key="none", cache=False, num_retries=0, timeout=60)
+            stack.callback(lm.close)
+            stack.enter_context(dspy.context(lm=lm, adapter=None))
+            return world
+
+        yield serve
+
+
+@pytest.mark.parametrize(
+    "first", [b"", b"HTTP/1.1 200 OK\r\nX-Unfinished: ", CHUNKED, CHUNKED + b"5\r\n     "],
+    ids=["nothing", "half a head", "no body", "half a body"],
+)  # fmt: skip
+def test_a_connection_is_closed_when_its_question_has_failed_and_the_client_lives_on(first, served):
+    world, others = served(first), {*threading.enumerate()}
+    with limited(Limits(deadline=0.5)):
+        failed = [program("direct")(question="What?").failure.cause for _ in range(3)]
+    assert {*failed} <= {"timeout", "deadline"}
+    assert all(world.closed.acquire(timeout=20) for _ in range(3))
+    readers = [thread for thread in {*threading.enumerate()} - others if thread.name == "request"]
+    for reader in readers:
+        reader.join(20)
+    assert not any(reader.is_alive() for reader in readers)
+    world.first = WHOLE
+    assert program("direct")(question="What?").answer == "Paris"
+
+
+def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch):
+    monkeypatch.setattr(transport, "LARGEST_REPLY", 1 << 20)
+    world = served(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n")
+    failure = program("direct")(question="What?").failure
+    assert failure.cause == "server"
+    assert "the reply is larger than 1,048,576 bytes" in failure.message
+    assert world.closed.acquire(timeout=20)
+    assert world.written < 1 << 25  # what the system's buffers take
+
+
+@pytest.mark.parametrize(("room", "cause"), [(0, None), (-1, "server")])
+def test_a_reply_of_exactly_the_largest_size_is_read(room, cause, served, monkeypatch):
+    monkeypatch.setattr(transport, "LARGEST_REPLY", len(REPLY) + room)
+    served(WHOLE)
+    failure = program("direct")(question="What?").failure
+    assert (failure and failure.cause) == cause
+
+
+def test_a_task_that_connects_after_it_was_abandoned_is_closed_at_once():
+    given_up, closed = threading.Event(), threading.Event()
+
+    def late() -> None:
+        given_up.wait(20)
+        close_if_abandoned(closed.set)
+
+    with pytest.raises(AbandonedError):
+        within(0.01, late)
+    given_up.set()
+    assert closed.wait(20)
+
+
+def test_a_connection_that_was_given_back_is_left_open():
+    closed: list[str] = []
+    end = threading.Event()
+
+    def task(last: str) -> None:
+        close_if_abandoned(partial(closed.append, "first"))
+        close_if_abandoned(partial(closed.append, "second"))
+        if last == "given back":
+            keep_open()
+        end.wait(20)
+
+    for last in ("given back", "held"):
+        with pytest.raises(AbandonedError):
+            within(0.5, partial(task, last))
+    end.set()
+    assert closed == ["second"]
+    close_if_abandoned(partial(closed.append, "nobody waits here"))
+    assert closed == ["second"]
