@@ -50,11 +50,14 @@ class Metric:
         name: as registered.
         grade: the score of an answer, between 0 and 1.
         threshold: the score from which an answer is good enough; it may depend on the answer style.
+        best_sample: whether the best of all sampled answers is scored, where the prediction has several. Only someone
+            who knows the gold answer can choose so: an upper bound.
     """
 
     name: str
     grade: Callable[[str, Gold], float]
     threshold: Callable[[Gold], float] = lambda gold: 1.0
+    best_sample: bool = False
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
         """Return the score, or with a trace the verdict."""
@@ -62,10 +65,13 @@ class Metric:
 
     def score(self, example: Any, prediction: Any) -> float:
         """Return a score between 0 and 1; 0 for a failed prediction, or one without an answer."""
-        answer = getattr(prediction, "answer", None)
-        if getattr(prediction, "failure", None) is not None or not answer:
+        if getattr(prediction, "failure", None) is not None:
             return 0.0
-        return float(self.grade(str(answer), Gold.of(example)))
+        answers = [getattr(prediction, "answer", None)]
+        if self.best_sample:
+            answers += getattr(prediction, "samples", None) or []
+        gold = Gold.of(example)
+        return max(float(self.grade(str(answer), gold)) if answer else 0.0 for answer in answers)
 
     def verdict(self, example: Any, prediction: Any) -> bool:
         """Return whether the score is above 0 and reaches the threshold."""
@@ -92,6 +98,10 @@ def _f1(answer: str, gold: Gold) -> float:
     return pattern_match(answer, gold.answers) if gold.are_regex else f1(answer, gold.answers)
 
 
+def _yes_no(answer: str, gold: Gold) -> float:
+    return yes_no_accuracy(answer, gold.answers)
+
+
 def _by_style(answer: str, gold: Gold) -> float:
     return metric_for(gold.style).grade(answer, gold)
 
@@ -104,7 +114,11 @@ METRICS: dict[str, Metric] = {
         Metric("em", _em),
         # one word too many beside two right ones passes (.8), one right word of two does not (.5)
         Metric("f1", _f1, lambda gold: 0.6),
-        Metric("yes-no", lambda answer, gold: yes_no_accuracy(answer, gold.answers)),
+        # the best of several samples, as BlendFilter's paper scores them
+        Metric("em-best-sample", _em, best_sample=True),
+        Metric("f1-best-sample", _f1, lambda gold: 0.6, best_sample=True),
+        Metric("yes-no-best-sample", _yes_no, best_sample=True),
+        Metric("yes-no", _yes_no),
         Metric("label", lambda answer, gold: label_accuracy(answer, gold.answers)),
         # about what the papers' best systems reach on ELI5
         Metric("rouge-l", lambda answer, gold: rouge_l(answer, gold.answers), lambda gold: 0.25),

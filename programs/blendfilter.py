@@ -39,11 +39,19 @@ class BlendFilterSettings(MethodSettings):
             turns away passages that only lead to the answer. Yes-no questions skip this (appendix D), and so does the
             filter with judgements.
         question_first: whether the question stands first in a blended query, or last (paper).
-        samples: how many final answers are drawn, at temperatures spread evenly from 0 to 1; the most frequent one
-            is the answer. A single one is drawn at the LM's own temperature.
+        samples: how many final answers are drawn; the most frequent one is the answer. A single one is drawn as the LM
+            does.
+        sampled_by: how several samples differ: by temperatures spread evenly from 0 to 1, or at temperature 1 by
+            top_p spread evenly up to 1 (paper, which names no values).
     """
 
-    PAPER: ClassVar[dict[str, Any]] = {"filter": "each", "judgements": False, "topic": True, "question_first": False}
+    PAPER: ClassVar[dict[str, Any]] = {
+        "filter": "each",
+        "judgements": False,
+        "topic": True,
+        "question_first": False,
+        "sampled_by": "top_p",
+    }
 
     queries: tuple[Query, ...] = Field(default=get_args(Query), min_length=1)
     k: int = Field(default=5, ge=1)
@@ -53,6 +61,7 @@ class BlendFilterSettings(MethodSettings):
     topic: bool = False
     question_first: bool = True
     samples: int = Field(default=1, ge=1)
+    sampled_by: Literal["temperature", "top_p"] = "temperature"
 
     @field_validator("queries")
     @classmethod
@@ -82,7 +91,8 @@ class BlendFilter(Program):
 
     Where the paper leaves open, or we differ: if the filter keeps no passage, none are retrieved in their place, and
     the LM answers from what it knows. Of several samples the paper scores the best one, which only a scorer can know:
-    here the majority's answer is given, and the prediction holds all of them.
+    here the majority's answer is given, and the prediction holds all of them. The metrics ``em-best-sample`` and
+    ``f1-best-sample`` score as the paper does.
 
     Args:
         retriever: finds the passages.
@@ -181,16 +191,23 @@ class BlendFilter(Program):
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
         """Return the answers that are drawn, with their content and references (section 3.4)."""
-        count = self.settings.samples
-        temperatures = [None] if count == 1 else [n / (count - 1) for n in range(count)]
 
-        def draw(temperature: float | None) -> Sample:
+        def draw(config: dict[str, float]) -> Sample:
             drawn: Sample = self.knowledge_answer(
-                question=question, answer_style=answer_style, passages=passages, temperature=temperature
+                question=question, answer_style=answer_style, passages=passages, config=config
             )
             return drawn
 
-        return together([partial(draw, temperature) for temperature in temperatures])
+        return together([partial(draw, config) for config in self.sampling()])
+
+    def sampling(self) -> list[dict[str, float]]:
+        """Return the LM's options for each sample."""
+        count = self.settings.samples
+        if count == 1:
+            return [{}]
+        if self.settings.sampled_by == "top_p":
+            return [{"temperature": 1.0, "top_p": number / count} for number in range(1, count + 1)]
+        return [{"temperature": number / (count - 1)} for number in range(count)]
 
 
 def add_queries(tree: ReasoningTree, blended: dict[Query, Knowledge]) -> list[list[Node]]:

@@ -28,9 +28,9 @@ class SimulatedEngine:
     """A mind behind dspy's engine contract (3.4).
 
     At temperature 0, or where none is given, a reply is a function of prompt and mind alone. Above it, the reply also
-    depends on temperature and token limit, and on the request's own seed. Without a seed it depends on how many times
-    this engine was asked the same before: DSPy keeps ``rollout_id`` to itself, so counting is the only way in which
-    a second retry can differ from the first. So the n-th sample of a prompt is the same in every process.
+    depends on temperature, top_p and token limit, and on the request's own seed. Without a seed it depends on how many
+    times this engine was asked the same before: DSPy keeps ``rollout_id`` to itself, so counting is the only way in
+    which a second retry can differ from the first. So the n-th sample of a prompt is the same in every process.
     """
 
     def __init__(self, mind: Mind):
@@ -90,7 +90,8 @@ class SimulatedEngine:
         config = request.config
         if not config.temperature:
             return ""
-        sampling = f"{config.temperature}|{config.max_tokens}|{config.seed}"
+        nucleus = "" if config.top_p is None else f"|{config.top_p}"
+        sampling = f"{config.temperature}|{config.max_tokens}|{config.seed}{nucleus}"
         if config.seed is not None:
             return sampling
         asked = hashlib.blake2b(f"{sampling}|{text}".encode(), digest_size=16).hexdigest()

@@ -43,6 +43,7 @@ class Completion(BaseModel):
     model: str
     messages: list[_Said] = Field(min_length=1)
     temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     n: int = Field(default=1, ge=1, le=16)
@@ -54,7 +55,10 @@ class Completion(BaseModel):
         system = "\n".join(said.text for said in self.messages if said.role in ("system", "developer"))
         turns = [said for said in self.messages if said.role in ("user", "assistant")]
         config = Config(
-            max_tokens=self.max_tokens or self.max_completion_tokens, temperature=self.temperature, seed=self.seed
+            max_tokens=self.max_tokens or self.max_completion_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            seed=self.seed,
         )
         messages = tuple(
             Message.user(turn.text) if turn.role == "user" else Message.assistant(turn.text) for turn in turns

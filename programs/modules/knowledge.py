@@ -141,7 +141,11 @@ class KnowledgeAnswer(dspy.Module):
         self.answer = dspy.Predict(AnswerWithKnowledge)
 
     def forward(
-        self, question: str, answer_style: AnswerStyle, passages: list[Passage], temperature: float | None = None
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        passages: list[Passage],
+        config: dict[str, float] | None = None,
     ) -> tuple[str, str, list[Passage]]:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
@@ -149,9 +153,8 @@ class KnowledgeAnswer(dspy.Module):
             question: in the user's words.
             answer_style: the form of the answer.
             passages: to answer from.
-            temperature: to sample at; None for the LM's own.
+            config: options of the LM for this call, such as a temperature to sample at.
         """
-        config = None if temperature is None else {"temperature": temperature}
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         return reply.answer, final_content, references

@@ -36,6 +36,15 @@ def test_each_metric_scores_by_its_own_measure(name: str, answer: str, right: st
     assert metric(name)(gold(right), said(answer)) == pytest.approx(score)
 
 
+def test_of_several_samples_the_best_can_be_scored() -> None:
+    drawn = SimpleNamespace(answer="Curie", samples=["Curie", "", "Alfred Nobel", "Curie"], failure=None)
+    assert [metric(name)(gold("Alfred Nobel"), drawn) for name in ("em", "em-best-sample")] == [0.0, 1.0]
+    assert metric("f1-best-sample")(gold("Nobel"), drawn) == pytest.approx(2 / 3)
+    assert metric("yes-no-best-sample")(gold("yes"), said("yes")) == 1.0
+    drawn.failure = "refused"
+    assert metric("em-best-sample")(gold("Alfred Nobel"), drawn) == 0.0
+
+
 def test_with_a_trace_it_answers_yes_or_no_and_little_overlap_is_no_success() -> None:
     few, many = said("Nobel and six other words that differ"), said("Alfred Nobel")
     f1 = metric("f1")

@@ -212,10 +212,17 @@ def test_the_knowledge_filter_serves_any_program(answering):
 
 def test_samples_are_drawn_at_different_temperatures_and_the_majority_answers(answering):
     engine = answering(replying(answers={0.0: "x", 0.5: "the y", 1.0: "Y"}))
-    prediction, _ = ask(queries=["original"], filter="none", samples=3)
+    prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
     assert sorted(asked.temperature for asked in engine.asked) == [0.0, 0.5, 1.0]
     assert prediction.samples == ["x", "the y", "Y"]
     assert prediction.answer == "the y"
+
+
+def test_in_the_paper_samples_differ_by_top_p(answering):
+    engine = answering(replying())
+    ask(queries=["original"], filter="none", samples=4)
+    sampling = [(request.config.temperature, request.config.top_p) for request in engine.requests]
+    assert sorted(sampling) == [(1.0, 0.25), (1.0, 0.5), (1.0, 0.75), (1.0, 1.0)]
 
 
 def test_a_single_answer_is_drawn_at_the_lms_own_temperature(answering):

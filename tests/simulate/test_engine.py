@@ -127,6 +127,16 @@ def test_samples_above_temperature_0_differ_and_are_the_same_in_every_engine() -
     assert len(set(samples())) > 1  # the second retry can differ from the first
 
 
+def test_samples_by_top_p_do_not_depend_on_their_order() -> None:
+    def samples(values: list[float]) -> dict[float, str]:
+        lm = simulated_lm(QUESTIONS, WILD, cache=False)
+        return {top_p: plan_text(lm, temperature=1.0, top_p=top_p) for top_p in values}
+
+    values = [number / 12 for number in range(1, 13)]
+    assert samples(values) == samples(values[::-1])
+    assert len(set(samples(values).values())) > 1
+
+
 def test_the_seed_of_a_request_fixes_its_sample() -> None:
     lm = simulated_lm(QUESTIONS, WILD, cache=False)
     assert len({plan_text(lm, temperature=0.7, seed=5) for _ in range(8)}) == 1
