@@ -201,13 +201,14 @@ class Gepa(Optimizer):
     use_merge: bool = True
 
     def make(self, student: Program, job: Job) -> Any:
-        """Call ``dspy.GEPA``."""
+        """Call ``dspy.GEPA``. A greedy LM reflects at temperature 1: it would make the same proposals again."""
+        lm = job.prompt_lm or dspy.settings.lm
         teleprompter = dspy.GEPA(
             metric=job.verdicts.with_feedback,
             auto=None if self.max_metric_calls else self.auto,
             max_metric_calls=self.max_metric_calls,
             reflection_minibatch_size=self.reflection_minibatch_size,
-            reflection_lm=job.prompt_lm or dspy.settings.lm,
+            reflection_lm=lm.copy(temperature=1.0) if lm.kwargs.get("temperature") == 0 else lm,
             use_merge=self.use_merge,
             num_threads=job.concurrency,
             seed=job.seed,

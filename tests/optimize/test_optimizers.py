@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import operator
+from unittest.mock import Mock
 
 import dspy
 import pytest
@@ -14,6 +15,7 @@ from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.composed import Majority, NearestDemonstrations
 from questree.optimize.optimizers.auto_cot import clusters
+from questree.optimize.optimizers.base import Job
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 
@@ -63,6 +65,16 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     loaded = load(tmp_path / "program", retriever=mini.index)
     assert loaded.name == "searchain"
     assert asked(loaded, mini.dev[:3]) == asked(compiled.program, mini.dev[:3])
+
+
+@pytest.mark.parametrize(("temperature", "reflects_at"), [(0.0, 1.0), (0.5, 0.5), (None, None)])
+def test_gepa_reflects_above_temperature_0(monkeypatch, temperature, reflects_at):
+    given = {}
+    monkeypatch.setattr(dspy, "GEPA", lambda **settings: given.update(settings) or Mock())
+    job = Job(Verdicts(lambda example, prediction, trace=None: True), [], [])
+    with dspy.context(lm=dspy.LM("openai/m", temperature=temperature)):
+        optimizer("gepa").make(build("direct", {}), job)
+    assert given["reflection_lm"].kwargs["temperature"] == reflects_at
 
 
 def test_the_seed_decides(mini):
