@@ -102,7 +102,8 @@ class SearChain(Program):
     - If the LM leaves a query unsolved after feedback on it, the chain goes on after it. The client repeats its
       feedback until no round is left, although by algorithm 1 the query has been processed.
     - An answer that says that there is none ("Unknown") leaves its query unsolved; the client checks it.
-    - An empty span is no evidence. The client takes it for agreement; that makes a difference for long answers only.
+    - An empty span is no evidence. For a short answer the client takes it for agreement, which comes to the same; a
+      long answer is compared with the passage even then.
 
     Its prompts show the path and the plan so far; the client shows the whole conversation.
 
