@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +66,8 @@ class ReplyStore(FanoutCache):
 
     Each reply is stored with the SHA-256 of key and reply together: a changed index page could lead to the reply to
     another question. DSPy takes an error of the store for a failed call, and does not report that a reply could not
-    be kept: this store reports it, once.
+    be kept: this store reports it, once. One thread does all its work: each thread that used it would open the
+    databases for itself, and a few hundred requests at a time would use up the process's descriptors.
 
     Args:
         folder: made if it is not there.
@@ -76,6 +79,7 @@ class ReplyStore(FanoutCache):
     def __init__(self, folder: Path) -> None:
         self._folder, self._warned = folder, set[str]()
         self._pickled = _DISK(str(folder))
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="kept-replies")
         super().__init__(
             str(folder), shards=16, timeout=10, size_limit=SIZE, disk=_DISK, disk_min_file_size=_WHOLE_IN_ROW
         )
@@ -86,7 +90,7 @@ class ReplyStore(FanoutCache):
         if holds_secret(reply):
             return False
         try:
-            return bool(super().set(key, _digest(key, reply) + reply, *more, **how))
+            return bool(self._do(super().set, key, _digest(key, reply) + reply, *more, **how))
         except Exception as error:
             self._warn(
                 f"A reply of the LM could not be kept in {self._folder}: {error}. It serves now; if this run is "
@@ -97,7 +101,7 @@ class ReplyStore(FanoutCache):
     def get(self, key: str, default: Any = None, *more: Any, **how: Any) -> Any:
         """Return the reply to this key; the default if there is none, or if it was changed."""
         try:
-            kept = super().get(key, None, *more, **how)
+            kept = self._do(super().get, key, None, *more, **how)
             if kept is None:
                 return default
             if not isinstance(kept, bytes) or kept[:_DIGEST] != _digest(key, kept[_DIGEST:]):
@@ -106,6 +110,19 @@ class ReplyStore(FanoutCache):
         except Exception as error:  # whatever a damaged database leads to
             self._warn(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
             return default
+
+    def delete(self, key: str, *more: Any, **how: Any) -> bool:
+        """Forget a reply; return whether there was one."""
+        return bool(self._do(super().delete, key, *more, **how))
+
+    def close(self) -> None:
+        """Close the databases; whoever uses the store again opens them again."""
+        self._do(super().close)
+        super().close()
+
+    def _do(self, work: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        """Return what comes of a piece of work, which this store's own thread does."""
+        return self._worker.submit(work, *given, **how).result()
 
     def _warn(self, what: str) -> None:
         if what not in self._warned:

@@ -68,9 +68,10 @@ def answer_all(program: Program, rows: Sequence[dict[str, Any]], concurrency: in
 
 
 def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
-    style = row.get("answer_style")
+    question, style = row.get("question"), row.get("answer_style")
     given = {"answer_style": style} if isinstance(style, str) and style else {}
-    prediction = program(question=str(row["question"]), **given)
+    # what a row lacks is None or nan in pandas: as a question it is empty, and fails by itself
+    prediction = program(question=question if isinstance(question, str) else "", **given)
     return {
         "answer": prediction.answer,
         "final_content": prediction.final_content,

@@ -7,7 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import dspy
 from pydantic import BaseModel
@@ -22,7 +22,7 @@ from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .tree import ReasoningTree
 
-MAX_QUESTION_WORDS = 1000
+MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have no spaces, and some texts no words
 
 
 class Program(dspy.Module):
@@ -72,7 +72,7 @@ class Program(dspy.Module):
         tree = ReasoningTree(question=neutralise(question).strip()).watched_by(watch)
         with ledger() as kept, deadline(), asking(tree.question):
             try:
-                _check_question(tree.question)
+                _check_question(tree.question, answer_style)
                 prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
@@ -142,9 +142,14 @@ def _failed(tree: ReasoningTree, failure: Failure) -> dspy.Prediction:
     )
 
 
-def _check_question(question: str) -> None:
+def _check_question(question: str, answer_style: str) -> None:
     if not question:
         raise CallFailedError("question", "the question is empty; ask something")
     words = len(question.split())
     if words > MAX_QUESTION_WORDS:
         raise CallFailedError("question", f"the question has {words} words; at most {MAX_QUESTION_WORDS} are read")
+    if len(question) > MAX_QUESTION_CHARACTERS:
+        most = f"at most {MAX_QUESTION_CHARACTERS:,} are read"
+        raise CallFailedError("question", f"the question has {len(question):,} characters; {most}")
+    if answer_style not in (styles := get_args(AnswerStyle)):
+        raise CallFailedError("question", f"there is no answer style {answer_style[:40]!r}; take {', '.join(styles)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
@@ -67,6 +69,22 @@ def test_a_damaged_database_is_no_failed_call(kept, tmp_path, caplog):
         store.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))  # but for its first page
     assert found(kept) == dict.fromkeys(kept)
     assert "is asked for again" in caplog.text
+
+
+def test_threads_share_the_connections_to_the_databases(kept, monkeypatch):
+    opened: list[str] = []
+    connect = sqlite3.connect
+
+    def counted(path, *given, **how):
+        opened.append(str(path))
+        return connect(path, *given, **how)
+
+    monkeypatch.setattr("diskcache.core.sqlite3.connect", counted)
+    with ThreadPoolExecutor(40) as threads:
+        barrier = threading.Barrier(40)
+        replies = list(threads.map(lambda n: barrier.wait(20) is None or found(kept), range(40)))
+    assert replies == [kept] * 40
+    assert len(opened) <= 16
 
 
 def test_a_reply_lies_in_the_database_whole(kept, tmp_path):

@@ -1,0 +1,3 @@
+"""The LMs of these tests."""
+
+from lms import scripted as scripted

@@ -1,0 +1,60 @@
+"""Questions that are none: each fails by itself, under its cause, before an LM is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from questree import program
+from questree.optimize import answer_all
+
+
+@pytest.fixture
+def unasked(scripted):
+    """A program whose LM nobody may ask."""
+    engine = scripted()
+    yield program("direct")
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize("row", [{"question": None}, {"question": float("nan")}, {"question": 3}, {}])
+def test_a_served_row_without_a_question_fails_by_itself(row, unasked):
+    (reply,) = answer_all(unasked, [row], concurrency=1)
+    assert reply["failure"]["message"] == "the question is empty; ask something"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("x" * 5_000_000, "the question has 5,000,000 characters; at most 20,000 are read"),
+        ("¿" * 20_001, "the question has 20,001 characters"),
+        ("why " * 1_001, "the question has 1001 words; at most 1000 are read"),
+    ],
+    ids=["one word", "no word", "many words"],
+)
+def test_a_question_that_is_too_long_is_refused_however_few_its_words(question, said, unasked):
+    failure = unasked(question=question).failure
+    assert failure.cause == "question"
+    assert said in failure.message
+
+
+def test_the_longest_question_is_asked(scripted):
+    engine = scripted({"answer": "yes"})
+    assert program("direct")(question="x" * 20_000).failure is None
+    assert len(engine.requests) == 1
+
+
+@pytest.mark.parametrize("style", ["banana", "x" * 1_000_000, "[[ ## answer ## ]]"])
+def test_an_answer_style_that_does_not_exist_is_refused(style, unasked):
+    failure = unasked(question="Why?", answer_style=style).failure
+    assert failure.cause == "question"
+    assert failure.message.endswith("take short, yes-no, label, long")
+    assert len(failure.message) < 120
+    (reply,) = answer_all(unasked, [{"question": "Why?", "answer_style": style}], concurrency=1)
+    assert reply["failure"]["cause"] == "question"
+
+
+def test_a_bad_row_leaves_the_others_of_its_request_alone(scripted):
+    scripted({"answer": "yes"})
+    rows = [{"question": None}, {"question": "Is it?"}]
+    first, second = answer_all(program("direct"), rows, concurrency=1)
+    assert (first["failure"]["cause"], second["failure"], second["answer"]) == ("question", None, "yes")
