@@ -30,7 +30,7 @@ class Step(BaseModel):
 
 
 class PlannedStep(BaseModel):
-    """One step of a plan: a search query, what the LM recalls as its answer, and whether it is sure of that."""
+    """One step of a plan: a search query, the answer that is recalled, and whether that answer is certain."""
 
     query: str = Field(min_length=1, description="one fact to look up; #1 stands for the answer of the first query")
     recalled: OptionalAnswer = Field(
