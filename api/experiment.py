@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .common.errors import QuestreeError
 from .common.names import unknown_name
@@ -78,6 +78,7 @@ class Experiment(Parts):
         optimizer_settings: Mapping[str, Any] | None = None,
         train_limit: int | None = None,
         metric: str | None = None,
+        teacher: str | None = None,
         on_progress: Callable[[CompileProgress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Compiled, Path]:
@@ -88,6 +89,8 @@ class Experiment(Parts):
             optimizer_settings: of the optimizer.
             train_limit: at most so many training questions.
             metric: by name; the task's own where None.
+            teacher: what makes the demonstrations: "annotations", or the place of a compiled program; the program
+                itself where None.
         """
         from .metrics import metric as metric_named
         from .optimize import Examples, compile
@@ -105,6 +108,7 @@ class Experiment(Parts):
             Examples(train=train, dev=dev, task=self.task.name),
             score,
             optimizer=chosen,
+            teacher=self._teacher(teacher),
             seed=self.settings.seed,
             policy=self.settings.policy,
             out=out,
@@ -112,6 +116,9 @@ class Experiment(Parts):
             on_progress=on_progress,
         )
         return compiled, out
+
+    def _teacher(self, named: str | None) -> Program | Literal["annotations"] | None:
+        return self.program(named) if named and named != "annotations" else "annotations" if named else None
 
     def ablate(
         self,

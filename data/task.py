@@ -127,25 +127,41 @@ class Question(_Frozen):
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
-        Inputs are ``question`` and ``answer_style``. If every step has its answer, ``chain`` holds them as
-        a chain of query (``{"query", "answer"}``), so that a labeled demonstration shows a plan.
+        Inputs are ``question`` and ``answer_style``. `from_example` reads it back.
         """
         import dspy
 
-        fields = {
-            "question": self.question,
-            "answer_style": self.style,
-            "answer": self.answers[0],
-            "answers": list(self.answers),
-            "answers_are_regex": self.answers_are_regex,
-            "id": self.id,
-            "kind": self.kind,
-            "hops": self.hops,
-            "gold_titles": list(self.gold_titles),
-        }
-        if self.steps and all(step.answer for step in self.steps):
-            fields["chain"] = [{"query": s.question, "answer": s.answer} for s in self.resolved_steps()]
-        return dspy.Example(**fields).with_inputs("question", "answer_style")
+        return dspy.Example(
+            question=self.question,
+            answer_style=self.style,
+            answer=self.answers[0],
+            answers=list(self.answers),
+            answers_are_regex=self.answers_are_regex,
+            id=self.id,
+            kind=self.kind,
+            hops=self.hops,
+            gold_titles=list(self.gold_titles),
+            steps=[step.model_dump() for step in self.steps],
+        ).with_inputs("question", "answer_style")
+
+    @classmethod
+    def from_example(cls, example: dspy.Example) -> Question:
+        """Return the question of an example, as far as the example holds it; an example needs ``question``, ``answer``.
+
+        Raises:
+            ValueError: if a field of the example does not fit.
+        """
+        answers = example.get("answers") or [example["answer"]]
+        known = {name: example.get(name) for name in ("answers_are_regex", "gold_titles", "steps") if example.get(name)}
+        return cls(
+            id=str(example.get("id") or example["question"]),
+            task="examples",
+            question=example["question"],
+            answers=tuple(answers),
+            style=example.get("answer_style") or "short",
+            split="train",
+            **known,
+        )
 
 
 class Task(_Frozen):

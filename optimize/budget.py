@@ -17,6 +17,7 @@ from ..common.json_files import parse_json, read_bytes, validate
 from ..lm.failure import remember_lm
 from ..lm.ledger import Spent, add_up, total
 from ..lm.policy import RunPolicy
+from .annotations import is_free
 
 
 class BudgetSpentError(KeyboardInterrupt):
@@ -26,7 +27,8 @@ class BudgetSpentError(KeyboardInterrupt):
 class LMBill(BaseCallback):
     """What all LM calls cost that are made while it listens: those of programs, proposers and judges.
 
-    Calls that are on their way when the budget is spent are finished, and go beyond it.
+    Calls that annotations answer cost nothing. Calls that are on their way when the budget is spent are finished, and
+    go beyond it.
 
     Args:
         policy: has the budget.
@@ -52,6 +54,8 @@ class LMBill(BaseCallback):
             BudgetSpentError: if there is nothing left to pay it with.
         """
         remember_lm(instance)
+        if is_free(instance):
+            return
         with self._lock:
             over = self._policy.over_budget(total([self._before, self._sum]))
             if over:
@@ -61,7 +65,10 @@ class LMBill(BaseCallback):
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
         """Add what a call cost. A failed one has no entry in its LM's history, and is counted apart."""
         with self._lock:
-            history = self._lms.pop(call_id).history
+            lm = self._lms.pop(call_id, None)
+            if lm is None:
+                return
+            history = lm.history
             last = Spent(failed=1) if exception is not None else add_up(history[-1:])
             self._sum = total([self._sum, last])
 

@@ -26,6 +26,7 @@ from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program
+from .annotations import annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
@@ -43,7 +44,7 @@ def compile(
     metric: ScoreFunction,
     *,
     optimizer: Optimizer | str | None = None,
-    teacher: Program | None = None,
+    teacher: Program | Literal["annotations"] | None = None,
     prompt_lm: dspy.BaseLM | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
@@ -64,7 +65,8 @@ def compile(
         metric: compilation asks it for yes or no.
         optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``; the
             program's own default where None.
-        teacher: the program that makes the demonstrations; this one where None.
+        teacher: the program that makes the demonstrations; this one where None. "annotations": this one, with the
+            annotations of the training questions in the place of its LM.
         prompt_lm: writes instructions, for optimizers that want some; the configured LM by default.
         seed: of everything random.
         policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
@@ -119,7 +121,7 @@ class _Plan:
     examples: Examples
     metric: ScoreFunction
     optimizer: Optimizer
-    teacher: Program | None
+    teacher: Program | Literal["annotations"] | None
     prompt_lm: dspy.BaseLM | None
     seed: int
     policy: RunPolicy
@@ -132,7 +134,7 @@ class _Plan:
             **run_identity(self.program, task=self.examples.task),
             "metrics": [metric_name(self.metric)],
             "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
-            "teacher": None if self.teacher is None else self.teacher.name,
+            "teacher": self.teacher.name if isinstance(self.teacher, Program) else self.teacher,
             "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),
             "seed": self.seed,
             "questions": {
@@ -226,7 +228,8 @@ class _Plan:
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
-        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, self.teacher)
+        teacher = annotated_teacher(self.program, train) if self.teacher == "annotations" else self.teacher
+        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])
         with run.traces(compilation=True), watched, bill.kept(), limited(self.policy):
             program = self.optimizer.compile(student, job)

@@ -11,7 +11,8 @@ import dspy
 
 from ..evaluation.records import ScoreFunction, metric_name
 from ..lm.failure import Failure
-from ..programs.demonstrations import TraceStep, kind_of, select_demonstrations
+from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
+from ..programs.tree import ReasoningTree
 
 
 class Verdicts:
@@ -46,7 +47,7 @@ class Verdicts:
             if failed:
                 self.failures["error" if failure is None else failure.cause] += 1
             if verdict and trace and self.teaching is not None:
-                self.teaching.leave_the_best(trace, example)
+                self.teaching.leave_the_best(trace, example, prediction.get("tree"))
         return verdict
 
     def with_feedback(
@@ -86,12 +87,19 @@ class Teaching:
     def __init__(self) -> None:
         self._shown: Counter[tuple[Any, ...]] = Counter()
 
-    def leave_the_best(self, trace: list[TraceStep], example: Any) -> None:
-        """Change the trace in place, before DSPy takes its demonstrations from it."""
+    def leave_the_best(self, trace: list[TraceStep], example: Any, tree: ReasoningTree | None = None) -> None:
+        """Change the trace in place, before DSPy takes its demonstrations from it.
+
+        Args:
+            trace: of one question.
+            example: the question.
+            tree: of the question, as it ended; what it found out stands in the plans that are shown.
+        """
         sound: dict[str, list[TraceStep]] = {}
         for step in select_demonstrations(trace, example):
             sound.setdefault(step[0].stage, []).append(step)  # a predictor's name for itself, the same in all copies
-        trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
+        chosen = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
+        trace[:] = chosen if tree is None else [as_found(step, tree) for step in chosen]
 
     def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
         chosen = min(steps, key=lambda step: self._shown[predictor, kind_of(step)])

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import dspy
 
 from ..common.text import neutralise
+from ..metrics import contains
+from ..signatures import PlannedStep, Step
+from .tree import ReasoningTree
 
 TraceStep = tuple[dspy.Predict, dict[str, Any], dspy.Prediction]
 """A predictor, its inputs, and its reply."""
@@ -27,13 +30,21 @@ class Judgement(NamedTuple):
     kept: bool
 
 
-def note(reply: dspy.Prediction, kind: str = "", judgements: Sequence[Judgement] = ()) -> None:
+def note(
+    reply: dspy.Prediction, kind: str = "", judgements: Sequence[Judgement] = (), *, exemplary: bool = True
+) -> None:
     """Note on a reply what kind of step it makes, and what it decided about passages.
 
     A predictor should be shown a step of each kind (of a review: one that accepts, one that searches on, one that
-    rejects). Neither is an output field: demonstrations are made of those.
+    rejects). None of this is an output field: demonstrations are made of those.
+
+    Args:
+        reply: of a predictor.
+        kind: of the step, among those of its predictor.
+        judgements: of passages.
+        exemplary: whether it may be a demonstration; off for a text with a mark that had to be taken out.
     """
-    reply._kind, reply._judgements = kind, list(judgements)
+    reply._kind, reply._judgements, reply._exemplary = kind, list(judgements), exemplary
 
 
 def kind_of(step: TraceStep) -> str:
@@ -46,6 +57,53 @@ def judgements_of(step: TraceStep) -> list[Judgement]:
     return list(getattr(step[2], "_judgements", []))
 
 
+def is_exemplary(step: TraceStep) -> bool:
+    """Return whether a step may be a demonstration, as far as its module knows."""
+    return bool(getattr(step[2], "_exemplary", True))
+
+
+def as_found(step: TraceStep, tree: ReasoningTree) -> TraceStep:
+    """Return the step with those recalled answers left out of its plan that no passage supported in the end.
+
+    A plan that was corrected or completed later would teach to be sure where one is not, and SearChain lives on plans
+    that say what is not known. A plan is left as it is where nothing was looked up.
+
+    Args:
+        step: of the question's trace.
+        tree: of the question, as it ended.
+    """
+    predictor, inputs, reply = step
+    plans = {name: value for name, value in reply.items() if _is_plan(value)}
+    if not plans or not any(node.found for node in tree.nodes):
+        return step
+    found = {name: [_as_found(planned, tree) for planned in value] for name, value in plans.items()}
+    return predictor, inputs, dspy.Prediction(**{**dict(reply.items()), **found})
+
+
+def is_planner(predictor: dspy.Predict) -> bool:
+    """Return whether one of a predictor's outputs is a plan: a list of steps."""
+    return any(
+        field.annotation in (list[Step], list[PlannedStep]) for field in predictor.signature.output_fields.values()
+    )
+
+
+def _is_plan(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, Step | PlannedStep) for one in value)
+
+
+def _as_found(planned: Step | PlannedStep, tree: ReasoningTree) -> Step | PlannedStep:
+    recalled = planned.answer if isinstance(planned, Step) else planned.recalled
+    supported = [
+        node.answer
+        for node in tree.nodes
+        if planned.query in (node.template, node.query) and node.support and node.answer
+    ]
+    if recalled is None or any(contains(recalled, one) or contains(one, recalled) for one in supported):
+        return planned
+    left_out = {"answer": None} if isinstance(planned, Step) else {"recalled": None, "sure": False}
+    return planned.model_copy(update=left_out)
+
+
 def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[TraceStep]:
     """Return the steps to demonstrate; the steps of one predictor are ordered so that their kinds alternate.
 
@@ -56,7 +114,7 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
         trace: the calls of one question.
         example: the question; without ``gold_titles`` nothing is contradicted.
     """
-    sound = [step for step in trace if not contradicts(judgements_of(step), example)]
+    sound = [step for step in trace if is_exemplary(step) and not contradicts(judgements_of(step), example)]
     by_predictor = _group(sound, lambda step: id(step[0]))
     return [step for steps in by_predictor for step in alternate(steps, kind_of)]
 

@@ -58,6 +58,12 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     return _renumber(settled, renumbered), [references[n - 1] for n in kept]
 
 
+def kept_all_marks(content: str, settled: str) -> bool:
+    """Return whether a content lost no mark when it was settled."""
+    before, after = (sum(len(_numbers(marks)) for marks in _MARKS.finditer(text)) for text in (content, settled))
+    return before == after
+
+
 def supported_by(question: str) -> Belongs:
     """Return the rule for content whose steps are not known: see `questree.metrics.supports_fragment`."""
     return lambda fragment, passage: supports_fragment(fragment, f"{passage.title} {passage.text}", question)

@@ -382,7 +382,7 @@ def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, 
     passage = verdict.passage or old.passage
     support = None
     if answer is not None and passage is not None and feedback.kind != "remember":
-        support = sentence_with(answer, passage)
+        support = sentence_with(answer, passage, old.query)
     source = {"complete": "completed", "remember": "lm"}.get(feedback.kind, "corrected" if old.sure else "completed")
     return tree.grow(
         tree.parent(old),

@@ -16,8 +16,9 @@ def compile(
     optimizer: Annotated[
         str | None,
         typer.Option(
-            help="labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, gepa, copro, auto-cot, "
-            "knn-few-shot or ensemble. Default: the program's own, for most bootstrap-random-search.",
+            help="annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, "
+            "gepa, copro, auto-cot, knn-few-shot or ensemble. Default: the program's own, for most "
+            "bootstrap-random-search.",
             show_default=False,
         ),
     ] = None,
@@ -27,6 +28,15 @@ def compile(
     ] = None,
     train_limit: Annotated[
         int | None, typer.Option(min=2, help="At most so many training questions. Default: all.")
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="annotations|PROGRAM",
+            help="What makes the demonstrations: the annotations of the questions, or a compiled program. "
+            "Default: the program itself.",
+            show_default=False,
+        ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Metric to compile for, by name. Default: the task's.")] = None,
     set_: options.ProgramSettings = None,
@@ -46,6 +56,7 @@ def compile(
             optimizer_settings=options.named_values(optimizer_set, "--optimizer-set"),
             train_limit=train_limit,
             metric=metric,
+            teacher=teacher,
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )

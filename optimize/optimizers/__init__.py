@@ -16,6 +16,7 @@ from .auto_cot import AutoCoT
 from .base import Job as Job
 from .base import Optimizer as Optimizer
 from .teleprompters import (
+    AnnotatedFewShot,
     BootstrapFewShot,
     BootstrapRandomSearch,
     Copro,
@@ -31,6 +32,7 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
     kind.name: kind
     for kind in (
         LabeledFewShot,
+        AnnotatedFewShot,
         BootstrapFewShot,
         BootstrapRandomSearch,
         Mipro,

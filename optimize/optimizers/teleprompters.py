@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError
 from ...programs import Program
+from ..annotations import annotated_teacher
 from ..composed import Lesson, Majority, NearestDemonstrations
 from .base import PATIENCE, Job, Optimizer
 
@@ -29,6 +30,30 @@ class LabeledFewShot(Optimizer):
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.LabeledFewShot``."""
         return dspy.LabeledFewShot(k=self.k).compile(student, trainset=job.trainset)
+
+
+class AnnotatedFewShot(Optimizer):
+    """The steps of training questions as their annotations tell them. No LM is asked.
+
+    Attributes:
+        k: demonstrations of each predictor.
+        questions: training questions that are gone through for them.
+    """
+
+    name = "annotated-few-shot"
+    k: int = Field(default=4, ge=1)
+    questions: int = Field(default=60, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Bootstrap with `annotated_teacher`. Its verdicts bring each kind of step in turn: the first k differ."""
+        examples = job.trainset[: self.questions]
+        teleprompter = dspy.BootstrapFewShot(
+            metric=job.verdicts, max_bootstrapped_demos=len(examples), max_labeled_demos=0, max_errors=PATIENCE
+        )
+        taught = teleprompter.compile(student, teacher=annotated_teacher(student, examples), trainset=examples)
+        for predictor in taught.predictors():
+            predictor.demos = predictor.demos[: self.k]
+        return taught
 
 
 class Demonstrating(Optimizer):

@@ -21,7 +21,8 @@ from ...signatures import (
     TraceAnswer,
     TracedStep,
 )
-from ..references import distinct, numbered, numbers_of, settle_marks
+from ..demonstrations import note
+from ..references import distinct, kept_all_marks, numbered, numbers_of, settle_marks
 from ..tree import Node, without_repeats
 
 
@@ -183,6 +184,7 @@ class Tracing(dspy.Module):
             return any(node.passage == passage and tells(fragment, node.answer or "") for node in supported)
 
         final_content, references = settle_marks(reply.final_content, passages, belongs)
+        note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return str(text_or_none(reply.answer) or ""), final_content, references
 
 

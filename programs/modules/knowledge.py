@@ -20,7 +20,7 @@ from ...signatures import (
     RecallPassage,
 )
 from ..demonstrations import Judgement, note
-from ..references import numbered, settle_marks, supported_by
+from ..references import kept_all_marks, numbered, settle_marks, supported_by
 
 
 class QueryBlending(dspy.Module):
@@ -157,6 +157,7 @@ class KnowledgeAnswer(dspy.Module):
         """
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
+        note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references
 
 

@@ -24,7 +24,7 @@ from ...signatures import (
 )
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
-from ..references import numbered, numbers_of, settle_marks, supported_by
+from ..references import kept_all_marks, numbered, numbers_of, settle_marks, supported_by
 from ..tree import Action, Review
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
@@ -152,6 +152,7 @@ class EvidenceFusion(dspy.Module):
         inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
         reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
+        note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references
 
 

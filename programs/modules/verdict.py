@@ -26,6 +26,7 @@ class Verdict:
 
     Attributes:
         stance: of the passages to the proposed answer; "supports" also where none was proposed and one was found.
+        query: that was looked up.
         passage: the one that answers the query; None where none does.
         answer: the step's answer as the passage has it; None where no passage answers.
         span: what a reader read, and its score.
@@ -34,6 +35,7 @@ class Verdict:
     """
 
     stance: Stance
+    query: str
     passage: Passage | None = None
     answer: str | None = None
     span: Span | None = None
@@ -44,7 +46,7 @@ class Verdict:
         """Return the sentence of the passage that holds the answer."""
         if self.passage is None or self.answer is None:
             return None
-        return sentence_with(self.answer, self.passage)
+        return sentence_with(self.answer, self.passage, self.query)
 
 
 class StepCheck(dspy.Module):
@@ -57,20 +59,20 @@ class StepCheck(dspy.Module):
     def forward(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
         """Return the verdict; an answer that does not stand in the passage that it is said to be from is none."""
         if not passages:
-            return Verdict("silent")
+            return Verdict("silent", query)
         reply = call(self.check, query=query, proposed_answer=proposed or "", passages=numbered(passages))
         shown, found = shown_of(passages, reply), text_or_none(reply.found)
         note(reply, kind=f"{reply.verdict}, {'recalled' if proposed else 'not recalled'}")
         passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
             remembered = found or text_or_none(reply.remembered)
-            return Verdict("silent", remembered=remembered if proposed is None else None)
+            return Verdict("silent", query, remembered=remembered if proposed is None else None)
         span = Span(text=found, score=1.0)
         if proposed is None:
-            return Verdict("supports", passage, found, span)
+            return Verdict("supports", query, passage, found, span)
         agrees = reply.verdict == "supports" or agree(proposed, found)
         answer = more_exact(proposed, found, passage) if agrees else found
-        return Verdict("supports" if agrees else "contradicts", passage, answer, span)
+        return Verdict("supports" if agrees else "contradicts", query, passage, answer, span)
 
 
 def check_by_reader(
@@ -99,12 +101,12 @@ def check_by_reader(
     """
     spans = [(reader(query=query, passage=passage), passage) for passage in passages]
     if not spans:
-        return Verdict("silent")
+        return Verdict("silent", query)
     span, passage = max(spans, key=lambda read: read[0].score)
     if not normalise(span.text) or span.score <= theta:
-        return Verdict("silent", span=span)
+        return Verdict("silent", query, span=span)
     if proposed is None:
-        return Verdict("supports", passage, span.text, span)
+        return Verdict("supports", query, passage, span.text, span)
     if answer_style == "long":
         supports = rouge_l(proposed, [passage.text]) > alpha
     elif agreement == "string":
@@ -112,9 +114,9 @@ def check_by_reader(
     else:
         supports = agree(proposed, span.text)
     if not supports:
-        return Verdict("contradicts", passage, span.text, span)
+        return Verdict("contradicts", query, passage, span.text, span)
     answer = proposed if agreement == "string" else more_exact(proposed, span.text, passage)
-    return Verdict("supports", passage, answer, span)
+    return Verdict("supports", query, passage, answer, span)
 
 
 def agree(answer: str, other: str) -> bool:
@@ -132,12 +134,20 @@ def holds(passage: Passage, answer: str) -> bool:
     return bool(normalise(answer)) and contains(passage.shown(), answer)
 
 
-def sentence_with(answer: str, passage: Passage) -> str | None:
-    """Return the first sentence of the passage that holds the answer; the title if only that does.
+def sentence_with(answer: str, passage: Passage, query: str) -> str | None:
+    """Return the sentence of the passage that tells the answer to the query; None if the passage does not hold it.
 
-    An answer that no single sentence holds gives the whole text; one that the passage does not hold gives None.
+    It is the one with most words of the query among those that hold the answer; among all of them if the title holds
+    it, since a passage calls its subject "she" or "the river". An answer that no single sentence holds gives the whole
+    text.
     """
     if not holds(passage, answer):
         return None
-    pieces = [*sentences(passage.text), passage.title]
-    return next((one.strip() for one in pieces if contains(one, answer)), passage.text)
+    told = sentences(passage.text)
+    holding = told if contains(passage.title, answer) else [one for one in told if contains(one, answer)]
+    asked = set(normalise(query).split())
+
+    def fits(sentence: str) -> tuple[int, bool]:
+        return len(asked & set(normalise(sentence).split())), contains(sentence, answer)
+
+    return max(holding, key=fits).strip() if holding else passage.text

@@ -98,11 +98,15 @@ def filter_knowledge(asked: Asked) -> Values:
 
 
 def judge_passages(asked: Asked) -> Values:
-    """Judge each passage by itself, as the filter does."""
+    """Judge each passage as the filter does, and say which steps it answers."""
     kept = filter_knowledge(asked)["kept"]
-    says = {True: "a fact that the answer needs", False: "nothing"}
-    judged = [(one.number, one.number in kept) for one in asked.passages]
-    return {"judgements": [{"number": number, "says": says[useful], "useful": useful} for number, useful in judged]}
+    judged = []
+    for one in asked.passages:
+        useful = one.number in kept
+        told = [step for step in asked.gather([one]) if step.answer] if useful else []
+        says = " ".join(_write(step.query, step.answer) for step in told) or "something that the answer needs"
+        judged.append({"number": one.number, "says": says if useful else "nothing", "useful": useful})
+    return {"judgements": judged}
 
 
 def _doubts(asked: Asked, question: Question, passage: str) -> bool:

@@ -21,6 +21,7 @@ from questree.programs import build
 
 SMALL = {
     "labeled-few-shot": {"k": 4},
+    "annotated-few-shot": {"k": 2, "questions": 8},
     "bootstrap-few-shot": {},
     "bootstrap-random-search": {"candidates": 1},
     "mipro": {"auto": None, "candidates": 2, "trials": 2},
@@ -58,9 +59,9 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     )
     assert on_disk == [*range(1, len(on_disk) + 1)]  # each the moment it was scored
     assert len(on_disk) == len(compiled.compilation.candidates)
-    compares_none = {"labeled-few-shot", "bootstrap-few-shot", "auto-cot", "knn-few-shot"}
+    compares_none = {"labeled-few-shot", "annotated-few-shot", "bootstrap-few-shot", "auto-cot", "knn-few-shot"}
     assert (len(on_disk) > 1) == (name not in compares_none)
-    assert compiled.compilation.spent.calls > 0 or name == "labeled-few-shot"
+    assert compiled.compilation.spent.calls > 0 or name in {"labeled-few-shot", "annotated-few-shot"}
     assert {file.suffix for file in (tmp_path / "program").iterdir()} == {".json"}
     loaded = load(tmp_path / "program", retriever=mini.index)
     assert loaded.name == "searchain"
