@@ -50,7 +50,7 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
         examples: made by `Question.to_example`.
     """
     world = World([Question.from_example(example) for example in examples])
-    teacher = student.reset_copy()
+    teacher: Program = student.reset_copy()
     for predictor in teacher.predictors():
         mind = Mind(world, _PLANNER if is_planner(predictor) else _READER)
         predictor.lm = dspy.LM(f"{NAME}/{mind.fingerprint}", engine=SimulatedEngine(mind), cache=False, num_retries=0)

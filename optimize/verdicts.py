@@ -47,7 +47,7 @@ class Verdicts:
             if failed:
                 self.failures["error" if failure is None else failure.cause] += 1
             if verdict and trace and self.teaching is not None:
-                self.teaching.leave_the_best(trace, example, prediction.get("tree"))
+                self.teaching.leave_the_best(trace, example, getattr(prediction, "tree", None))
         return verdict
 
     def with_feedback(

@@ -49,18 +49,21 @@ class ChainOfReviews(Reviewing):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and review all paragraphs so far, until they are accepted or rejected."""
         query: str | None = tree.question
+        guess: str | None = None
         last: Node | None = None
         for turn in range(1, self.settings.max_turns + 1):
-            grown = self.lengthen(tree, last, query, turn) if query else None
+            grown = self.lengthen(tree, last, query, turn, guess) if query else None
             if grown is None:
                 break
-            last, query = self.review(tree, grown, answer_style)
+            last, query, guess = self.review(tree, grown, answer_style)
         return self.fuse(tree, answer_style)
 
-    def lengthen(self, tree: ReasoningTree, last: Node | None, query: str, turn: int) -> Node | None:
+    def lengthen(
+        self, tree: ReasoningTree, last: Node | None, query: str, turn: int, guess: str | None = None
+    ) -> Node | None:
         """Append the paragraphs that the query found; return the chain's new end, or None if nothing new was found."""
         known = {passage.id for passage in tree.passages()}
-        found = [passage for passage in self.retrieve(query, self.settings.k) if passage.id not in known]
+        found = [passage for passage in self.search(query, guess, self.settings.k) if passage.id not in known]
         if not found:
             if last is not None:
                 tree.update(last, ended="nothing retrieved")
@@ -69,8 +72,8 @@ class ChainOfReviews(Reviewing):
             last = tree.grow(last, round=turn, query=query, source="passage", passage=passage)
         return last
 
-    def review(self, tree: ReasoningTree, last: Node, answer_style: AnswerStyle) -> tuple[Node, str | None]:
-        """Review the chain; return its end, and the query of the next search, if there is one."""
+    def review(self, tree: ReasoningTree, last: Node, answer_style: AnswerStyle) -> tuple[Node, str | None, str | None]:
+        """Review the chain; return its end, and the query of the next search with a guess, if there are any."""
         question, passages = tree.question, tree.passages()
         tried = list(dict.fromkeys(node.query for node in tree.nodes))
         verdict = self.paragraph_review(question=question, answer_style=answer_style, passages=passages, tried=tried)
@@ -85,4 +88,4 @@ class ChainOfReviews(Reviewing):
             ended = "no query" if query is None else None
         answer = verdict.answer if action == "accept" else None
         node = tree.update(last, review=verdict.review, action=action, answer=answer, next_query=query, ended=ended)
-        return node, query
+        return node, query, verdict.guess

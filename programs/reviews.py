@@ -83,6 +83,10 @@ class Reviewing(Program):
         written: str | None = self.missing_paragraph(question=question, passages=passages)
         return written
 
+    def search(self, query: str, guess: str | None, k: int) -> list[Passage]:
+        """Return what is found with a query, and with a guess of what it would find where there is one."""
+        return self.retrieve(f"{query} {guess}" if guess else query, k)
+
     def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer from the evidence pool, as much of it as the token budget holds (section 3.3, evidence fusion).
 

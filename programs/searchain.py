@@ -175,7 +175,7 @@ class SearChain(Program):
 
     def traverse(self, tree: ReasoningTree, branch: list[Node], answer_style: AnswerStyle) -> Feedback | None:
         """Return the first feedback that a node of the branch gives rise to, if any (algorithm 1, Traverse)."""
-        for node in (tree.nodes[one.id] for one in branch):
+        for node in (refilled(tree, one) for one in branch):
             if node.stance is not None or self.share_verdict(tree, node):
                 continue
             feedback = self.interact(tree, node, answer_style)
@@ -404,12 +404,16 @@ def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, 
 def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
     """Return a query that is to stand under the parent, with the answers of the path to it.
 
-    A guess that no passage supports is not filled in: it would lead the search away.
+    Guesses are filled in too: a search without any name finds nothing. An earlier query without an answer is described.
     """
     path = tree.path_to(parent)
-    described = [f"(the answer to: {node.query.rstrip(' ?')})" for node in path]
-    known = [node.answer if node.sure or node.support else text for node, text in zip(path, described, strict=True)]
-    return fill_in(template, known)
+    return fill_in(template, [node.answer or f"(the answer to: {node.query.rstrip(' ?')})" for node in path])
+
+
+def refilled(tree: ReasoningTree, node: Node) -> Node:
+    """Return the node with its query as it reads by now: a verdict may have settled an earlier answer since it grew."""
+    query = filled_in(tree, tree.parent(node), node.template or node.query)
+    return tree.nodes[node.id] if query == node.query else tree.update(node, query=query)
 
 
 def replaced(template: str, old: str | None, new: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -35,11 +35,18 @@ class TreeOfReviewsSettings(ReviewingSettings):
             embeddings, to a paragraph of the evidence pool or of its path is as high as this.
         set_pruning: beyond the paper: a path is not reviewed if its paragraphs were, in another order.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
+        second_search: beyond the paper: where every paragraph that the question finds is rejected, the first query
+            that a review wrote is searched for, as the question was.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """
 
-    PAPER: ClassVar[dict[str, Any]] = {**ReviewingSettings.PAPER, "set_pruning": False, "enough_agreement": None}
+    PAPER: ClassVar[dict[str, Any]] = {
+        **ReviewingSettings.PAPER,
+        "set_pruning": False,
+        "enough_agreement": None,
+        "second_search": False,
+    }
 
     widths: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(5, 3, 3), min_length=1)
     repetitive_pruning: bool = True
@@ -47,6 +54,7 @@ class TreeOfReviewsSettings(ReviewingSettings):
     semantic_pruning: float | None = None
     set_pruning: bool = True
     enough_agreement: int | None = Field(default=1, ge=1)
+    second_search: bool = True
     max_calls: int | None = Field(default=None, ge=1)
 
 
@@ -58,6 +66,8 @@ class Search:
     answer_style: AnswerStyle
     settings: TreeOfReviewsSettings
     calls: int = 0
+    proposed: list[tuple[str, str | None]] = field(default_factory=list)
+    """Queries of rejected reviews, each with its guess."""
 
     def batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
         """Yield the nodes in groups to visit at the same time: all of them, or as many as the budget surely holds."""
@@ -88,6 +98,10 @@ class Search:
         """Return the queries that were searched for, each once."""
         return list(dict.fromkeys(node.query for node in self.tree.nodes))
 
+    def leads_nowhere(self) -> bool:
+        """Return whether every path that was reviewed is rejected."""
+        return all(node.action in ("reject", None) for node in self.tree.nodes)
+
     def cost(self, node: Node) -> int:
         """Return how many calls a visit may take: the review, and a completion if it can open a search."""
         return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
@@ -114,7 +128,8 @@ class TreeOfReviews(Reviewing):
     Where the paper leaves open, or we differ:
 
     - By default the review lists the facts, and writes the query and the missing paragraph in the same call; the
-      search ends with the first evidence. ``preset=paper`` has a call for each, and searches on.
+      search ends with the first evidence, and begins once more where nothing led on. ``preset=paper`` has a call for
+      each, searches on, and gives up.
     - Missing-paragraph completion goes with the review without thoughts, so that the expansions differ only in the
       query.
     - Repetitive pruning compares the paragraphs that a search found with the evidence pool, and also with the path
@@ -147,13 +162,18 @@ class TreeOfReviews(Reviewing):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search until every path has ended, then answer from the evidence (section 3.1)."""
         search = Search(tree, answer_style, self.settings)
-        paragraphs = self.retrieve(tree.question, self.settings.widths[0])
-        children = self.open(search, None, tree.question, paragraphs)
+        self.search_from_root(search, tree.question)
+        if self.settings.second_search and search.proposed and search.leads_nowhere():
+            self.search_from_root(search, *search.proposed[0])
+        return self.fuse(tree, answer_style)
+
+    def search_from_root(self, search: Search, query: str, guess: str | None = None) -> None:
+        """Open a path for each paragraph that the query finds, and follow them all."""
+        children = self.open(search, None, query, self.search(query, guess, self.settings.widths[0]))
         if self.settings.order == "depth-first":
             self.depth_first(search, children)
         else:
             self.level_by_level(search, children)
-        return self.fuse(tree, answer_style)
 
     def depth_first(self, search: Search, nodes: list[Node]) -> None:
         """Review each node, and all nodes below it, before the next (section 3.2)."""
@@ -198,12 +218,14 @@ class TreeOfReviews(Reviewing):
         query = self.expand(question, path, verdict)
         if query is None:
             return Visit(verdict, action, "no query", search.cost(node))
-        found = tuple(self.retrieve(query, self.settings.widths[level]))
+        found = tuple(self.search(query, verdict.guess, self.settings.widths[level]))
         return Visit(verdict, action, None if found else "nothing retrieved", search.cost(node), query, found)
 
     def record(self, search: Search, node: Node, visit: Visit) -> Node:
         """Write the review into the node and return it; an accepted node is evidence from now on."""
         search.calls += visit.calls
+        if visit.action == "reject" and visit.verdict.next_query:
+            search.proposed.append((visit.verdict.next_query, visit.verdict.guess))
         return search.tree.update(
             node,
             review=visit.verdict.review,

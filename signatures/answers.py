@@ -33,12 +33,24 @@ def question_field() -> Any:
     return dspy.InputField(desc="the question that is to be answered in the end")
 
 
+def passages_field() -> Any:
+    """Make the input field that holds what was found, in no better order than the retriever's."""
+    return dspy.InputField(desc="found by a search, each with its number, title and text; some may be beside the point")
+
+
+def answer_field() -> Any:
+    """Make the output field that holds the final answer."""
+    return dspy.OutputField(
+        desc="the answer alone, in the form that it should have; your best guess if nothing tells it"
+    )
+
+
 class Answer(dspy.Signature):
     """Answer the question."""
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    answer: str = answer_field()
 
 
 class AnswerStepByStep(dspy.Signature):
@@ -47,7 +59,7 @@ class AnswerStepByStep(dspy.Signature):
     question: str = question_field()
     answer_style: str = answer_style_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence")
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    answer: str = answer_field()
 
 
 class AnswerFromPassages(dspy.Signature):
@@ -55,8 +67,8 @@ class AnswerFromPassages(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    passages: list[str] = dspy.InputField()
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    passages: list[str] = passages_field()
+    answer: str = answer_field()
 
 
 class AnswerFromThoughts(dspy.Signature):
@@ -65,4 +77,4 @@ class AnswerFromThoughts(dspy.Signature):
     question: str = question_field()
     answer_style: str = answer_style_field()
     thoughts: list[str] = dspy.InputField()
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    answer: str = answer_field()

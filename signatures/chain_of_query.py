@@ -36,7 +36,9 @@ class PlannedStep(BaseModel):
     recalled: OptionalAnswer = Field(
         default=None, description="your best answer from memory; null when nothing comes to mind"
     )
-    sure: bool = Field(default=False, description="true only if you know that answer for certain")
+    sure: bool = Field(
+        default=False, description="true only if you are certain of it, and of the earlier answers that it needs"
+    )
 
     @property
     def known(self) -> str | None:
@@ -49,8 +51,9 @@ class PlanChain(dspy.Signature):
     encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query, in
     the order in which they can be found, and for no more than the question needs. Where a query needs the answer of
     an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when you
-    recall that answer. Apart from this, each query is complete in itself. Comparing the answers, or drawing the
-    conclusion, needs no query.
+    recall that answer. Apart from this, each query is complete in itself. Say what kind of thing a name means where
+    the name alone does not tell: the song …, the league … . Where the question can be read in several ways, take the
+    likeliest. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -141,15 +144,15 @@ class TracedStep(BaseModel):
     answer: str | None = None
     mark: int | None = Field(default=None, description="number of the passage that supports the answer")
     support: str | None = Field(default=None, description="the sentence of that passage")
-    sure: bool = Field(default=True, description="false: the answer is a guess from memory")
+    sure: bool = Field(default=True, description="false: the answer is a guess, or rests on one")
 
 
 class TraceAnswer(dspy.Signature):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], right after
     the words that tell this answer, and nowhere else. A step without a mark comes from memory: tell it without one.
-    Where a step has no answer, say that it was not found; where it is a guess, say so, and weigh it against what you
-    know of the whole question. Do not add facts that are not in the steps.
+    Where a step is not sure, its answer is a guess, or rests on one: say so. Where a step has no answer, say that it
+    was not found. Apart from saying why a guess is likely or unlikely, add no facts that are not in the steps.
     """
 
     question: str = question_field()

@@ -5,26 +5,30 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import answer_style_field, question_field
+from .answers import answer_field, answer_style_field, passages_field, question_field
 
 
 class AnswerWithKnowledge(dspy.Signature):
-    """Answer the question step by step from the passages, and from what you know where they are silent.
-    Right after the words that a passage says, write its number as a mark: [1]. What you add from memory has no mark.
+    """Answer the question step by step from the passages, and from what you know where they are silent. Where the
+    question can be read in several ways, read it as the passages do.
+    Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What you
+    know or conclude yourself has no mark.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    passages: list[str] = dspy.InputField()
-    final_content: str = dspy.OutputField(desc="the reasoning, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    passages: list[str] = passages_field()
+    final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
+    answer: str = answer_field()
 
 
 class RecallPassage(dspy.Signature):
-    """Write from memory the passage of an encyclopedia that answers the question."""
+    """Write from memory the passage of an encyclopedia that answers the question: first who or what the question
+    describes, then what it asks of it. Leave out what you do not know; do not invent names or dates.
+    """
 
     question: str = question_field()
-    passage: str = dspy.OutputField(desc="a few sentences, with names and dates")
+    passage: str = dspy.OutputField(desc="a few sentences, one fact to each, with the names and dates that you know")
 
 
 class NameTopic(dspy.Signature):
@@ -38,20 +42,21 @@ class PassageJudgement(BaseModel):
     """What one passage does for the question."""
 
     number: int = Field(description="of the passage")
-    says: str = Field(description="what it tells about the question, in a few words; nothing, if it tells nothing")
-    useful: bool
+    says: str = Field(description="the fact in it that the answer needs, in a few words; empty if there is none")
+    useful: bool = Field(description="true if there is such a fact; in doubt, true")
 
 
 class JudgePassages(dspy.Signature):
-    """Judge the passages one by one: does it tell something that the answer of the question needs? The answer may need
+    """Judge the passages one by one: does each tell a fact that the answer to the question needs? The answer may need
     several facts: a passage is useful, too, if it only tells who or what the question describes, so that the rest can
-    be looked up with it. A passage about something else of the same name is not.
+    be looked up with it, or if it tells a later fact whose link to the question you know or can guess. A passage about
+    something else of the same name is not useful.
     """
 
     question: str = question_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     judgements: list[PassageJudgement] = dspy.OutputField(
-        desc='one for each passage, in their order: [{"number": 1, "says": "…", "useful": true or false}, …]'
+        desc='JSON, one for each passage, in their order: [{"number": 1, "says": "…", "useful": true or false}, …]'
     )
 
 
@@ -59,7 +64,7 @@ class FilterKnowledge(dspy.Signature):
     """Judge the passages one by one and keep those that help to answer the question; keep none when none does."""
 
     question: str = question_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     reasons: str = dspy.OutputField(desc="for each passage in a few words: does it help, and why")
     kept: list[int] = dspy.OutputField(desc="the numbers of the passages that are kept")
 
@@ -71,6 +76,6 @@ class FilterKnowledgeOnTopic(dspy.Signature):
 
     question: str = question_field()
     topic: str = dspy.InputField(desc="what the question is about")
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     reasons: str = dspy.OutputField(desc="for each passage in a few words: does it help, and why")
     kept: list[int] = dspy.OutputField(desc="the numbers of the passages that are kept")

@@ -5,25 +5,32 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import answer_style_field, question_field
+from .answers import answer_field, answer_style_field, passages_field, question_field
 
 
 class ReviewPath(dspy.Signature):
-    """The answer of the question needs several facts, which are searched for one after the other. Judge how far the
-    passages lead. First write down the facts in them that lead towards the answer: about what the question names, or
-    about what another of the facts has led to. Then name the first fact that is still missing. When none is missing,
-    answer the question from the passages alone. When one is missing, write the query that searches for it.
+    """The answer to the question needs several facts, which are searched for one after the other. Judge how far the
+    passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage, or is
+    strongly hinted at, counts as well. Then name the first fact on the way to the answer that no passage tells. When
+    none is missing, answer the question from the passages alone; an answer that they give only roughly is an answer.
+    When one is missing, write the query that searches for it. Where the question can be read in several ways, take the
+    likeliest.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
     tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
-    passages: list[str] = dspy.InputField(desc="the last one is new")
-    facts: str = dspy.OutputField(
-        desc="the facts that lead to the answer, each with the number of its passage: [1]; empty without any"
+    passages: list[str] = dspy.InputField(
+        desc="found so far, each with its number, title and text; the last one is new"
     )
-    last_adds: bool = dspy.OutputField(desc="true if the last passage gives one of these facts")
-    missing: str = dspy.OutputField(desc="the first fact that is still missing; empty when none is")
+    facts: str = dspy.OutputField(
+        desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"
+    )
+    last_adds: bool = dspy.OutputField(
+        desc="true if the last passage tells one of these facts, be it of a later step; false if it is only about "
+        "the same person or place"
+    )
+    missing: str = dspy.OutputField(desc="the first fact that no passage tells; empty when none is missing")
     supported_answer: str = dspy.OutputField(
         desc="the answer alone, in the form that it should have; empty while a fact is missing"
     )
@@ -31,8 +38,8 @@ class ReviewPath(dspy.Signature):
         desc="asks for the missing fact alone, complete in itself and unlike those tried; empty when none is missing"
     )
     guess: str = dspy.OutputField(
-        desc="what an encyclopedia might say of the missing fact, one or two sentences from memory; empty when nothing "
-        "comes to mind"
+        desc="what an encyclopedia might say of the missing fact, one or two sentences from memory, to search with; "
+        "empty when nothing is missing or comes to mind"
     )
 
 
@@ -44,7 +51,7 @@ class ReviewParagraphs(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
     answer: str | None = dspy.OutputField(desc="null unless supported; in the form that it should have")
@@ -60,7 +67,7 @@ class ReviewParagraphsCoT(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     thoughts: str = dspy.OutputField(desc="a few sentences")
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
@@ -74,7 +81,7 @@ class CompleteParagraphs(dspy.Signature):
     """
 
     question: str = question_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     thoughts: str = dspy.OutputField(desc="what is missing")
     information: str = dspy.OutputField(desc="the missing passage, two or three sentences")
 
@@ -94,33 +101,34 @@ class FuseAnalyses(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    assertions: list[Assertion] = dspy.InputField(desc="what was found on the ways that led to an answer")
+    assertions: list[Assertion] = dspy.InputField(desc="what was found on each way that led to an answer; may be empty")
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    answer: str = answer_field()
 
 
 class FuseParagraphs(dspy.Signature):
     """Answer the question from the passages; where they do not tell enough, from what you know.
-    Right after the words that a passage says, write its number as a mark: [1]. What you add from memory has no mark.
+    Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What you
+    know or conclude yourself has no mark.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    answer: str = answer_field()
 
 
 class FuseEvidence(dspy.Signature):
     """Answer the question from the assertions and the passages that they refer to. Assertions may contradict each
     other: weigh them by their passages, and by what you know. Where there are none, answer from the passages, and from
-    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [1].
-    What you add from memory has no mark.
+    what you know where they are silent. Right after the words that a passage says, write its number as a mark: [2], or
+    [1][3] for two passages. What you know or conclude yourself has no mark.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    assertions: list[Assertion] = dspy.InputField(desc="what was found on the ways that led to an answer")
-    passages: list[str] = dspy.InputField()
+    assertions: list[Assertion] = dspy.InputField(desc="what was found on each way that led to an answer; may be empty")
+    passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
-    answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
+    answer: str = answer_field()

@@ -15,16 +15,20 @@ class CheckStep(dspy.Signature):
     with the proposed answer, which comes from memory and may be wrong.
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or a passage
     answers the query, and no answer is proposed.
-    contradicts: the passage answers just this query, and its answer cannot be the proposed one.
-    silent: no passage answers the query. A passage about another person, place or work of the same name is no answer.
+    contradicts: the passage answers the query with another answer than the proposed one.
+    silent: no passage answers the query. A passage answers it if the answer follows from the words of the passage
+    alone. A passage about another person, place or work of the same name is no answer; but where the query does not
+    tell which of them it means, take the one in the passages.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
     proposed_answer: str = dspy.InputField(desc="an answer from memory; empty when none is proposed")
-    passages: list[str] = dspy.InputField()
-    passage_number: int = dspy.OutputField(desc="the number of the passage that answers the query; 0 when none does")
+    passages: list[str] = dspy.InputField(desc="found for the query, each with its number, title and text")
+    passage_number: int = dspy.OutputField(
+        desc="the number of the passage that answers the query most plainly; 0 when none does"
+    )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied word for word from that passage, no longer than needed; "
+        desc="the answer to the query, copied word for word from that passage: a name or date as a whole, and no more; "
         "empty when no passage answers"
     )
     verdict: Stance = dspy.OutputField()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 
+from ...common.placeholders import numbers_in
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...metrics import contains, normalise
@@ -164,7 +165,7 @@ class Tracing(dspy.Module):
 
         A mark that does not stand at the answer of a step that its passage supports is taken out.
         """
-        told = without_repeats(path)
+        told, guesses = without_repeats(path), guessed(path)
         supported = [node for node in told if node.passage and node.support]
         passages = distinct([[node.passage] for node in supported if node.passage])
         number = numbers_of(passages)
@@ -174,7 +175,7 @@ class Tracing(dspy.Module):
                 answer=node.answer,
                 mark=number[node.passage.id] if node.support and node.passage else None,
                 support=node.support,
-                sure=bool(node.answer) and (node.sure or node.support is not None),
+                sure=bool(node.answer) and node.id not in guesses,
             )
             for node in told
         ]
@@ -186,6 +187,16 @@ class Tracing(dspy.Module):
         final_content, references = settle_marks(reply.final_content, passages, belongs)
         note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return str(text_or_none(reply.answer) or ""), final_content, references
+
+
+def guessed(path: list[Node]) -> set[int]:
+    """Return the ids of the nodes whose answer is a guess, or rests on one: their query holds the answer of a guess."""
+    guesses: set[int] = set()
+    for node in path:
+        needs = [path[number - 1].id for number in numbers_in(node.template or "") if number <= len(path)]
+        if not (node.sure or node.support) or guesses & set(needs):
+            guesses.add(node.id)
+    return guesses
 
 
 def tells(fragment: str, answer: str) -> bool:

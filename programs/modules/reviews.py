@@ -37,12 +37,13 @@ _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """A review, the action that follows from it, and the answer or the next query."""
+    """A review, the action that follows from it, the answer or the next query, and a guess of what that would find."""
 
     review: Review
     action: Action
     answer: str | None
     next_query: str | None
+    guess: str | None = None
 
 
 class PathReview(dspy.Module):
@@ -58,7 +59,7 @@ class PathReview(dspy.Module):
         self.review = dspy.Predict(ReviewPath)
 
     def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]) -> Verdict:
-        """Return the verdict; its query holds what the LM guesses of the missing fact (section 3.4, completion)."""
+        """Return the verdict; its guess is the missing paragraph (section 3.4, missing-paragraph completion)."""
         reply = call(
             self.review,
             drop="first",
@@ -75,8 +76,7 @@ class PathReview(dspy.Module):
         note(reply, action, [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)])
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
-        guessed = None if query is None else " ".join(filter(None, [query, text_or_none(reply.guess)]))
-        return Verdict(review, action, answer if action == "accept" else None, guessed)
+        return Verdict(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
 
 
 class ParagraphReview(dspy.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,7 @@ from ..demonstrations import note
 from ..references import numbered
 
 Agreement = Literal["words", "string"]
+_DASHES = re.compile("[-/\u2010-\u2015]")
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,12 @@ def more_exact(proposed: str, found: str, passage: Passage) -> str:
 
 def holds(passage: Passage, answer: str) -> bool:
     """Return whether the answer stands in the passage, in their normal forms."""
-    return bool(normalise(answer)) and contains(passage.shown(), answer)
+    return stands_in(passage.shown(), answer)
+
+
+def stands_in(text: str, answer: str) -> bool:
+    """Return whether the answer stands in the text as whole words; '15 May' stands in '13–15 May'."""
+    return contains(text, answer) or contains(_DASHES.sub(" ", text), _DASHES.sub(" ", answer))
 
 
 def sentence_with(answer: str, passage: Passage, query: str) -> str | None:
@@ -144,10 +151,10 @@ def sentence_with(answer: str, passage: Passage, query: str) -> str | None:
     if not holds(passage, answer):
         return None
     told = sentences(passage.text)
-    holding = told if contains(passage.title, answer) else [one for one in told if contains(one, answer)]
+    holding = told if stands_in(passage.title, answer) else [one for one in told if stands_in(one, answer)]
     asked = set(normalise(query).split())
 
     def fits(sentence: str) -> tuple[int, bool]:
-        return len(asked & set(normalise(sentence).split())), contains(sentence, answer)
+        return len(asked & set(normalise(sentence).split())), stands_in(sentence, answer)
 
     return max(holding, key=fits).strip() if holding else passage.text

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from fakes import ListReader, ListRetriever
 
 from questree.programs import SearChain, SearChainSettings
+from questree.programs.modules.verdict import sentence_with
+from questree.retrieval import Passage
 
 QUESTION = "Which river flows through the birthplace of the author of The Metamorphosis?"
 AUTHOR, BIRTH, RIVER = (
@@ -179,14 +183,41 @@ def test_a_trained_reader_takes_the_place_of_the_verdict(scripted):
     assert path[2].support is None, "the reader was not sure enough"
 
 
-def test_a_guess_that_nothing_supports_is_not_filled_into_later_queries_and_is_told_as_one(scripted):
+def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
     guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?")]}
-    engine = scripted(guess, verdict("silent"), verdict("silent"), {"rest": []}, TOLD)
+    engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), TOLD)
+    program = searchain({AUTHOR: "A novella.", "Where was Max Brod born?": "Max Brod was born in Prague."})
+    program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, "Where was Max Brod born?"]
+    first, second = json.loads(engine.prompts[-1].split("[[ ## steps ## ]]\n")[1].split("\n")[0])
+    assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "support": None, "sure": False}
+    assert (second["answer"], second["mark"], second["sure"]) == ("Prague", 1, False)
+
+
+def test_an_answer_that_a_passage_confirms_stands_in_the_later_queries_as_the_passage_has_it(scripted):
+    chain = {"planned_chain": [planned(AUTHOR, "Kafka"), planned("Where was #1 born?", "Prague")]}
+    scripted(chain, verdict("supports", "Franz Kafka"), verdict("supports", "Prague"), TOLD)
+    program = searchain()
+    prediction = program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, BIRTH]
+    assert [node.answer for node in prediction.tree.last_path()] == ["Franz Kafka", "Prague"]
+
+
+def test_an_earlier_query_without_an_answer_is_described_in_later_ones(scripted):
+    chain = {"planned_chain": [planned(AUTHOR), planned("Where was #1 born?")]}
+    scripted(chain, verdict("silent"), {"rest": []}, verdict("silent"), {"rest": []}, TOLD)
     described = "Where was (the answer to: Who wrote The Metamorphosis) born?"
     program = searchain({AUTHOR: "A novella.", described: "Nothing."})
     program(question=QUESTION)
     assert program.retriever.queries == [AUTHOR, described]
-    assert '"answer": "Max Brod", "mark": null, "support": null, "sure": false' in engine.prompts[-1]
+
+
+def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
+    crowned = Passage(id="c", title="Charlemagne", text="In 768 he became king. In 800 the Pope crowned him emperor.")
+    assert sentence_with("Charlemagne", crowned, "Who was crowned in 800?") == "In 800 the Pope crowned him emperor."
+    dated = Passage(id="d", title="Palembang", text="It fell on 13–15 February 1942. It was taken back.")
+    assert sentence_with("15 February 1942", dated, "When did it end?") == "It fell on 13–15 February 1942."
+    assert sentence_with("1943", dated, "When did it end?") is None
 
 
 def test_what_the_lm_knows_once_it_is_asked_the_right_query_is_its_own_knowledge(scripted):

@@ -154,22 +154,14 @@ def test_a_sample_gives_a_recorded_memory_as_often_as_its_tokens_are_probable(mi
     assert 100 < drawn.count("Svratka") < 165  # e^-0.4 is 0.67
 
 
-@pytest.mark.parametrize(
-    ("preset", "second"),
-    [
-        ("best", BIRTH),  # a longer form of the same name is no contradiction
-        ("paper", "Which city is Franz Kafka's birthplace?"),
-    ],
-)
-def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(
-    mind: RecordedMind, preset: Any, second: str
-) -> None:
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_a_corrected_answer_leads_to_queries_that_the_annotation_answers(mind: RecordedMind, preset: Any) -> None:
     reading = mind.traits.model_copy(update={"reads": 1.0})
     sure = RecordedMind(list(mind.annotated), mind.recordings, reading)
     with dspy.context(lm=lm_of(sure, cache=False)):
         prediction = SearChain(TitleRetriever(), settings=SearChainSettings(preset=preset))(question=RIVER.question)
     asked = [n.query for n in prediction.tree.last_path()]
-    assert asked == [AUTHOR, second, "What river runs through Prague?"]
+    assert asked == [AUTHOR, "Which city is Franz Kafka's birthplace?", "What river runs through Prague?"]
     assert prediction.answer == "Vltava"
 
 
