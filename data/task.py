@@ -141,7 +141,7 @@ class Question(_Frozen):
             kind=self.kind,
             hops=self.hops,
             gold_titles=list(self.gold_titles),
-            steps=[step.model_dump() for step in self.steps],
+            annotated_steps=[step.model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 
     @classmethod
@@ -152,7 +152,7 @@ class Question(_Frozen):
             ValueError: if a field of the example does not fit.
         """
         answers = example.get("answers") or [example["answer"]]
-        known = {name: example.get(name) for name in ("answers_are_regex", "gold_titles", "steps") if example.get(name)}
+        known = {name: example[name] for name in ("answers_are_regex", "gold_titles") if example.get(name)}
         return cls(
             id=str(example.get("id") or example["question"]),
             task="examples",
@@ -160,6 +160,7 @@ class Question(_Frozen):
             answers=tuple(answers),
             style=example.get("answer_style") or "short",
             split="train",
+            steps=tuple(example.get("annotated_steps") or ()),
             **known,
         )
 

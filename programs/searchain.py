@@ -343,7 +343,7 @@ def grow_branch(
             parent,
             round=round,
             query=filled_in(tree, parent, step.query) if fill else step.query,
-            template=step.query,
+            template=step.query if fill else None,
             answer=step.recalled,
             sure=step.sure,
             source="unsolved" if step.recalled is None else "lm",
@@ -412,7 +412,7 @@ def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
 
 def refilled(tree: ReasoningTree, node: Node) -> Node:
     """Return the node with its query as it reads by now: a verdict may have settled an earlier answer since it grew."""
-    query = filled_in(tree, tree.parent(node), node.template or node.query)
+    query = filled_in(tree, tree.parent(node), node.template) if node.template else node.query
     return tree.nodes[node.id] if query == node.query else tree.update(node, query=query)
 
 

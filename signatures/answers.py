@@ -30,7 +30,7 @@ def describe_style(inputs: dict[str, Any]) -> dict[str, Any]:
 
 def question_field() -> Any:
     """Make the input field that holds the user's question."""
-    return dspy.InputField(desc="the question that is to be answered in the end")
+    return dspy.InputField(desc="what is asked in the end; its answer may need several facts")
 
 
 def passages_field() -> Any:

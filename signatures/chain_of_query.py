@@ -18,8 +18,8 @@ def _answer_or_none(value: object) -> object:
 OptionalAnswer = Annotated[str | None, BeforeValidator(_answer_or_none)]
 """An answer that may be missing: null, or words that mean the same."""
 
-_PLANNED = '[{"query": "…", "recalled": "…" or null, "sure": true or false}, …]'
-_STEPS = '[{"query": "…", "answer": "…" or null}, …]'
+_PLANNED = 'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]'
+_STEPS = 'JSON: [{"query": "…", "answer": "…" or null}, …]'
 
 
 class Step(BaseModel):
@@ -51,9 +51,10 @@ class PlanChain(dspy.Signature):
     encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query, in
     the order in which they can be found, and for no more than the question needs. Where a query needs the answer of
     an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when you
-    recall that answer. Apart from this, each query is complete in itself. Say what kind of thing a name means where
-    the name alone does not tell: the song …, the league … . Where the question can be read in several ways, take the
-    likeliest. Comparing the answers, or drawing the conclusion, needs no query.
+    recall that answer. Apart from this, each query is complete in itself. Where you know it, say what kind of thing a
+    name means: the song …, the league … . Put nothing else from memory into a query: where the question describes a
+    thing without naming it, finding its name is a query of its own. Where the question can be read in several ways,
+    take the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -69,7 +70,7 @@ class PlanWholeChain(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    answered_plan: list[Step] = dspy.OutputField(desc='[{"query": "…", "answer": "…"}, …]')
+    answered_plan: list[Step] = dspy.OutputField(desc='JSON: [{"query": "…", "answer": "…"}, …]')
 
 
 class ReviseChain(dspy.Signature):
@@ -152,7 +153,7 @@ class TraceAnswer(dspy.Signature):
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], right after
     the words that tell this answer, and nowhere else. A step without a mark comes from memory: tell it without one.
     Where a step is not sure, its answer is a guess, or rests on one: say so. Where a step has no answer, say that it
-    was not found. Apart from saying why a guess is likely or unlikely, add no facts that are not in the steps.
+    was not found. Add no facts that are not in the answers and supports of the steps.
     """
 
     question: str = question_field()

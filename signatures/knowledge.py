@@ -24,7 +24,8 @@ class AnswerWithKnowledge(dspy.Signature):
 
 class RecallPassage(dspy.Signature):
     """Write from memory the passage of an encyclopedia that answers the question: first who or what the question
-    describes, then what it asks of it. Leave out what you do not know; do not invent names or dates.
+    describes, then what it asks of it. Leave out what you do not know; do not invent names or dates. Where it can mean
+    several things, take the likeliest.
     """
 
     question: str = question_field()
@@ -43,14 +44,14 @@ class PassageJudgement(BaseModel):
 
     number: int = Field(description="of the passage")
     says: str = Field(description="the fact in it that the answer needs, in a few words; empty if there is none")
-    useful: bool = Field(description="true if there is such a fact; in doubt, true")
+    useful: bool = Field(description="true if there is such a fact")
 
 
 class JudgePassages(dspy.Signature):
     """Judge the passages one by one: does each tell a fact that the answer to the question needs? The answer may need
     several facts: a passage is useful, too, if it only tells who or what the question describes, so that the rest can
-    be looked up with it, or if it tells a later fact whose link to the question you know or can guess. A passage about
-    something else of the same name is not useful.
+    be looked up with it, or if it tells a later fact whose link to the question you know or can guess. When you
+    hesitate, call it useful. A passage about something else of the same name is not useful.
     """
 
     question: str = question_field()

@@ -10,11 +10,10 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 class ReviewPath(dspy.Signature):
     """The answer to the question needs several facts, which are searched for one after the other. Judge how far the
-    passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage, or is
-    strongly hinted at, counts as well. Then name the first fact on the way to the answer that no passage tells. When
-    none is missing, answer the question from the passages alone; an answer that they give only roughly is an answer.
-    When one is missing, write the query that searches for it. Where the question can be read in several ways, take the
-    likeliest.
+    passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage counts
+    as well; part of a list or range does not count for the whole. Then name the first fact that the answer still needs.
+    When none is missing, answer the question from the passages alone; a rough date or place is an answer. When one is
+    missing, write the query that searches for it. Where the question can be read in several ways, take the likeliest.
     """
 
     question: str = question_field()
@@ -27,8 +26,8 @@ class ReviewPath(dspy.Signature):
         desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"
     )
     last_adds: bool = dspy.OutputField(
-        desc="true if the last passage tells one of these facts, be it of a later step; false if it is only about "
-        "the same person or place"
+        desc="true if the last passage adds one of these facts or makes one certain, also of a later step; false if "
+        "the facts would be the same without it"
     )
     missing: str = dspy.OutputField(desc="the first fact that no passage tells; empty when none is missing")
     supported_answer: str = dspy.OutputField(
@@ -38,8 +37,8 @@ class ReviewPath(dspy.Signature):
         desc="asks for the missing fact alone, complete in itself and unlike those tried; empty when none is missing"
     )
     guess: str = dspy.OutputField(
-        desc="what an encyclopedia might say of the missing fact, one or two sentences from memory, to search with; "
-        "empty when nothing is missing or comes to mind"
+        desc="what an encyclopedia might say of the missing fact, one or two sentences from memory, only to search "
+        "with; empty when nothing is missing or comes to mind"
     )
 
 

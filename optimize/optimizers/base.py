@@ -65,8 +65,8 @@ class Optimizer(BaseModel):
         for predictor in program.predictors():
             predictor.demos = complete_demonstrations(predictor)
         if offered and not any(predictor.demos for predictor in program.predictors()):
-            told = "The task's rows hold all fields of none of %s's predictors: it has no demonstrations."
-            logger.warning(told, program.name)
+            told = "No row of the task holds all fields of a prompt of %s: it has no demonstrations. Try %s."
+            logger.warning(told, program.name, "annotated-few-shot")
         return program
 
     @abstractmethod

@@ -19,7 +19,7 @@ from ..demonstrations import note
 from ..references import numbered
 
 Agreement = Literal["words", "string"]
-_DASHES = re.compile("[-/\u2010-\u2015]")
+_JOINTS = re.compile(r"[-/\u2010-\u2015]|['’]s\b")
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def holds(passage: Passage, answer: str) -> bool:
 
 
 def stands_in(text: str, answer: str) -> bool:
-    """Return whether the answer stands in the text as whole words; '15 May' stands in '13–15 May'."""
-    return contains(text, answer) or contains(_DASHES.sub(" ", text), _DASHES.sub(" ", answer))
+    """Return whether the answer stands in the text as whole words, as '15 May' in '13–15 May', 'Puzo' in 'Puzo's'."""
+    return contains(text, answer) or contains(_JOINTS.sub(" ", text), _JOINTS.sub(" ", answer))
 
 
 def sentence_with(answer: str, passage: Passage, query: str) -> str | None:

@@ -85,7 +85,8 @@ def test_show_says_why_a_question_failed(questree, index):
 def test_a_program_is_compiled_shown_and_asked(questree, index):
     ran = questree(
         "compile", "searchain", "--optimizer", "bootstrap-few-shot", "--optimizer-set", "max_bootstrapped_demos=2",
-        "--train-limit", "6", "--limit", "3", "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
+        "--teacher", "annotations", "--train-limit", "6", "--limit", "3", "--retriever", index,
+        "--tracking-uri", "none", "--out", "compiled",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "gain" in ran.out

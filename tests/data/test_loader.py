@@ -158,7 +158,7 @@ def test_the_recorded_musique_questions_are_300_each_with_a_chain(shared_data: P
     task = load_task("recorded:musique", data_dir=shared_data)
     examples = [example for split in task.questions for example in task.examples(split)]
     assert len(examples) == 300
-    assert all(len(example.chain) == example.hops for example in examples)
+    assert all(len(example.annotated_steps) == example.hops for example in examples)
 
 
 def test_a_known_task_without_its_questions_says_where_they_go() -> None:

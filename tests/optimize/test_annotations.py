@@ -48,7 +48,7 @@ def test_every_predictor_is_demonstrated_wholly_and_no_lm_is_asked(name, mini):
 
 
 def test_what_a_demonstration_says_from_memory_is_annotated(mini):
-    answers = {step["answer"] for example in mini.train for step in example.steps}
+    answers = {step["answer"] for example in mini.train for step in example.annotated_steps}
     for name in ("searchain", "tree-of-reviews", "blendfilter"):
         program = build(name, {}, retriever=mini.index)
         taught = compile_program(

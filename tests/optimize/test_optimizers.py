@@ -256,7 +256,7 @@ def test_a_null_in_a_demonstration_is_written_and_not_taken_for_missing():
 def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
     program = build("oner-cot", {}, retriever=mini.index)
     compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
-    assert "oner-cot's predictors: it has no demonstrations" in caplog.text
+    assert "of a prompt of oner-cot: it has no demonstrations. Try annotated-few-shot" in caplog.text
 
 
 def test_a_failure_keeps_the_prompt_that_was_sent(mini):

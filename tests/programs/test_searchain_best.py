@@ -217,6 +217,8 @@ def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
     assert sentence_with("Charlemagne", crowned, "Who was crowned in 800?") == "In 800 the Pope crowned him emperor."
     dated = Passage(id="d", title="Palembang", text="It fell on 13–15 February 1942. It was taken back.")
     assert sentence_with("15 February 1942", dated, "When did it end?") == "It fell on 13–15 February 1942."
+    novel = Passage(id="n", title="Vito", text="Vito is a figure of Mario Puzo's novel.")
+    assert sentence_with("Mario Puzo", novel, "Who wrote it?") == novel.text
     assert sentence_with("1943", dated, "When did it end?") is None
 
 
