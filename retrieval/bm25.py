@@ -17,6 +17,7 @@ from .base import Hits, IndexRetriever, best
 from .contracts import Passages
 from .indexes.contents import Manifest, PassageStore, corpus_hash
 from .indexes.index_kind import IndexKind, Order, Written
+from .indexes.stored_array import StoredArray
 from .passage import Passage
 
 _FOLDER = "bm25"
@@ -40,8 +41,8 @@ class BM25Retriever(IndexRetriever):
     """BM25 over title and text, lower-cased.
 
     bm25s makes an index in memory: 3.9 KB a passage (23,125 Wikipedia paragraphs; 5.8 KB with its own lists of tokens).
-    The vocabulary's part of that does not grow with the corpus, so 21 million passages take some 60 GB. A search maps
-    the index, 1.1 KB a passage, and holds a score for every passage.
+    The vocabulary's part of that does not grow with the corpus, so 21 million passages take some 60 GB. A search reads
+    its words' part of the index from disk (1.1 KB a passage in all), and holds a score for every passage.
     """
 
     name = "bm25"
@@ -67,9 +68,13 @@ class BM25Retriever(IndexRetriever):
     def load(cls, folder: Path, passages: Passages, fingerprint: str, settings: BM25Settings) -> BM25Retriever:
         """Load the index that ``write`` left in a folder."""
         import bm25s
+        import numpy as np
 
         try:
             index = bm25s.BM25.load(str(folder / _FOLDER), load_corpus=False, mmap=True, allow_pickle=False)
+            arrays = {name: folder / _FOLDER / f"{name}.csc.index.npy" for name in ("data", "indices", "indptr")}
+            index.scores |= {name: StoredArray.of_npy(arrays[name]) for name in ("data", "indices")}
+            index.scores["indptr"] = np.load(arrays["indptr"], allow_pickle=False)
         except (OSError, ValueError, KeyError) as problem:
             raise IndexRefused(f"{folder} is damaged: bm25s cannot read it ({problem}).") from problem
         return cls(passages, fingerprint, index, settings)

@@ -158,7 +158,7 @@ def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int, dim:
 def _chunks(folder: Path, passages: int, dim: int) -> Iterator[np.ndarray[Any, Any]]:
     """Yield the (rows, dim) float32 of each chunk."""
     for number in range(chunk_count(passages)):
-        yield read_rows(folder, number, read_record(folder, number), dim).astype("float32")
+        yield read_rows(folder, number, read_record(folder, number), dim)[:].astype("float32")
 
 
 def _sample(folder: Path, passages: int, dim: int, most: int) -> np.ndarray[Any, Any]:

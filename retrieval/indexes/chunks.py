@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,7 @@ from ...common.errors import IndexRefused
 from ...common.files import replacing
 from ...common.manifests import json_hash
 from .contents import PassageStore
+from .stored_array import StoredArray
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,20 +137,20 @@ def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int) -> bool:
         rows = read_rows(folder, number, record, dim)
     except IndexRefused:
         return False
-    return _digest(record.made_from, record.lengths, record.filled, rows) == record.sha256
+    return _digest(record.made_from, record.lengths, record.filled, rows[:]) == record.sha256
 
 
-def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int) -> np.ndarray[Any, Any]:
-    """Return the (rows, dim) float16 of a chunk, mapped into memory.
+def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int) -> StoredArray:
+    """Return the (rows, dim) float16 of a chunk, which stay on disk.
 
     Raises:
         IndexRefused: if they are missing, or of another size than the record says.
     """
-    import numpy as np
-
-    path = rows_file(folder, number)
+    path, shape = rows_file(folder, number), (sum(record.lengths), dim)
     try:
-        return np.memmap(path, dtype=np.float16, mode="r").reshape(sum(record.lengths), dim)
+        if path.stat().st_size != 2 * prod(shape):
+            raise ValueError(f"it has {path.stat().st_size} bytes of {2 * prod(shape)}")
+        return StoredArray(path, "f2", shape)
     except (OSError, ValueError, TypeError) as problem:
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import os
 from array import array
 from collections.abc import Collection, Iterable, Iterator
@@ -17,6 +16,7 @@ from ...common.errors import IndexRefused
 from ...common.files import read_unswapped, write_atomically
 from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
 from ..passage import Passage
+from .stored_array import StoredArray
 
 NAME = "questree-index.json"
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
@@ -152,12 +152,11 @@ class PassageStore:
     """The passages of an index by position, read from disk when they are asked for; safe in several threads."""
 
     def __init__(self, folder: Path) -> None:
-        import numpy as np
-
+        self._folder = folder
         try:
-            with (folder / PASSAGES).open("rb") as file:
-                self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
+            lines = folder / PASSAGES
+            self._lines = StoredArray(lines, "u1", (lines.stat().st_size,))
+            self._offsets = StoredArray.of_npy(folder / OFFSETS)
         except (OSError, ValueError) as problem:
             raise IndexRefused(f"{folder} is damaged: its passages cannot be read ({problem}).") from problem
 
@@ -165,8 +164,14 @@ class PassageStore:
         return len(self._offsets) - 1
 
     def __getitem__(self, position: int) -> Passage:
-        id_, title, text = json.loads(self._lines[self._offsets[position] : self._offsets[position + 1]])
-        return Passage(id=id_, title=title, text=text)
+        if not 0 <= position < len(self):
+            raise IndexError(f"there is no passage {position} among {len(self)}")
+        first, end = self._offsets[position : position + 2]
+        try:
+            id_, title, text = json.loads(self._lines[first:end].tobytes())
+            return Passage(id=id_, title=title, text=text)
+        except (ValueError, RecursionError) as problem:
+            raise IndexRefused(f"{self._folder} is damaged: its passage {position} cannot be read.") from problem
 
     def __iter__(self) -> Iterator[Passage]:
         return (self[position] for position in range(len(self)))

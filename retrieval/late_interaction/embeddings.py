@@ -14,6 +14,7 @@ from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, read_ro
 from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
+from ..indexes.stored_array import StoredArray
 from .checkpoint import find_checkpoint
 from .encoder import Encoder
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 FOLDER = "embeddings"
-Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
-"""A run of passages: the first of them, their (passages,) lengths, and their (rows, dim) float16."""
+Chunk = tuple[int, "np.ndarray[Any, Any]", StoredArray]
+"""A run of passages: the first of them, their (passages,) lengths, and their (rows, dim) float16, on disk."""
 
 
 def encode(order: Order, row_bytes: Callable[[int], float]) -> tuple[Encoder, Embeddings, Written]:
@@ -90,7 +91,7 @@ def encoder_of(folder: Path, manifest: Manifest, checkpoint: str | Path | None) 
 
 
 class Embeddings:
-    """The embeddings of a corpus, mapped into memory.
+    """The embeddings of a corpus, read from disk when they are asked for.
 
     Attributes:
         dim: of an embedding.

@@ -71,7 +71,7 @@ def test_rows_are_those_of_each_passage(index):
     assert [len(record.lengths) for record in records] == [8, 8, 8, 8, 8, 3]
     rows = chunks.read_rows(index / "chunks", 5, records[5], 4)
     texts = chunks.texts_of(chunks.PassageStore(index), 5)
-    assert rows[:, 0].tolist() == [ord(letter) for text in texts for letter in text]
+    assert rows[:][:, 0].tolist() == [ord(letter) for text in texts for letter in text]
     assert filled == sum(record.filled for record in records) > 0
     assert [(now.done, now.total) for now in told[-1:]] == [(43, 43)]
     assert [now.done for now in told] == sorted(now.done for now in told)
