@@ -13,6 +13,7 @@ from ..evaluation.records import ScoreFunction, metric_name
 from ..lm.failure import Failure
 from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
 from ..programs.tree import ReasoningTree
+from .feedback import feedback
 
 
 class Verdicts:
@@ -53,27 +54,19 @@ class Verdicts:
     def with_feedback(
         self,
         example: dspy.Example,
-        prediction: dspy.Prediction,
+        prediction: dspy.Prediction | None,
         trace: Any = None,
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        """Return what GEPA takes: the verdict as a score, and words for the LM that reflects on it."""
-        verdict = self(example, prediction)  # without the trace: GEPA reflects on all of it
-        return dspy.Prediction(score=float(verdict), feedback=_feedback(example, prediction, verdict))
+        """Return what GEPA and SIMBA take: the verdict as a score, and words for the LM that reflects on it."""
+        verdict = self(example, prediction)  # without the trace: they reflect on all of it
+        return dspy.Prediction(score=float(verdict), feedback=feedback(example, prediction, verdict))
 
     def _good_enough(self, example: dspy.Example, prediction: Any, trace: Any) -> bool:
         # with a trace, a metric answers yes or no
         value = self.metric(example, prediction, [] if trace is None else trace)
         return bool(value >= 1)
-
-
-def _feedback(example: dspy.Example, prediction: dspy.Prediction, verdict: bool) -> str:
-    failure = prediction.get("failure")
-    if failure is not None:
-        return f"No answer was given: {failure}."
-    gold = " or ".join(repr(answer) for answer in example.get("answers") or [example.get("answer")])
-    return f"The answer {prediction.get('answer')!r} is {'right' if verdict else 'wrong'}; right is {gold}."
 
 
 class Teaching:

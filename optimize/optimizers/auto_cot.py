@@ -11,6 +11,7 @@ from pydantic import Field
 from ...common.errors import QuestreeError
 from ...lm.policy import HOPELESS
 from ...programs import Program
+from ...programs.demonstrations import as_found, is_exemplary
 from .base import Job, Optimizer
 
 
@@ -59,7 +60,9 @@ class AutoCoT(Optimizer):
             if prediction.failure is None and _sentences(prediction.final_content) <= self.max_sentences:
                 return {
                     names[id(predictor)]: dspy.Example(augmented=True, **inputs, **reply)
-                    for predictor, inputs, reply in reversed(trace)
+                    for predictor, inputs, reply in (
+                        as_found(step, prediction.tree) for step in reversed(trace) if is_exemplary(step)
+                    )
                 }
         return {}
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal
 
 import dspy
+from dspy.teleprompt.simba_utils import append_a_rule
 from pydantic import Field
 
 from ...common.errors import QuestreeError
 from ...programs import Program
+from ...programs.demonstrations import as_found, select_demonstrations
 from ..annotations import annotated_teacher
 from ..composed import Lesson, Majority, NearestDemonstrations
 from .base import PATIENCE, Job, Optimizer
@@ -204,7 +208,7 @@ class Simba(Optimizer):
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.SIMBA``."""
         teleprompter = dspy.SIMBA(
-            metric=job.verdicts,
+            metric=job.verdicts.with_feedback,
             bsize=min(self.batch_size, len(job.trainset)),
             num_candidates=self.candidates,
             max_steps=self.steps,
@@ -212,7 +216,28 @@ class Simba(Optimizer):
             prompt_model=job.prompt_lm,
             num_threads=job.concurrency,
         )
+        teleprompter.strategies = [
+            strategy if strategy is append_a_rule else _with_sound_demonstrations(strategy)
+            for strategy in teleprompter.strategies
+        ]
         return teleprompter.compile(student, trainset=job.trainset, seed=job.seed)
+
+
+def _with_sound_demonstrations(append: Callable[..., bool]) -> Callable[..., bool]:
+    """Return SIMBA's strategy, given only those calls of the best run that make good demonstrations.
+
+    SIMBA takes demonstrations from a copy of the trace that the metric does not see.
+    """
+
+    @wraps(append)
+    def append_sound(bucket: list[dict[str, Any]], system: Any, **how: Any) -> bool:
+        best = bucket[0]
+        trace = select_demonstrations(best["trace"] or [], best["example"])
+        tree = getattr(best["prediction"], "tree", None)
+        sound = [as_found(step, tree) for step in trace] if tree is not None else trace
+        return append([best | {"trace": sound}, *bucket[1:]], system, **how)
+
+    return append_sound
 
 
 class Gepa(Optimizer):

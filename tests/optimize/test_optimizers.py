@@ -18,6 +18,8 @@ from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
+from questree.programs.prompts import rendered_prompts
+from questree.signatures import PlannedStep
 
 SMALL = {
     "labeled-few-shot": {"k": 4},
@@ -268,3 +270,35 @@ def test_a_failure_keeps_the_prompt_that_was_sent(mini):
     prompt = failed.value.failure.where.prompt
     assert "Kafka" in prompt
     assert "half a row" not in prompt
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in {"gepa", "copro"}])
+@pytest.mark.parametrize("program", ["searchain", "tree-of-reviews", "blendfilter"])
+def test_no_optimizer_shows_a_step_that_is_incomplete_or_claims_what_no_passage_supports(name, program, mini):
+    """The simulated LM invents, misreads and forgets; what it made of a question is shown only where it is sound."""
+    compiled = compile_program(
+        build(program, {}, retriever=mini.index),
+        mini.examples(train=10, dev=1),
+        mini.metric,
+        optimizer=optimizer(name, **SMALL[name]),
+    ).program
+    members = compiled.members if isinstance(compiled, Majority) else [compiled]
+    demos = [demo for member in members for predictor in member.predictors() for demo in predictor.demos]
+    if isinstance(compiled, NearestDemonstrations):
+        demos = [
+            dspy.Example(one) for lesson in compiled.lessons for part in lesson.demonstrations.values() for one in part
+        ]
+    annotated = {step["answer"] for example in mini.train for step in example.annotated_steps}
+    for member in members:
+        assert not [prompt for prompt in rendered_prompts(member) if "ot supplied" in prompt.text]
+    steps = [PlannedStep.model_validate(step) for demo in demos for step in demo.get("planned_chain", [])]
+    assert {step.recalled for step in steps if step.recalled} <= annotated
+    for demo in demos:
+        kept = [one for one in demo.get("judgements", []) if dict(one)["useful"]]
+        assert not kept or any(
+            title in demo["passages"][dict(one)["number"] - 1] for one in kept for title in gold(mini, demo)
+        )
+
+
+def gold(mini, demo):
+    return next(example.gold_titles for example in mini.train if example.question == demo["question"])

@@ -1,0 +1,67 @@
+"""What an optimizer that reflects is told of an answer: whether it is right, and which steps went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import dspy
+
+from ..metrics import normalise_title
+from ..programs.tree import Node, ReasoningTree
+
+
+def feedback(example: dspy.Example, prediction: Any, right: bool) -> str:
+    """Return the verdict on an answer in words, with a line for each step that went wrong.
+
+    Args:
+        example: has ``answers`` or ``answer``; without ``gold_titles`` nothing is said of what was found.
+        prediction: a program's; None if it gave none.
+        right: whether the metric takes the answer.
+    """
+    if prediction is None or prediction.get("failure") is not None:
+        return f"No answer was given: {prediction and prediction.failure}."
+    gold = " or ".join(repr(answer) for answer in example.get("answers") or [example.get("answer")])
+    verdict = f"The answer {prediction.get('answer')!r} is {'right' if right else 'wrong'}; right is {gold}."
+    tree = prediction.get("tree")
+    lines = [] if tree is None else [*_steps(tree), *_searches(tree, example), *_citations(tree, prediction)]
+    return "\n".join([verdict, *dict.fromkeys(lines)])
+
+
+def _steps(tree: ReasoningTree) -> Iterator[str]:
+    """Yield what passages corrected, and what was not found."""
+    for node in tree.nodes:
+        if node.replaces is not None and node.support and (old := tree.nodes[node.replaces]).answer:
+            yield f"The answer {old.answer!r} to {node.query!r} was wrong: a passage says {node.answer!r}."
+        if node.source == "unsolved" and node.stance is not None and not _was_replaced(tree, node):
+            yield f"The query {node.query!r} was left without an answer."
+
+
+def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[str]:
+    """Yield which queries found no gold passage, and which gold passages no query found."""
+    gold = {normalise_title(title): title for title in example.get("gold_titles") or []}
+    if not gold:
+        return
+    found: dict[str, set[str]] = {}
+    for node in tree.nodes:
+        passages = node.found or ([node.passage] if node.passage else [])
+        found.setdefault(node.query, set()).update(normalise_title(passage.title) for passage in passages)
+    for query, titles in found.items():
+        if titles and not titles & gold.keys():
+            yield f"The query {query!r} found no passage that the answer needs."
+    missing = [title for key, title in gold.items() if not any(key in titles for titles in found.values())]
+    if missing:
+        yield f"No query found the passages {missing}, which the answer needs."
+
+
+def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[str]:
+    """Yield which answers on the path nothing supports, and whether the content cites nothing that was found."""
+    for node in tree.last_path():
+        if node.stance == "silent" and node.answer:
+            yield f"No passage supports the answer {node.answer!r} to {node.query!r}."
+    if not prediction.get("references") and any(node.support for node in tree.nodes):
+        yield "The final content cites none of the passages that support its steps."
+
+
+def _was_replaced(tree: ReasoningTree, node: Node) -> bool:
+    return any(other.replaces == node.id for other in tree.nodes)

@@ -1,0 +1,78 @@
+"""What is said to an optimizer that reflects: the verdict, and each step that went wrong."""
+
+from __future__ import annotations
+
+import dspy
+
+from questree.lm.failure import Failure
+from questree.optimize.feedback import feedback
+from questree.optimize.optimizers.teleprompters import _with_sound_demonstrations
+from questree.programs.demonstrations import note
+from questree.programs.tree import ReasoningTree
+from questree.retrieval import Passage
+from questree.signatures import PlannedStep
+
+NOVEL = Passage(id="n", title="The Metamorphosis", text="A novella by Franz Kafka.")
+OTHER = Passage(id="o", title="Max Brod", text="A friend.")
+EXAMPLE = dspy.Example(question="q", answers=["Vltava"], gold_titles=["The Metamorphosis", "Prague"])
+
+
+def answered(tree, **fields):
+    return dspy.Prediction(**{"answer": "Danube", "failure": None, "references": [], "tree": tree} | fields)
+
+
+def test_each_step_that_went_wrong_has_a_line():
+    tree = ReasoningTree(question="q")
+    wrong = tree.grow(None, query="Who wrote it?", answer="Max Brod", stance="contradicts", found=(NOVEL,))
+    author = tree.grow(
+        None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,), support=NOVEL.text, replaces=wrong.id
+    )
+    born = tree.grow(author, query="Where was he born?", source="unsolved", stance="silent", found=(OTHER,))
+    tree.grow(born, query="Which river?", answer="Danube", source="lm", stance="silent", found=(OTHER,))
+    assert feedback(EXAMPLE, answered(tree), right=False).splitlines() == [
+        "The answer 'Danube' is wrong; right is 'Vltava'.",
+        "The answer 'Max Brod' to 'Who wrote it?' was wrong: a passage says 'Franz Kafka'.",
+        "The query 'Where was he born?' was left without an answer.",
+        "The query 'Where was he born?' found no passage that the answer needs.",
+        "The query 'Which river?' found no passage that the answer needs.",
+        "No query found the passages ['Prague'], which the answer needs.",
+        "No passage supports the answer 'Danube' to 'Which river?'.",
+        "The final content cites none of the passages that support its steps.",
+    ]
+
+
+def test_a_right_answer_with_sound_steps_has_one_line():
+    tree = ReasoningTree(question="q")
+    tree.grow(
+        None, query="Who wrote it?", answer="Kafka", source="lm", stance="supports", found=(NOVEL,), support=NOVEL.text
+    )
+    example = dspy.Example(question="q", answer="Kafka")
+    prediction = answered(tree, answer="Kafka", references=[NOVEL])
+    assert feedback(example, prediction, right=True) == "The answer 'Kafka' is right; right is 'Kafka'."
+
+
+def test_a_failure_and_no_prediction_are_said():
+    failed = answered(ReasoningTree(question="q"), failure=Failure(cause="timeout", message="too slow"))
+    assert "too slow" in feedback(EXAMPLE, failed, right=False)
+    assert feedback(EXAMPLE, None, right=False).startswith("No answer was given")
+
+
+def test_simba_is_given_no_call_that_contradicts_and_plans_as_they_turned_out():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Who wrote it?", answer="Max Brod", stance="contradicts", found=(NOVEL,))
+    plan, tells = dspy.Predict("question -> planned_chain"), dspy.Predict("steps -> final_content")
+    planned = dspy.Prediction(planned_chain=[PlannedStep(query="Who wrote it?", recalled="Max Brod", sure=True)])
+    false_mark = dspy.Prediction(final_content="He did [9].")
+    note(false_mark, exemplary=False)
+    trace = [(plan, {"question": "q"}, planned), (tells, {"steps": []}, false_mark)]
+    shown = []
+
+    def append(bucket, system):
+        shown.extend(bucket[0]["trace"])
+        return True
+
+    bucket = [{"trace": trace, "example": EXAMPLE, "prediction": answered(tree), "score": 1.0}, {"score": 0.0}]
+    _with_sound_demonstrations(append)(bucket, None)
+    ((_, _, reply),) = shown
+    assert [(one.recalled, one.sure) for one in reply.planned_chain] == [(None, False)]
+    assert len(bucket[0]["trace"]) == 2
