@@ -27,6 +27,7 @@ from .guard import guarded, make_writable, shown_demonstrations
 from .ledger import enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
+from .repairs import bound_repairs
 from .transport import bound_replies
 from .window import Drop, fit, remember_shown, shorten
 
@@ -38,6 +39,7 @@ RETRIES = 3  # the default of `dspy.LM`
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 bound_replies()
+bound_repairs()
 
 
 def call(
