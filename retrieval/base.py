@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.errors import QueryError
 from .contracts import Passages, Retriever, Similarity
+from .kept_results import Kept
 from .passage import Passage
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 Hits = list[tuple[int, float]]
 """Positions in the corpus with their scores, best first."""
-_HITS_KEPT = 20_000
+_HIT_BYTES = 128
 
 
 class BaseRetriever(ABC):
@@ -68,7 +69,7 @@ class IndexRetriever(BaseRetriever):
     def __init__(self, passages: Passages, fingerprint: str) -> None:
         self.passages = passages
         self.fingerprint = fingerprint
-        self._known: dict[tuple[str, int], Hits] = {}
+        self._known: Kept[tuple[str, int], Hits] = Kept()
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, as single calls would.
@@ -84,13 +85,13 @@ class IndexRetriever(BaseRetriever):
 
     def _remembered(self, queries: Sequence[str], k: int) -> list[Hits]:
         """Return the hits of each query; an index does not change, and compared programs ask much the same."""
-        if len(self._known) > _HITS_KEPT:
-            self._known.clear()
-        known = {query: self._known.get((query, k)) for query in queries}
-        new = [query for query, hits in known.items() if hits is None]
-        found = dict(zip(new, self._search(new, k), strict=True)) if new else {}
-        self._known.update({(query, k): hits for query, hits in found.items()})
-        return [found[query] if query in found else known[query] or [] for query in queries]
+        known = {query: hits for query in queries if (hits := self._known.get((query, k))) is not None}
+        new = [query for query in dict.fromkeys(queries) if query not in known]
+        found = zip(new, self._search(new, k), strict=True) if new else ()
+        for query, hits in found:
+            known[query] = hits
+            self._known.keep((query, k), hits, len(query) + _HIT_BYTES * len(hits))
+        return [known[query] for query in queries]
 
     def _passage(self, position: int, score: float) -> Passage:
         return self.passages[position].model_copy(update={"score": score})

@@ -14,6 +14,7 @@ from ..common.errors import CheckpointError, IndexRefused
 from ..common.files import file_hash
 from ..common.manifests import json_hash
 from .indexes.contents import CheckpointRecord, Manifest
+from .kept_results import Kept
 
 if TYPE_CHECKING:
     import torch
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 """The name of the encoder that comes with a package, all-MiniLM-L6-v2, or of the checkpoint that is made from it."""
 _HASHED = (".safetensors", ".bin", ".json", ".txt", ".metadata", ".model")
-_VECTORS_KEPT = 20_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TextEncoder(ABC):
         self.filled = 0
         self._model = model
         self._lock = threading.Lock()
-        self._known: dict[str, torch.Tensor] = {}
+        self._known: Kept[str, torch.Tensor] = Kept()
 
     def similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         """Return how alike texts are, by the cosine of a vector of each: a row for each text, in it each other text."""
@@ -72,12 +72,11 @@ class TextEncoder(ABC):
 
     def _remembered(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return a vector of each text; a program compares the same few texts again and again."""
-        if len(self._known) > _VECTORS_KEPT:
-            self._known.clear()
-        known = dict(self._known)
+        known = {text: vector for text in texts if (vector := self._known.get(text)) is not None}
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        known |= dict(zip(new, self._vectors(new), strict=True))
-        self._known.update(known)
+        for text, vector in zip(new, self._vectors(new), strict=True):
+            known[text] = vector
+            self._known.keep(text, vector, len(text) + vector.nbytes)
         return [known[text] for text in texts]
 
     @abstractmethod

@@ -12,6 +12,7 @@ import pytest
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
 from questree.retrieval import DenseSettings, build_index, load_index, read_manifest
 from questree.retrieval.index_folder import add_to_index
+from questree.retrieval.kept_results import Kept
 from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.sentence_usage import Usage, find_usage
 
@@ -82,7 +83,7 @@ def test_a_batch_is_its_single_calls_in_threads_too(dense, passages):
 
 
 def load_once(dense):
-    dense._known.clear()  # what the batch has found is not looked up
+    dense._known = Kept()  # what the batch has found is not looked up
     return dense
 
 
