@@ -2,6 +2,9 @@
 
 DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, and each reply that was
 abandoned would keep one of its hundred connections.
+
+For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx: its abandoned replies end as well, but the size
+of the others has no bound.
 """
 
 from __future__ import annotations
@@ -9,12 +12,15 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from .parallel import close_if_abandoned, keep_open
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
+streams: Any = import_module("httpcore._backends.sync")
+_unbounded_write = streams.SyncStream.write
 
 LARGEST_REPLY = 8 << 20  # bytes, after they are unpacked: some two million tokens
 
@@ -22,19 +28,15 @@ LARGEST_REPLY = 8 << 20  # bytes, after they are unpacked: some two million toke
 def bound_replies() -> None:
     """Make the clients of all LMs that are asked from now on read within bounds."""
     transports.StdlibTransport = BoundedTransport
+    streams.SyncStream.write = _write
 
 
 class BoundedTransport(transports.StdlibTransport):
-    """The transport of DSPy's own client, within bounds. LiteLLM, which DSPy takes for a few servers, has another."""
+    """The transport of DSPy's own client, within bounds."""
 
     def _send_request(self, conn: Any, *given: Any, **more: Any) -> None:
         """Send the request, unless nobody waits for its reply any more."""
-
-        def close() -> None:
-            with suppress(OSError):  # it may be closed already
-                socket.socket.shutdown(conn.sock, socket.SHUT_RDWR)  # wakes the thread that reads; close() would not
-
-        close_if_abandoned(close)
+        close_if_abandoned(partial(_shut, conn.sock))
         super()._send_request(conn, *given, **more)
 
     def _iter_body(self, *given: Any, **more: Any) -> Iterator[bytes]:
@@ -51,3 +53,15 @@ class BoundedTransport(transports.StdlibTransport):
                     raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
                 yield piece
         keep_open()  # another request may use the connection from here on
+
+
+def _write(stream: Any, *given: Any, **more: Any) -> None:
+    """Write to a connection of httpx, unless nobody waits for its reply any more."""
+    close_if_abandoned(partial(_shut, stream.get_extra_info("socket")))
+    _unbounded_write(stream, *given, **more)
+
+
+def _shut(connection: socket.socket) -> None:
+    """Close a connection, and wake the thread that reads from it; its own `close` would not."""
+    with suppress(OSError):  # it may be closed already
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

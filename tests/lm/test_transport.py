@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import dspy
+import httpx
 import pytest
 
 from questree import program
@@ -80,6 +81,18 @@ def test_a_connection_is_closed_when_its_question_has_failed_and_the_client_live
     assert not any(reader.is_alive() for reader in readers)
     world.first = WHOLE
     assert program("direct")(question="What?").answer == "Paris"
+
+
+def test_a_connection_of_httpx_is_closed_as_well(served):
+    world = served(CHUNKED)
+
+    def ask() -> None:
+        with httpx.Client() as client:
+            client.post(f"{dspy.settings.lm.kwargs['api_base']}/chat/completions", content=b"{}", timeout=60)
+
+    with pytest.raises(AbandonedError):
+        within(1, ask)
+    assert world.closed.acquire(timeout=20)
 
 
 def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch):
