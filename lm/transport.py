@@ -3,8 +3,8 @@
 DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, and each reply that was
 abandoned would keep one of its hundred connections.
 
-For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx: its abandoned replies end as well, but the size
-of the others has no bound.
+For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx. Its abandoned replies end as well; the size of
+a reply has no bound there.
 """
 
 from __future__ import annotations
