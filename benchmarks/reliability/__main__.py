@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], tuple[list[parts.Row], str
     "kills": parts.kills,
     "corruption": parts.corruption,
     "fuzz": parts.fuzzing,
+    "requests": parts.requests,
     "attacks": parts.attacks,
 }
 
@@ -88,6 +89,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=20, help="of each kind of command")
     parser.add_argument("--bytes", type=int, default=40, help="changed in each file; ten times as many in the LM cache")
     parser.add_argument("--texts", type=int, default=2000, help="hostile ones")
+    parser.add_argument("--requests", type=int, default=50, help="hostile ones, of each kind")
     parser.add_argument("--task", default="mini", help="whose questions are attacked")
     parser.add_argument("--lm", default="simulated", help="simulated, or recorded:FILE")
     parser.add_argument("--retriever", help="default: BM25 over the bundled passages")

@@ -131,6 +131,15 @@ def fuzzing(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     return rows, ""
 
 
+def requests(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
+    """Hostile requests to the retriever's server."""
+    from .hostile_requests import send_hostile
+
+    found = send_hostile(given.requests, given.seed)
+    said = f"{len(found.tried)} kinds; refused or left as they should be {found.tried.total() - len(found.wrong):,}"
+    return [Row("hostile requests to the retriever's server", found.tried.total(), said, found.wrong)], ""
+
+
 def attacks(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     """Plants against every program, with and without a defence."""
     from questree.evaluation.attacks import KINDS
