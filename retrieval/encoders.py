@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,8 @@ from .kept_results import Kept
 
 if TYPE_CHECKING:
     import torch
+
+logger = logging.getLogger(__name__)
 
 EMBEDDED = "embedded"
 """The name of the encoder that comes with a package, all-MiniLM-L6-v2, or of the checkpoint that is made from it."""
@@ -56,6 +59,7 @@ class TextEncoder(ABC):
     def __init__(self, checkpoint: Checkpoint, precision: str, model: Any) -> None:
         self.checkpoint, self.precision = checkpoint, precision
         self.filled = 0
+        self._warned = False
         self._model = model
         self._lock = threading.Lock()
         self._known: Kept[str, torch.Tensor] = Kept()
@@ -69,6 +73,16 @@ class TextEncoder(ABC):
         unit = torch.nn.functional.normalize(torch.stack(self._remembered([*texts, *others])), dim=1)
         rows: list[list[float]] = (unit[: len(texts)] @ unit[len(texts) :].T).tolist()
         return rows
+
+    def _warn_of_length(self, tokens: Sequence[int], limit: int) -> None:
+        """Warn if a query has more tokens than the encoder reads; once for each encoder."""
+        if self._warned or max(tokens, default=0) <= limit:
+            return
+        self._warned = True
+        logger.warning(
+            "A query of %d tokens is longer than the %d that the encoder reads; what stands beyond is not searched "
+            "for. Said once; there may be more.", max(tokens), limit,
+        )  # fmt: skip
 
     def _remembered(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return a vector of each text; a program compares the same few texts again and again."""

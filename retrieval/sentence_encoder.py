@@ -82,10 +82,17 @@ class SentenceEncoder(TextEncoder):
         return f"{self.checkpoint.fingerprint} {self.precision} {self.usage}"
 
     def queries(self, queries: Sequence[str]) -> torch.Tensor:
-        """Return (queries, dim) float32, on the CPU."""
+        """Return (queries, dim) float32, on the CPU; a query is read up to the encoder's window."""
+        texts = [self.usage.query_prefix + query for query in queries]
+        with self._lock:
+            lengths = [len(ids) for ids in self._tokenizer(texts, verbose=False)["input_ids"]] if texts else []
+        self._warn_of_length(lengths, self.window)
+        return self._embedded(texts)
+
+    def _embedded(self, texts: list[str]) -> torch.Tensor:
+        """Return (texts, dim) float32, on the CPU."""
         import torch
 
-        texts = [self.usage.query_prefix + query for query in queries]
         starts = range(0, len(texts), _QUERIES_TOGETHER)
         encoded = [self._encoded(self._ids(texts[start : start + _QUERIES_TOGETHER])) for start in starts]
         return torch.cat(encoded) if encoded else torch.empty(0, self.dim)
@@ -111,7 +118,7 @@ class SentenceEncoder(TextEncoder):
 
     def _vectors(self, texts: Sequence[str]) -> torch.Tensor:
         """Return the vectors of texts as queries."""
-        return self.queries(texts)
+        return self._embedded([self.usage.query_prefix + text for text in texts])
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         with self._lock:  # a fast tokenizer's truncation is state of its own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,8 +15,6 @@ from .compat import colbert_ready, without_extensions
 if TYPE_CHECKING:
     import torch
 
-logger = logging.getLogger(__name__)
-
 _WINDOW = 4096
 """Passages that are sorted by length together; also how many are in memory at once."""
 _TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
@@ -25,8 +22,6 @@ _TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
 
 class Encoder(TextEncoder):
     """A model of one unit vector for each token of a query or a passage. Made by ``load``."""
-
-    _warned = False  # of a query that is longer than the model can read
 
     @classmethod
     def load(cls, checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
@@ -98,13 +93,9 @@ class Encoder(TextEncoder):
     def _query_lengths(self, queries: Sequence[str]) -> list[int]:
         """Return each query's tokens, with the marker that colbert-ai puts in; warn where they are too many."""
         tokenizer = self._model.query_tokenizer.tok
-        lengths = [len(ids) + 1 for ids in tokenizer(list(queries), verbose=False)["input_ids"]]
-        if lengths and max(lengths) > self.longest_query and not self._warned:
-            self._warned = True
-            logger.warning(
-                "A query of %d tokens is longer than the %d that the encoder reads; what stands beyond is not searched "
-                "for. Said once; there may be more.", max(lengths), self.longest_query,
-            )  # fmt: skip
+        with self._lock:  # colbert-ai sets where this tokenizer truncates
+            lengths = [len(ids) + 1 for ids in tokenizer(list(queries), verbose=False)["input_ids"]]
+        self._warn_of_length(lengths, self.longest_query)
         return lengths
 
     def _embedded_queries(self, queries: Sequence[str], length: int) -> list[torch.Tensor]:

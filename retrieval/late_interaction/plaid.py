@@ -84,7 +84,7 @@ class PlaidRetriever(NeuralRetriever):
             ncells=cells,
             centroid_score_threshold=self._settings.centroid_score_threshold,
             ndocs=max(self._settings.ndocs, 4 * k),
-            query_maxlen=512,
+            query_maxlen=self.encoder.longest_query,  # colbert-ai looks for candidates with so many tokens
             interaction="colbert",
         )
 

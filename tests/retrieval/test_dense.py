@@ -101,6 +101,16 @@ def test_texts_are_compared_by_their_vectors(dense, passages):
     assert dense.similarity([], texts) == []
 
 
+def test_a_query_beyond_the_window_is_warned_of_once(sentence_folder, caplog):
+    short = encoder(sentence_folder, window=12)
+    short.similarity(["amber " * 40], ["fjord " * 40])  # passages may be long
+    short.queries(["amber " * 10])
+    assert caplog.text == ""
+    short.queries(["amber", "amber " * 40])
+    short.queries(["fjord " * 40])
+    assert caplog.text.count("A query of 42 tokens is longer than the 12") == 1
+
+
 def test_the_embedded_encoder_needs_no_words_in_common(tmp_path):
     from questree.retrieval import Passage
 

@@ -87,3 +87,17 @@ def test_a_query_beyond_the_encoders_limit_is_warned_of_once(encoder, caplog):
     assert len(encoder.queries([too_long])[0]) <= encoder.longest_query
     encoder.queries([too_long])
     assert caplog.text.count("is longer than the") == 1
+
+
+def test_a_query_is_counted_while_no_other_thread_truncates(encoder, monkeypatch):
+    """colbert-ai's truncation is state of the tokenizer: a count beside it was sometimes that of the cut query."""
+    tokenizer, held = encoder._model.query_tokenizer.tok, []
+    call = type(tokenizer).__call__
+    monkeypatch.setattr(
+        type(tokenizer),
+        "__call__",
+        lambda self, *given, **more: held.append(encoder._lock.locked()) or call(self, *given, **more),
+    )
+    encoder.queries(["where is kelp"])
+    assert held
+    assert all(held)

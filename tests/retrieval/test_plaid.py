@@ -138,6 +138,13 @@ def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path, no_search):
         load_index(folder, full_check=False)
 
 
+def test_candidates_are_looked_for_with_the_whole_query():
+    encoder = SimpleNamespace(longest_query=8192)
+    retriever = plaid.PlaidRetriever([], "", encoder, scorer=None, settings=PlaidSettings())
+    with colbert_ready():
+        assert retriever._config(k=5, cells=4).query_maxlen == 8192
+
+
 @pytest.mark.slow
 def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_folder):
     settings = PlaidSettings(ncells=1)
