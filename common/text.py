@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from html import escape
 from typing import Any
@@ -19,15 +20,16 @@ _CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE = "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff"
 _INVISIBLE += "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f"
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNSEEN = re.compile(f"[{_CONTROLS}{_BIDI}{_INVISIBLE}]")
 _UNDRAWN = re.compile(f"[{_CONTROLS}{_BIDI}\r\u2028\u2029]")
-_BETWEEN = rf"[\s{_MARKS}]*"
-_EDGES = re.compile(rf"(?<=\[){_BETWEEN}(?=\[)|(?<=\]){_BETWEEN}(?=\])")
-_HASHES = re.compile(rf"[#♯⌗⋕](?:[{_MARKS}]*[#♯⌗⋕])+")
+_GAP = r"((?:[^\w\[\]<＜﹤|｜￨>＞﹥]|[ﾞﾟ])*)"  # no letter: the two of Japanese are marks in another form
+_PAIRS = re.compile(
+    rf"(?<=\[){_GAP}(?=\[)|(?<=\]){_GAP}(?=\])|(?<=[<＜﹤]){_GAP}(?=[|｜￨])|(?<=[|｜￨]){_GAP}(?=[>＞﹥])"
+)
+_HASHES = re.compile(r"[#♯⌗⋕]((?:[^\w\s#♯⌗⋕]|[\rﾞﾟ])*)(?=[#♯⌗⋕])")
 _TEMPLATE = re.compile(
-    r"(?<=[<＜﹤])(?=[|｜￨])|(?<=[|｜￨])(?=[>＞﹥])|(?<=<)(?=</?SYS>>)"
+    r"(?<=<)(?=</?SYS>>)"
     r"|(?<=<)(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
     r"|(?<=<)(?=<CUSTOM-TYPE-(?:START|END)-IDENTIFIER>>)"
     r"|(?<=\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
@@ -54,17 +56,25 @@ def neutralise(text: str) -> str:
     address would be the author's choice. Idempotent; linear in the length of the text.
     """
     seen = _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
-    return _TEMPLATE.sub(" ", _HASHES.sub("#", _EDGES.sub(" ", seen)))
+    parted = _PAIRS.sub(lambda found: " " if _is_unseen(found[found.lastindex or 0]) else found[0], seen)
+    single = _HASHES.sub(lambda found: "" if _is_unseen(found[1]) else found[0], parted)
+    return _TEMPLATE.sub(" ", single)
+
+
+def _is_unseen(text: str) -> bool:
+    """Return whether a copyist may leave all of the text out: spaces, combining marks, and what has no shape."""
+    plain = unicodedata.normalize("NFKC", text)
+    return all(c.isspace() or not c.isprintable() or unicodedata.category(c).startswith("M") for c in plain)
 
 
 def changed_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the value with every text in it changed, in lists, tuples, dicts and pydantic models too."""
+    """Return the value with every text in it changed, in lists, tuples, dicts (keys too) and pydantic models."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, (list, tuple)):
         return type(value)(changed_texts(item, change) for item in value)
     if isinstance(value, dict):
-        return {key: changed_texts(item, change) for key, item in value.items()}
+        return {changed_texts(key, change): changed_texts(item, change) for key, item in value.items()}
     if isinstance(value, BaseModel):
         return value.model_copy(update={name: changed_texts(item, change) for name, item in value})
     return value

@@ -23,7 +23,7 @@ from .failure import (
     was_sent,
     without_address,
 )
-from .guard import guarded, make_writable, shown_demonstrations
+from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .ledger import enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
@@ -80,8 +80,7 @@ class _Call:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
         self.predict, self.config, self.drop, self.inputs, self.lm = predict, config, drop, inputs, lm
-        # The adapter's own fallback would double every failed call and take the same reply from the cache.
-        self.adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
+        self.adapter = adapter_in_use()
         self.name = str(predict.signature.__name__)
         self.attempts = self.retries = self.shortenings = 0
         self.cut: _CutReplyError | None = None

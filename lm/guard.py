@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import dspy
@@ -11,22 +11,31 @@ import dspy
 from ..common.secrets import without_secrets
 from ..common.text import changed_texts, neutralise, without_surrogates
 
+_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped before is not escaped twice
+_LESS = re.compile("<")
+_KEY = re.compile(r"""["']\s*(\w+)\s*["']\s*:""")
 _BRACES = str.maketrans("{}`", "()'")
 _WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `Acting` guards the texts in it
+
+
+def adapter_in_use() -> dspy.Adapter:
+    """Return the adapter that is configured; DSPy's own without its fallback, if none is.
+
+    The fallback would double every failed call, and take the same reply from the cache.
+    """
+    return dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
 
 
 def guarded(inputs: dict[str, Any], signature: type[dspy.Signature], adapter: dspy.Adapter) -> dict[str, Any]:
     """Return the inputs with every text neutralised: passages, what was read in them, and earlier replies alike.
 
     ``ChatAdapter`` separates fields by ``[[ ## name ## ]]``, which `neutralise` takes out. ``XMLAdapter`` puts inputs
-    between tags: tags with the name of a field are broken. ``JSONAdapter`` takes the first object in a reply: in
-    inputs, braces become parentheses, and the name of a field is no key.
+    between tags: tags with the name of a field are broken, and the rest is escaped, so that a reply which repeats an
+    input can be read. ``JSONAdapter`` takes the first object in a reply: in inputs, braces become parentheses, and no
+    word is a key.
     """
     texts = {name: value for name, value in inputs.items() if name not in _WITH_MARKERS}
-    safe: dict[str, Any] = changed_texts(texts, neutralise)
-    break_up = _breaker(adapter, signature)
-    if break_up is not None:
-        safe = changed_texts(safe, break_up)
+    safe: dict[str, Any] = changed_texts(texts, _guard(adapter, {*signature.fields, *texts}))
     return inputs | safe
 
 
@@ -56,13 +65,11 @@ def make_writable(reply: dspy.Prediction) -> None:
         reply[name] = value
 
 
-def _breaker(adapter: dspy.Adapter, signature: type[dspy.Signature]) -> Callable[[str], str] | None:
-    """Return the function that breaks up what the adapter would read as a field; None if there is nothing more."""
-    names = "|".join(signature.fields)
+def _guard(adapter: dspy.Adapter, names: Iterable[str]) -> Callable[[str], str]:
+    """Return the function that takes out of a text what the adapter would read as a field, one of these or another."""
     if isinstance(adapter, dspy.XMLAdapter):
-        tags = re.compile(rf"<(?=\s*/?\s*(?:{names})\b)", re.IGNORECASE)
-        return lambda text: tags.sub("< ", text)
+        tags = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(names)})\b)", re.IGNORECASE)
+        return lambda text: _LESS.sub("&lt;", _AND.sub("&amp;", tags.sub("< ", neutralise(text))))
     if isinstance(adapter, dspy.JSONAdapter):
-        keys = re.compile(rf"""["']\s*({names})\s*["']\s*:""", re.IGNORECASE)
-        return lambda text: keys.sub(r"\1 –", text.translate(_BRACES))
-    return None
+        return lambda text: _KEY.sub(r"\1 –", neutralise(text).translate(_BRACES))
+    return neutralise

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import dspy
 
-from ..lm.guard import shown_demonstrations
+from ..lm.guard import adapter_in_use, shown_demonstrations
 from ..lm.window import most_tokens
 from .program import Program
 
@@ -51,7 +51,7 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
         name: of the predictor.
         predictor: with its instructions and demonstrations.
     """
-    adapter = dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
+    adapter = adapter_in_use()
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
     demonstrations = shown_demonstrations(predictor)

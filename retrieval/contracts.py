@@ -61,15 +61,17 @@ class Retriever(Protocol):
 
 
 def check_found(found: Any) -> list[Passage]:
-    """Return what a retriever gave for a query, if it is a list of passages with finite scores.
+    """Return what a retriever gave for a query, if it is a list of passages of texts, with finite scores.
 
     Raises:
-        TypeError: if it is something else.
+        TypeError: if it is something else; Pydantic checks no passage that was made by ``model_construct``.
         ValueError: if a score is infinite or no number: such passages have no order.
     """
     if not isinstance(found, list) or not all(isinstance(one, Passage) for one in found):
         raise TypeError("the retriever gave something else than a list of passages")
     for passage in found:
+        if not all(isinstance(text, str) for text in (passage.id, passage.title, passage.text)):
+            raise TypeError("the retriever gave a passage whose id, title or text is no text")
         if not isfinite(passage.score):
             raise ValueError(f"the retriever gave passage {passage.id!r} the score {passage.score}")
     return found

@@ -81,7 +81,7 @@ def reads_as_marker(text: str) -> bool:
 
 
 def echo_sets_nothing(signature: type[dspy.Signature], adapter: dspy.Adapter, text: str) -> bool:
-    """Whether a model that copies all its input before it replies is still read as it replied."""
+    """Whether the reply of a model that first copies all its input can be read, and is read as it replied."""
     inputs = guarded(filled(signature, text), signature, adapter)
     prompt = adapter.format(signature, [], inputs)[-1]["content"]
     outputs = {name: _value(info.annotation, "GOOD") for name, info in signature.output_fields.items()}
@@ -90,7 +90,7 @@ def echo_sets_nothing(signature: type[dspy.Signature], adapter: dspy.Adapter, te
     try:
         with_echo = adapter.parse(signature, f"{copied}\n\n{reply}")
     except dspy.utils.exceptions.AdapterParseError:
-        return True  # asked again, and then counted as a failure: never an answer
+        return False  # never an answer, but whoever writes a passage could make its questions fail
     return with_echo == adapter.parse(signature, reply)
 
 

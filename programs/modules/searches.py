@@ -8,9 +8,10 @@ from typing import Any
 
 import dspy
 
-from ...common.text import changed_texts, neutralise, text_or_none
+from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.failure import CallFailedError
+from ...lm.guard import adapter_in_use, guarded
 from ...retrieval import Passage
 from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
 from ..demonstrations import note
@@ -85,7 +86,7 @@ class Acting(dspy.ReAct):
         tool = dspy.Tool(search, desc=_SEARCH)
         super().__init__(AnswerByActing, tools=[tool], max_iters=max_turns)
         self.must_finish = must_finish
-        self.failure: CallFailedError | None = None
+        self.failure: Exception | None = None
 
     def forward(self, question: str, answer_style: AnswerStyle, find: Callable[[str], str]) -> dspy.Prediction:
         """Return ``trajectory``, ``reasoning`` and ``answer``, which is None if there is none.
@@ -100,13 +101,13 @@ class Acting(dspy.ReAct):
         def found(query: str) -> str:
             try:
                 return find(query)
-            except CallFailedError as error:
+            except Exception as error:
                 episode.failure = error  # DSPy turns whatever a tool raises into an observation
                 raise
 
         described = self.tools["search"]
         tool = dspy.Tool(found, name=described.name, desc=described.desc, args=described.args)
-        episode.tools = {**self.tools, "search": tool}
+        episode.tools = {name: _checked(one) for name, one in {**self.tools, "search": tool}.items()}
         return super(Acting, episode).forward(question=question, answer_style=answer_style)
 
     def _call_with_potential_trajectory_truncation(
@@ -118,8 +119,8 @@ class Acting(dspy.ReAct):
         extracts = module is self.extract
         if extracts and self.must_finish and not _finished(trajectory):
             return dspy.Prediction(reasoning="", answer=None)
-        shown = changed_texts(trajectory, neutralise)
         predict = module.predict if extracts else module
+        shown = guarded(trajectory, predict.signature, adapter_in_use())  # before DSPy puts markers between the texts
         while True:
             try:
                 reply = call(predict, **inputs, trajectory=self._format_trajectory(shown))
@@ -129,6 +130,17 @@ class Acting(dspy.ReAct):
                 if error.failure.cause != "context-window" or len(shown) <= 4:  # the four fields of the last turn
                     raise
                 shown = self.truncate_trajectory(shown)
+
+
+def _checked(tool: dspy.Tool) -> Callable[..., Any]:
+    """Return the tool without its error for wrong arguments: DSPy would show the LM a traceback of this machine."""
+
+    def use(**arguments: Any) -> Any:
+        if arguments.keys() != tool.args.keys() or not all(isinstance(given, str) for given in arguments.values()):
+            return f"{tool.name} takes {' and '.join(tool.args) or 'nothing'}, and each is a text."
+        return tool(**arguments)
+
+    return use
 
 
 def _finished(trajectory: dict[str, Any]) -> bool:

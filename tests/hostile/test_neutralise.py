@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 
 import dspy
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reliability.fuzz import SIGNATURES, echo_sets_nothing, fuzz, reads_as_marker, sections_hold
-from reliability.hostile_texts import hostile_text, marker
+from reliability.hostile_texts import as_copied, hostile_text, marker
 
 from questree.common.text import neutralise
 from questree.lm.guard import guarded
@@ -61,6 +62,21 @@ def test_twice_is_once(text):
 )
 def test_harmless_text_stays_as_it_is(text):
     assert neutralise(text) == text
+
+
+def test_no_character_that_a_copyist_leaves_out_keeps_two_of_a_marker_apart():
+    """All combining marks of Unicode and all that has no shape, and some of what no version has assigned yet."""
+    characters = map(chr, [*range(0x20000), *range(0x20000, sys.maxunicode, 997)])
+    left_out = [character for character in characters if not as_copied(character)]
+    assert len(left_out) > 10_000
+    for first, second in ("[[", "]]", "##", "<|", "|>"):
+        text = " a ".join(f"{first}{character}{second}" for character in left_out)
+        assert not reads_as_marker(neutralise(text))
+
+
+@pytest.mark.parametrize("text", ["[*[a", "](]", "#-#", "<-|", "![[a](b)", "[é[", "नमस्ते [1] क्षेत्र"])
+def test_what_is_seen_between_two_stays(text):
+    assert neutralise(text).replace("[ [", "[[") == text
 
 
 def test_the_tokens_of_chat_templates_are_parted():
