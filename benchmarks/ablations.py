@@ -1,4 +1,4 @@
-"""What each setting of Tree of Reviews and BlendFilter does: writes the tables of docs/ablations.md.
+"""What each setting of the three methods does: writes the tables of docs/ablations.md.
 
 QUESTREE_DATA=… python benchmarks/ablations.py --retriever INDEX --lm recorded:FILE > tables.md
 """
@@ -18,6 +18,9 @@ from questree.settings import RunSettings
 Ablation = tuple[str, list[str], list[Any] | None]
 
 ABLATIONS: list[Ablation] = [
+    ("searchain", ["preset"], None),
+    ("tree-of-reviews", ["preset"], None),
+    ("blendfilter", ["preset"], None),
     ("tree-of-reviews", ["expansion"], None),
     ("tree-of-reviews", ["fusion"], None),
     ("tree-of-reviews", ["relevance_pruning", "repetitive_pruning"], None),

@@ -123,7 +123,8 @@ def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None
 
     Args:
         name: of the program.
-        over: its settings to vary; for several, every combination.
+        over: its settings to vary; for several, every combination. ``preset`` alone also varies each setting in which
+            the paper differs, by itself.
         values: of the one setting, if its type does not list them all (a number, say).
 
     Raises:
@@ -136,6 +137,10 @@ def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None
         raise QuestreeError(f"{name} has no setting {', '.join(unknown) or 'named'}; vary one of: {known}.")
     if values and len(over) > 1:
         raise QuestreeError("Values can be given for one setting at a time.")
+    if list(over) == ["preset"]:
+        paper = getattr(kind_named(name).Settings, "PAPER", {})
+        singly = {f"{key}={_label(value)}": {key: value} for key, value in paper.items()}
+        return {"preset=best": {"preset": "best"}, **singly, "preset=paper": {"preset": "paper"}}
     choices = [_choices(setting, fields[setting], values) for setting in over]
     combinations = [dict(zip(over, combination, strict=True)) for combination in product(*choices)]
     return {", ".join(f"{key}={_label(value)}" for key, value in one.items()): one for one in combinations}

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ..common.placeholders import fill_in
 from ..lm.failure import CallFailedError
-from ..retrieval import DuplicateCheck, Passage, Reader, Retriever
+from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, PlannedStep
 from .modules import (
@@ -266,7 +266,7 @@ class SearChain(Program):
             node=node,
             later=later,
             passage=node.passage,
-            span=verdict.span,
+            span=verdict.span or Span(text="", score=0.0),
         )
         return steps
 

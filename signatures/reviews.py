@@ -34,7 +34,8 @@ class ReviewPath(dspy.Signature):
         desc="the answer alone, in the form that it should have; empty while a fact is missing"
     )
     next_query: str = dspy.OutputField(
-        desc="asks for the missing fact alone, complete in itself and unlike those tried; empty when none is missing"
+        desc="asks for the missing fact alone, with no names but those of the question and the facts, and unlike those "
+        "tried; empty when none is missing"
     )
     guess: str = dspy.OutputField(
         desc="what an encyclopedia might say of the missing fact, one or two sentences from memory, only to search "

@@ -15,7 +15,7 @@ class CheckStep(dspy.Signature):
     with the proposed answer, which comes from memory and may be wrong.
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or a passage
     answers the query, and no answer is proposed.
-    contradicts: the passage answers the query with another answer than the proposed one, and only one can be right.
+    contradicts: the passage answers the query with another answer than the proposed one.
     silent: no passage answers the query. A passage answers it if the answer follows from the words of the passage
     alone; one that only makes an answer likely is silent. A passage about another person, place or work of the same
     name is no answer; where the query does not tell which of them it means, and no answer is proposed, take the one in

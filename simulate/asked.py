@@ -169,9 +169,9 @@ def read_steps(value: Any) -> list[Step]:
 
 
 def _answer(row: dict[str, Any]) -> str | None:
-    """Return the answer of a step in a prompt; None if it has none, or is said to be a guess."""
-    answer = row.get("answer") or row.get("recalled")
-    return str(answer) if answer and row.get("sure", True) else None
+    """Return the answer of a step in a prompt, if it has one; of a planned step, if the plan is sure of it."""
+    answer = row.get("answer") or (row.get("recalled") if row.get("sure", True) else None)
+    return str(answer) if answer else None
 
 
 def pick_surest(readings: Sequence[tuple[Reading, int]]) -> tuple[str | None, int | None]:

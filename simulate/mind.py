@@ -72,10 +72,14 @@ class Mind:
 
     def recalls(self, query: str) -> str | None:
         """Return what the model writes when it has to write from memory, sure or not; None where it has no idea."""
+        return self.half_knows(query) or self._invent(query, self.world.fact(query))
+
+    def half_knows(self, query: str) -> str | None:
+        """Return the answer that comes to mind, sure or not; None where none does."""
         fact = self.world.fact(query)
         if fact is not None and all(self._knows(need) or self._completes(need) for need in fact.needs):
             return fact.answers[0]
-        return self._invent(query, fact)
+        return None
 
     def reads(self, query: str, passage: str) -> Reading:
         """Return the model's reading of a passage that is shown to it as ``title | text``."""

@@ -92,6 +92,14 @@ class RecordedMind(Mind):
             return self._invent(query, self.world.fact(query)) or said.answer
         return said.answer
 
+    def half_knows(self, query: str) -> str | None:
+        """Return the recorded memory, sure or not."""
+        found = self._nodes.get(normalise(query))
+        if found is None:
+            return super().half_knows(query)
+        said = found[0].closed_book
+        return said.answer if said.known else None
+
     def reads(self, query: str, passage: str) -> Reading:
         """Return the recorded reading, if the passage is one that supports the step."""
         found = self._nodes.get(normalise(query))

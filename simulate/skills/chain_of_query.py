@@ -124,7 +124,7 @@ def _plan_on(
             fillings.append(describe(query))
             continue
         chain.append(_recall(asked, query, write_out(templates, believed, index)))
-        believed.append(chain[-1]["recalled"])
+        believed.append(chain[-1]["recalled"] if chain[-1]["sure"] else None)
         fillings.append(f"#{before + len(chain)}")
     return chain
 
@@ -132,7 +132,7 @@ def _plan_on(
 def _recall(asked: Asked, query: str, written: str) -> dict[str, Any]:
     """Return a planned step: the query with ``#n``, and what the model recalls of it as it is written out."""
     believed = asked.mind.believes(written)
-    return {"query": query, "recalled": believed or asked.mind.recalls(written), "sure": believed is not None}
+    return {"query": query, "recalled": believed or asked.mind.half_knows(written), "sure": believed is not None}
 
 
 def _go_on(asked: Asked, solved: Step) -> Chain:

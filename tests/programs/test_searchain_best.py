@@ -244,3 +244,12 @@ def test_a_short_answer_becomes_the_more_exact_one_that_the_passage_has(scripted
     )
     prediction = searchain({"When did it end?": "The end came on 11 February 1929."})(question="When?")
     assert prediction.tree.nodes[0].answer == "11 February 1929"
+
+
+def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothing(scripted):
+    chain = {"chain": [{"query": AUTHOR, "answer": None}, {"query": BIRTH, "answer": "Prague"}]}
+    asked = {"new_answer": "Franz Kafka", "new_steps": []}
+    engine = scripted(chain, verdict("silent"), asked, {"final_content": "", "answer": "Franz Kafka"})
+    prediction = searchain({AUTHOR: "A novella."}, continuation="ask")(question=QUESTION)
+    assert prediction.failure is None
+    assert "[[ ## reference_answer ## ]]\n\n" in engine.prompts[2]

@@ -13,8 +13,18 @@ def test_a_type_that_lists_its_values_is_varied_over_all_default_first():
     assert list(variants("tree-of-reviews", ["expansion"])) == [f"expansion={one}" for one in expansions]
 
 
-def test_the_presets_of_a_method_are_varied_like_any_setting():
-    assert list(variants("searchain", ["preset"])) == ["preset=best", "preset=paper"]
+def test_between_the_presets_each_setting_of_the_paper_is_varied_by_itself():
+    varied = variants("searchain", ["preset"])
+    assert list(varied) == [
+        "preset=best",
+        "k=1",
+        "check=reader",
+        "continuation=ask",
+        "agreement=string",
+        "preset=paper",
+    ]
+    assert varied["k=1"] == {"k": 1}
+    assert varied["preset=paper"] == {"preset": "paper"}
 
 
 def test_of_several_settings_every_combination():

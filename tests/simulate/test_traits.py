@@ -60,9 +60,11 @@ def test_a_plan_numbers_earlier_answers_and_tells_what_is_sure_from_what_is_gues
     queries = [step.question for step in RIVER.steps]
     sure = [PlannedStep(query=q, recalled=step.answer, sure=True) for q, step in zip(queries, CHAIN, strict=True)]
     assert planned(SURE) == sure
-    guessed = planned(BLANK.model_copy(update={"completes": 0.0}))
+    guessed = planned(BLANK.model_copy(update={"completes": 1.0}))
     assert [(step.query, step.sure) for step in guessed] == [(query, False) for query in queries]
-    assert guessed[0].recalled == "Thomas Mann"
+    assert [step.recalled for step in guessed] == [step.answer for step in CHAIN]
+    blank = planned(BLANK.model_copy(update={"completes": 0.0}))
+    assert [(step.recalled, step.sure) for step in blank] == [(None, False)] * len(queries)
 
 
 def test_a_verdict_is_on_what_is_read_and_names_its_passage() -> None:
@@ -156,14 +158,18 @@ def test_a_completion_goes_on_from_the_query_that_was_solved() -> None:
 
 
 def test_what_neither_passage_nor_model_knows_stays_unsolved_in_the_tree() -> None:
-    with dspy.context(lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1}), cache=False)):
+    with dspy.context(
+        lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1, "completes": 1}), cache=False)
+    ):
         prediction = SearChain(EmptyPassages(), settings=SearChainSettings(preset="paper"))(question=RIVER.question)
     assert prediction.failure is None
     assert {node.source for node in prediction.tree.nodes} == {"unsolved"}
 
 
 def test_a_guess_that_no_passage_bears_out_stays_a_guess_and_is_not_cited() -> None:
-    with dspy.context(lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1}), cache=False)):
+    with dspy.context(
+        lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1, "completes": 1}), cache=False)
+    ):
         prediction = SearChain(EmptyPassages())(question=RIVER.question)
     assert prediction.failure is None
     assert prediction.references == []
