@@ -114,7 +114,7 @@ class _Call:
         lm = self.lm.copy(num_retries=0, **_timeout(self.lm))
         usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
-        demos = shown_demonstrations(self.predict)
+        demos = shown_demonstrations(self.predict, self.adapter)
         try:
             with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
                 reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))
@@ -189,7 +189,7 @@ class _Call:
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
-        messages = self.adapter.format(self.predict.signature, shown_demonstrations(self.predict), inputs)
+        messages = self.adapter.format(self.predict.signature, shown_demonstrations(self.predict, self.adapter), inputs)
         return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
 

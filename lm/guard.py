@@ -15,6 +15,8 @@ _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped b
 _LESS = re.compile("<")
 _KEY = re.compile(r"""["']\s*(\w+)\s*["']\s*:""")
 _BRACES = str.maketrans("{}`", "()'")
+_PART = r"(?:thought|tool_name|tool_args|observation)_\d+"
+_TURN = re.compile(rf"(?m)^(\[\[ ## {_PART} ## \]\]|</?{_PART}>)$")  # DSPy's markers, by the chat and the XML adapter
 _WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `Acting` guards the texts in it
 
 
@@ -48,15 +50,23 @@ def complete_demonstrations(predict: dspy.Predict) -> list[Any]:
     return [demo for demo in predict.demos if all(name in demo for name in predict.signature.fields)]
 
 
-def shown_demonstrations(predict: dspy.Predict) -> list[dict[str, Any]]:
-    """Return the predictor's complete demonstrations as they are sent: null is a word in them.
+def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[dict[str, Any]]:
+    """Return the predictor's complete demonstrations as they are sent: guarded as inputs are, and null is a word.
 
-    DSPy takes None for a field that was not supplied.
+    They come from rows of a task, from earlier replies, or from a file. DSPy takes None for a field that was not
+    supplied.
     """
-    return [
-        {name: "null" if value is None else value for name, value in demo.items()}
-        for demo in complete_demonstrations(predict)
-    ]
+    guard, outputs = _guard(adapter, predict.signature.fields), predict.signature.output_fields
+
+    def shown(name: str, value: Any) -> Any:
+        if value is None:
+            return "null"
+        if name in _WITH_MARKERS and isinstance(value, str):
+            return "".join(text if _TURN.fullmatch(text) else guard(text) for text in _TURN.split(value))
+        escaped = name in outputs and (outputs[name].annotation is str or not isinstance(value, str))
+        return changed_texts(value, neutralise if escaped else guard)  # the adapters escape most of what is replied
+
+    return [{name: shown(name, value) for name, value in demo.items()} for demo in complete_demonstrations(predict)]
 
 
 def make_writable(reply: dspy.Prediction) -> None:

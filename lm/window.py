@@ -133,7 +133,7 @@ def _prompt_tokens(predict: dspy.Predict, inputs: dict[str, Any], adapter: dspy.
     """Return the tokens of the prompt without its passages, at most."""
     bare = {**inputs, "passages": []} if "passages" in inputs else inputs
     messages = adapter.format(
-        predict.signature, shown_demonstrations(predict), guarded(bare, predict.signature, adapter)
+        predict.signature, shown_demonstrations(predict, adapter), guarded(bare, predict.signature, adapter)
     )
     return sum(_MESSAGE_TOKENS + most_tokens(_text(message.get("content"))) for message in messages)
 

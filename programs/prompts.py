@@ -54,7 +54,7 @@ def rendered_prompt(name: str, predictor: dspy.Predict) -> RenderedPrompt:
     adapter = adapter_in_use()
     signature = predictor.signature
     inputs = {field: f"{{{field}}}" for field in signature.input_fields}
-    demonstrations = shown_demonstrations(predictor)
+    demonstrations = shown_demonstrations(predictor, adapter)
     messages = adapter.format(signature, demonstrations, inputs)
     told = tuple((message["role"], str(message["content"])) for message in messages)
     return RenderedPrompt(name, signature.__name__, told, len(demonstrations))
