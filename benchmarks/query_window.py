@@ -7,13 +7,15 @@ DATA is a folder with `recorded.jsonl`, questions with what a real model was rec
 recorded model as the LM. The external query answers from what BM25 finds in the whole corpus.
 
 So that it takes minutes, ColBERT searches only the gold passages and those that BM25 ranks highest for these queries,
-whole and as each window cuts them: otherwise the passages that mislead one of them would be missing.
+whole and as each window cuts them: otherwise the passages that mislead one of them would be missing. With --random it
+searches so many others in their place, which are easier to tell from the gold ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -46,7 +48,9 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help=f"a folder with {RECORDED} and {CORPUS}")
-    data: Path = parser.parse_args().data
+    parser.add_argument("--random", type=int, metavar="N", help="search N random passages beside the gold ones")
+    given = parser.parse_args()
+    data: Path = given.data
     if missing := [name for name in (RECORDED, CORPUS) if not (data / name).is_file()]:
         parser.error(f"{data} has no {' and no '.join(missing)}: there is nothing to measure with.")
     began = time.perf_counter()
@@ -56,7 +60,11 @@ def main() -> None:
     corpus = list(read_corpus(data / CORPUS))
     bm25 = BM25Retriever.from_passages(corpus)
     queries = blended(questions, bm25)
-    passages = searched(questions, queries, corpus, bm25)
+    gold = {title for question in questions for title in question.gold_titles}
+    others = [passage for passage in corpus if passage.title not in gold]
+    beside = random.Random(0).sample(others, given.random) if given.random else near(queries, bm25)
+    ids = {passage.id for passage in beside}
+    passages = [passage for passage in corpus if passage.title in gold or passage.id in ids]
     print(f"{machine()}; {len(passages):,} of {len(corpus):,} passages\n", flush=True)
     with TemporaryDirectory() as work:
         exact = load_index(build_index(passages, Path(work) / "index", kind="exact"))
@@ -99,14 +107,10 @@ def blended(questions: Sequence[Question], bm25: Retriever) -> dict[str, list[st
     }
 
 
-def searched(
-    questions: Sequence[Question], queries: dict[str, list[str]], corpus: Sequence[Passage], bm25: Retriever
-) -> list[Passage]:
-    """Return the gold passages and the five that BM25 finds for each query in each window, in the corpus's order."""
-    gold = {title for question in questions for title in question.gold_titles}
+def near(queries: dict[str, list[str]], bm25: Retriever) -> list[Passage]:
+    """Return the five passages that BM25 finds for each query in each window; some come several times."""
     read = [cut(one, window) for asked in queries.values() for one in asked for window in WINDOWS]
-    near = {passage.id for found in bm25.batch(read, K) for passage in found}
-    return [passage for passage in corpus if passage.title in gold or passage.id in near]
+    return [passage for found in bm25.batch(read, K) for passage in found]
 
 
 def recall_table(questions: Sequence[Question], queries: dict[str, list[str]], retriever: Retriever) -> str:
