@@ -30,6 +30,7 @@ from ..common.json_files import LARGEST, parse_json, read_bytes, validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
 from ..evaluation.tracking import without_password
+from ..lm.failure import first_line
 from ..programs import PROGRAMS, Program, build
 from ..programs.modules import LMReader
 from ..retrieval import DuplicateCheck, Reader, Retriever
@@ -251,7 +252,7 @@ def load(
 
 
 def fetch(place: str) -> Path:
-    """Return the folder of an artifact; one in MLflow is downloaded.
+    """Return the folder of an artifact; one in MLflow is downloaded, and is trusted no more than any other folder.
 
     Raises:
         QuestreeError: if it cannot be fetched, or is not one.
@@ -263,10 +264,10 @@ def fetch(place: str) -> Path:
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
         found = Path(mlflow.artifacts.download_artifacts(artifact_uri=place))
-    except (mlflow.MlflowException, OSError) as error:
+    except Exception as error:  # MLflow checks little of what a server sends, and fails in any way over the rest
         raise QuestreeError(
-            f"Cannot fetch {place} from {without_password(mlflow.get_tracking_uri())}: {str(error).splitlines()[0]} "
-            "Check the address, and the tracking URI (--tracking-uri)."
+            f"Cannot fetch {place} from {without_password(mlflow.get_tracking_uri())}: "
+            f"{first_line(error).rstrip('.')}. Check the address, and the tracking URI (--tracking-uri)."
         ) from error
     manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
     if len(manifests) != 1:

@@ -1,0 +1,137 @@
+"""What a tracking server gives is checked as a folder is that someone sent; nothing of it runs, or lands elsewhere."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import mlflow
+import pytest
+
+from questree.common.errors import QuestreeError
+from questree.common.files import file_hash
+from questree.common.manifests import checksum_of
+from questree.optimize import load, save
+from questree.programs import build
+
+ROOT = "/api/2.0/mlflow-artifacts/artifacts"
+PLACE = "mlflow-artifacts:/stored"
+Files = dict[str, bytes]
+
+
+def listing(*names: object, is_dir: object = False) -> bytes:
+    return json.dumps({"files": [{"path": name, "is_dir": is_dir, "file_size": 1} for name in names]}).encode()
+
+
+@pytest.fixture
+def serve(monkeypatch, tmp_path) -> Iterator[Callable[..., None]]:
+    """Let a server on this machine give these files, and this listing of them; MLflow asks it and no other."""
+    given: dict[str, object] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            address = urlsplit(self.path)
+            if address.path == ROOT:
+                asked = parse_qs(address.query).get("path", [""])[0]
+                content = given["listing"] if asked == "stored" else listing()
+            else:
+                name = unquote(address.path).removeprefix(f"{ROOT}/stored/")
+                content = given["files"].get(name, b"evil")
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    def start(files: Files, listed: bytes | None = None) -> None:
+        given.update(files=files, listing=listing(*files) if listed is None else listed)
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "downloads" / "deep" / "deeper"))
+    (tmp_path / "downloads" / "deep" / "deeper").mkdir(parents=True)
+    before = mlflow.get_tracking_uri()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        mlflow.set_tracking_uri(f"http://127.0.0.1:{server.server_port}")
+        yield start
+        server.shutdown()
+    mlflow.set_tracking_uri(before)
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    return save(build("cot", {}), tmp_path / "program")
+
+
+def files_of(folder: Path) -> Files:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+class Runs:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, trace: Path):
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.write_text, (self.trace, "ran")
+
+
+def test_a_program_comes_from_a_server_and_what_stands_beside_it_never_runs(serve, saved, tmp_path):
+    trace = tmp_path / "trace"
+    script = f"open({str(trace)!r}, 'w').write('ran')".encode()
+    beside = {"python_model.pkl": pickle.dumps(Runs(trace)), "served_model.py": script, "conftest.py": script}
+    serve(files_of(saved) | beside | {"MLmodel": b"loader_module: served_model", "conda.yaml": b"x"})
+    assert load(PLACE).name == "cot"
+    assert not trace.exists()
+
+
+def test_a_forged_program_is_refused_as_it_is_in_a_folder(serve, saved):
+    state = json.loads((saved / "program.json").read_text())
+    next(part for name, part in state.items() if name != "metadata")["config"] = {"api_base": "http://127.0.0.1:9/v1"}
+    (saved / "program.json").write_text(json.dumps(state))
+    manifest = json.loads((saved / "questree.json").read_text())
+    manifest["files"]["program.json"] = file_hash(saved / "program.json")
+    (saved / "questree.json").write_text(json.dumps(manifest | {"checksum": checksum_of(manifest)}))
+    serve(files_of(saved))
+    with pytest.raises(QuestreeError, match=r"program\.json .*config\.api_base: nothing of this name"):
+        load(PLACE)
+
+
+LISTINGS = {
+    "above": listing("../../evil", "questree.json"),
+    "above, encoded": listing("%2e%2e/%2e%2e/evil"),
+    "absolute": listing("/tmp/evil-of-a-server"),
+    "a folder above": listing("../../evil", is_dir=True),
+    "a drive": listing("C:\\evil"),
+    "no text": listing(7, None, ["x"]),
+    "no list": b'{"files": 5}',
+    "no path": b'{"files": [{}]}',
+    "no JSON": b"<html>not here</html>",
+    "nothing": b"",
+    "no files": b"{}",
+    "deep": b'{"files":' + b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("listed", LISTINGS.values(), ids=LISTINGS)
+def test_a_listing_that_leads_elsewhere_is_an_error_and_writes_nothing_there(listed, serve, saved, tmp_path):
+    serve(files_of(saved), listed)
+    with pytest.raises(QuestreeError) as refused:
+        load(PLACE)
+    assert "stored" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not list(tmp_path.rglob("*evil*"))
+    assert not Path("/tmp/evil-of-a-server").exists()
+
+
+def test_a_server_whose_files_are_none_is_an_error(serve, saved):
+    serve(dict.fromkeys(files_of(saved), b"<html>"))
+    with pytest.raises(QuestreeError, match=r"questree\.json is damaged"):
+        load(PLACE)
