@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 import questree.signatures as signatures
 from questree.common.text import printable
-from questree.lm.guard import guarded
+from questree.lm.guard import guarded, shown_demonstrations
 from questree.programs import ReasoningTree
 from questree.programs.tree_views import as_html, as_mermaid, as_text
 from questree.retrieval import Passage, Span
@@ -66,6 +66,8 @@ def fuzz(cases: int, seed: int = 0) -> Fuzzed:
             adapter = make()
             held = echo_sets_nothing(signature, adapter, text) and sections_hold(signature, adapter, text)
             found.note(type(adapter).__name__, held, text)
+            found.note("demonstrations", demonstration_holds(signature, adapter, text), text)
+            found.note("trajectories", trajectory_holds(adapter, text), text)
         tree = hostile_tree(text)
         found.note("tree", ReasoningTree.model_validate_json(tree.model_dump_json()) == tree, text)
         found.note("page", page_is_inert(as_html(tree, text, text, [text])), text)
@@ -104,6 +106,36 @@ def sections_hold(signature: type[dspy.Signature], adapter: dspy.Adapter, text: 
         return Counter(name for name in found if name in signature.fields or name == "completed")
 
     return sections(text) == sections("a river")
+
+
+def demonstration_holds(signature: type[dspy.Signature], adapter: dspy.Adapter, text: str) -> bool:
+    """Whether a demonstration with the text in every field has the sections of one with harmless text."""
+
+    def shown(given: str) -> str:
+        predict = dspy.Predict(signature)
+        replied = {name: _value(info.annotation, given) for name, info in signature.output_fields.items()}
+        predict.demos = [filled(signature, given) | replied]
+        messages = adapter.format(signature, shown_demonstrations(predict, adapter), filled(signature, "a river"))
+        return "\n".join(str(message["content"]) for message in messages[1:3])
+
+    return _sections(shown(text), adapter) == _sections(shown("a river"), adapter)
+
+
+def trajectory_holds(adapter: dspy.Adapter, text: str) -> bool:
+    """Whether a trajectory of ReAct with the text in every part has the sections of one with harmless text."""
+
+    def shown(given: str) -> str:
+        turn = {"thought_0": given, "tool_name_0": "search", "tool_args_0": {"query": given}, "observation_0": given}
+        safe = guarded(turn, signatures.AnswerByActing, adapter)
+        return str(adapter.format_user_message_content(dspy.Signature(f"{', '.join(turn)} -> x"), safe))
+
+    return _sections(shown(text), adapter) == _sections(shown("a river"), adapter)
+
+
+def _sections(prompt: str, adapter: dspy.Adapter) -> list[str]:
+    """The markers, tags and borders of turns in a prompt, in order."""
+    tags = r"|</?\w+>" if isinstance(adapter, dspy.XMLAdapter) else ""
+    return re.findall(rf"\[\[[^\n]*?\]\]|<\||\|>{tags}", prompt)
 
 
 def filled(signature: type[dspy.Signature], text: str) -> dict[str, Any]:
