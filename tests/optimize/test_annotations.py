@@ -23,7 +23,6 @@ from questree.signatures import PlannedStep, Step
 # what no question of the bundled set makes them do: search again, sample without passages, edit a step
 WITHOUT = {
     "searchain": {"revised_chain.revise"},
-    "searchain-without-retrieval": {"step_check.check", "revised_chain.revise"},
     "react-self-consistency": {"step_by_step_answer.answer"},
     "toolformer": {"thoughts_answer.answer"},
     "verify-and-edit": {"verification.ask_to_verify", "verification.edit_sentence", "thoughts_answer.answer"},

@@ -1,0 +1,132 @@
+"""Branches of SearChain's tree: how a chain grows in it, and on from a node that was helped (algorithm 1, AddChild)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from ..common.placeholders import fill_in
+from ..signatures import PlannedStep
+from .modules.verdict import Verdict, sentence_with
+from .tree import Node, ReasoningTree
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What retrieval has to say about one node; it ends a round.
+
+    Attributes:
+        node: the one that needs help.
+        kind: its answer is contradicted; or, for a node that has none, found, remembered, or not found.
+        verdict: what the passages say.
+    """
+
+    node: Node
+    kind: Literal["correct", "complete", "remember", "revise"]
+    verdict: Verdict
+
+
+def grow_branch(
+    tree: ReasoningTree,
+    parent: Node | None,
+    steps: list[PlannedStep],
+    round: int,
+    *,
+    fill: bool = True,
+    replaces: int | None = None,
+) -> list[Node]:
+    """Return the steps as new nodes under the parent (algorithm 1, AddChild).
+
+    Args:
+        tree: grows.
+        parent: of the first node; None for the root.
+        steps: of the LM.
+        round: of the new nodes.
+        fill: whether earlier answers are filled in where a query refers to them by number.
+        replaces: the node whose place the first one takes, if any.
+    """
+    branch: list[Node] = []
+    for step in steps:
+        parent = tree.grow(
+            parent,
+            round=round,
+            query=filled_in(tree, parent, step.query) if fill else step.query,
+            template=step.query if fill else None,
+            answer=step.recalled,
+            sure=step.sure,
+            source="unsolved" if step.recalled is None else "lm",
+            replaces=None if branch else replaces,
+        )
+        branch.append(parent)
+    return branch
+
+
+def regrow(tree: ReasoningTree, parent: Node, later: list[Node], *, instead_of: str | None, round: int) -> list[Node]:
+    """Return the later nodes anew under the parent, with its answer in their queries.
+
+    What was recalled for a query that has changed is dropped: it was the answer to another one.
+
+    Args:
+        tree: grows.
+        parent: the node whose answer has changed.
+        later: the nodes that stood after it.
+        instead_of: the answer that it had: a query that was written out with it gets the new one.
+        round: of the new nodes.
+    """
+    steps = []
+    for node in later:
+        template = replaced(node.template or node.query, instead_of, parent.answer)
+        steps.append(PlannedStep(query=template, recalled=node.answer, sure=node.sure))
+    branch = grow_branch(tree, parent, steps, round)
+    for old, new in zip(later, branch, strict=True):
+        if new.query != old.query:
+            tree.update(new, answer=None, sure=False, source="unsolved")
+    return [tree.nodes[node.id] for node in branch]
+
+
+def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, round: int) -> Node:
+    """Return the node that takes the place of the one that got feedback, with its new answer."""
+    old, verdict = feedback.node, feedback.verdict
+    passage = verdict.passage or old.passage
+    support = None
+    if answer is not None and passage is not None and feedback.kind != "remember":
+        support = sentence_with(answer, passage, old.query)
+    source = {"complete": "completed", "remember": "lm"}.get(feedback.kind, "corrected" if old.sure else "completed")
+    return tree.grow(
+        tree.parent(old),
+        round=round,
+        query=old.query,
+        template=old.template,
+        answer=answer,
+        sure=feedback.kind == "remember",
+        source="unsolved" if answer is None else source,
+        span=verdict.span,
+        found=old.found,
+        passage=passage,
+        support=support,
+        stance="supports" if support else "silent",
+        replaces=old.id,
+    )
+
+
+def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
+    """Return a query that is to stand under the parent, with the answers of the path to it.
+
+    Guesses are filled in too: a search without any name finds nothing. An earlier query without an answer is described.
+    """
+    path = tree.path_to(parent)
+    return fill_in(template, [node.answer or f"(the answer to: {node.query.rstrip(' ?')})" for node in path])
+
+
+def refilled(tree: ReasoningTree, node: Node) -> Node:
+    """Return the node with its query as it reads by now: a verdict may have settled an earlier answer since it grew."""
+    query = filled_in(tree, tree.parent(node), node.template) if node.template else node.query
+    return tree.nodes[node.id] if query == node.query else tree.update(node, query=query)
+
+
+def replaced(template: str, old: str | None, new: str | None) -> str:
+    """Return the query with an answer that was written into it replaced by another one."""
+    if not old or not new:
+        return template
+    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda found: new, template, flags=re.IGNORECASE)
