@@ -105,7 +105,7 @@ def judge_passages(asked: Asked) -> Values:
         useful = one.number in kept
         told = [step for step in asked.gather([one]) if step.answer] if useful else []
         says = " ".join(_write(step.query, step.answer) for step in told) or "something that the answer needs"
-        judged.append({"number": one.number, "says": says if useful else "nothing", "useful": useful})
+        judged.append({"number": one.number, "says": says if useful else "", "useful": useful})
     return {"judgements": judged}
 
 
