@@ -16,7 +16,7 @@ from ..majority import Sample, agreement, answer_of, majority, sample
 from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification
 from ..modules.verification import Verified
 from ..program import answered
-from ..references import distinct, numbers_of
+from ..references import distinct, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings
 
@@ -88,6 +88,7 @@ class VerifyAndEdit(Baseline):
         content = " ".join(
             f"{one.edited} [{number[one.passage.id]}]" if one.passage else one.edited for one in verified
         )
+        content, references = settle_marks(content, references, supported_by(tree.question))
         return answered(tree, answer, content, references, passages=distinct([one.found for one in verified]))
 
     def verify(self, question: str, sentence: str) -> Verified:

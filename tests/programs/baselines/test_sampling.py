@@ -161,6 +161,14 @@ def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentenc
     ]
 
 
+def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(answering):
+    answering(verifying("Danube", "Rhine", "Elbe"))
+    retriever = ListRetriever({"Where?": "A list of novels."})
+    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+    assert prediction.final_content == "Kafka was born in Prague. The Danube flows there."
+    assert prediction.references == []
+
+
 def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(answering):
     lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", "z"])
     answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As A says [1].")
