@@ -19,8 +19,10 @@ def feedback(example: dspy.Example, prediction: Any, right: bool) -> str:
         prediction: a program's; None if it gave none.
         right: whether the metric takes the answer.
     """
-    if prediction is None or prediction.get("failure") is not None:
-        return f"No answer was given: {prediction and prediction.failure}."
+    if prediction is None:
+        return "No answer was given."
+    if prediction.get("failure") is not None:
+        return f"No answer was given: {prediction.failure}."
     gold = " or ".join(repr(answer) for answer in example.get("answers") or [example.get("answer")])
     verdict = f"The answer {prediction.get('answer')!r} is {'right' if right else 'wrong'}; right is {gold}."
     tree = prediction.get("tree")
