@@ -19,7 +19,6 @@ from .citations import citation_scores as citation_scores
 from .citations import keep_marks as keep_marks
 from .citations import marked_fragments as marked_fragments
 from .citations import marking_accuracy as marking_accuracy
-from .citations import sentences as sentences
 from .citations import supported_knowledge_count as supported_knowledge_count
 from .citations import supports_fragment as supports_fragment
 from .found_passages import normalise_title as normalise_title

@@ -161,6 +161,20 @@ def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentenc
     ]
 
 
+def test_a_name_with_initials_is_verified_in_its_sentence(answering):
+    sampled = Answers("Danube", "Rhine", "Elbe", thoughts="J. R. R. Tolkien met Dr. Smith. So the answer is Elbe.")
+
+    def reply(asked):
+        if asked.wants == "edited":
+            return {"edited": asked.given("sentence"), "references": []}
+        return {"query": "q"} if asked.wants == "query" else sampled(asked)
+
+    engine = answering(lambda asked: {"answer": "Elbe"} if asked.wants == "answer" else reply(asked))
+    program("verify-and-edit", retriever=ListRetriever({"q": "A passage."}), samples=3)(question=Q)
+    asked = {one.given("sentence") for one in engine.asked if one.wants == "query"}
+    assert asked == {"J. R. R. Tolkien met Dr. Smith.", "So the answer is Elbe."}
+
+
 def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(answering):
     answering(verifying("Danube", "Rhine", "Elbe"))
     retriever = ListRetriever({"Where?": "A list of novels."})
