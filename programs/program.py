@@ -83,10 +83,12 @@ class Program(dspy.Module):
         return prediction
 
     def retrieve(self, query: str, k: int) -> list[Passage]:
-        """Return the retriever's passages; if it fails, the question fails."""
+        """Return the retriever's passages, none for a query without words; if it fails, the question fails."""
         retriever = self.retriever
         if retriever is None:
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
+        if not query.strip():  # the LM wrote none: a search for nothing finds nothing
+            return []
         try:  # a search in this process is not abandoned: it ends, and its thread would keep the cores busy
             found = check_found(in_time("a search", partial(retriever, query, k), abandon=retriever.remote))
             return without_secrets(found) if retriever.remote else found  # a server may repeat its token

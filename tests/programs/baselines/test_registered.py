@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import dspy
 import pytest
 from answering import TableRetriever
 from dspy import lm15
 from steps import last_step, steps, titled
+from tiny_world import QUESTIONS
 
 from questree import program
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
 from questree.programs.demonstrations import kind_of
+from questree.retrieval.base import check_query
+from questree.simulate import Traits, simulated_lm
+from questree.simulate.engine import SimulatedEngine
 
 NAMES = [
     "searchain",
@@ -86,6 +91,39 @@ def test_a_program_that_searches_fails_without_a_retriever(name, answering):
     different = iter(range(100))  # samples that agree need not be verified
     answering(reply)
     assert program(name)(question=Q).failure.cause == "retrieval"
+
+
+@pytest.fixture
+def without_queries(monkeypatch):
+    """A simulated LM that writes a space wherever a query is wanted."""
+    replied = SimulatedEngine.reply_to
+
+    def reply_to(engine, request):
+        response = replied(engine, request)
+        part = response.message.parts[0]
+        fields = "query|search|thought|next_query"
+        text = re.sub(rf"(\[\[ ## (?:{fields}) ## \]\]\n)(?!null).*?(?=\n+\[\[|\Z)", r"\1 ", part.text, flags=re.DOTALL)
+        object.__setattr__(part, "text", re.sub(r'("query": )"[^"]*"', r'\1" "', text))
+        return response
+
+    monkeypatch.setattr(SimulatedEngine, "reply_to", reply_to)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if PROGRAMS[name].searches])
+def test_an_empty_query_finds_nothing_and_fails_no_question(name, without_queries):
+    asked = QUESTIONS[0]
+    unsure = Traits(knows=0.0, malformed=0.0)
+    searched = []
+
+    class Strict(TableRetriever):
+        def __call__(self, query, k=1):
+            searched.append(check_query(query))
+            return titled("A")
+
+    with dspy.context(lm=simulated_lm(QUESTIONS, unsure, cache=False), adapter=None):
+        prediction = program(name, retriever=Strict({}))(question=asked.question, answer_style=asked.style)
+    assert prediction.failure is None
+    assert all(searched)
 
 
 @pytest.mark.parametrize("name", NAMES)
