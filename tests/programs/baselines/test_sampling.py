@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 
 import dspy
 import pytest
 from answering import TableRetriever
+from dspy import lm15
 from fakes import ListRetriever
 
 from questree import program
 from questree.common.errors import QuestreeError
+from questree.lm.call import ATTEMPTS
+from questree.programs import majority as majority_module
 from questree.programs import takes_retriever
 from questree.programs.baselines.dsp import fuse
 from questree.programs.majority import agreement, majority, sample
@@ -114,6 +118,53 @@ def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
     assert not takes_retriever("self-consistency", {"of": "searchain", "program": {"retrieval": False}})
     with pytest.raises(QuestreeError, match="no program 'cott'"):
         program("self-consistency", of="cott")
+
+
+@contextmanager
+def one_at_a_time():
+    """Let samples be drawn one after another, so that a script's replies go to them in order."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(majority_module, "together", lambda tasks: [task() for task in tasks])
+        yield
+
+
+@pytest.mark.parametrize("name", ["self-consistency", "verify-and-edit"])
+def test_a_sample_that_cannot_be_read_has_no_vote(name, scripted):
+    good = {"final_content": "So.", "answer": "Vltava"}
+    scripted(*["no reply"] * ATTEMPTS, good, good)
+    asked = program(name, retriever=ListRetriever({}), samples=3)
+    with one_at_a_time():
+        prediction = asked(question=Q)
+    assert prediction.answer == "Vltava"
+    assert prediction.samples == ["Vltava"] * 2
+    assert prediction.spent.calls == ATTEMPTS + 2  # the lost sample is paid for
+
+
+def test_dsp_goes_on_without_the_samples_that_cannot_be_read(scripted):
+    query, good = {"thoughts": "Missing.", "query": "x"}, {"final_content": "So.", "answer": "Vltava"}
+    scripted(*["no reply"] * ATTEMPTS, query, good, *["no reply"] * ATTEMPTS)
+    asked = program("dsp", retriever=TableRetriever({"x": "A"}), hops=1, queries=2, samples=2)
+    with one_at_a_time():
+        prediction = asked(question=Q)
+    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"])
+
+
+def test_recitations_that_cannot_be_read_have_no_vote(scripted):
+    passage, good = {"passage": "p"}, {"answer": "Vltava"}
+    scripted(*["no reply"] * ATTEMPTS, passage, passage, *["no reply"] * ATTEMPTS, good)
+    with one_at_a_time():
+        prediction = program("recite", recitations=3)(question=Q)
+    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"])
+
+
+def test_without_a_sample_that_can_be_read_the_question_fails(answering):
+    answering(lambda asked: "no reply")
+    assert program("self-consistency", samples=2)(question=Q).failure.cause == "unparsable"
+
+
+def test_a_failure_that_all_samples_have_fails_the_question(answering):
+    answering(lambda asked: lm15.AuthError("wrong key"))
+    assert program("self-consistency", samples=2)(question=Q).failure.cause == "auth"
 
 
 THOUGHTS = "Kafka was born in Vienna. The Danube flows there."
