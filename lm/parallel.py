@@ -19,6 +19,8 @@ import anyio.to_thread
 import dspy
 from dspy.utils.exceptions import LMTimeoutError
 
+from .ledger import Place, next_place, stand_at
+
 T = TypeVar("T")
 
 
@@ -26,14 +28,16 @@ def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run independent tasks at the same time, each on a thread; return their results in the order of the tasks.
 
     A task runs in a copy of the caller's context: its LM and adapter, its ledger, its MLflow trace. DSPy's own trace,
-    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first.
+    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first; and so
+    does the ledger get the searches.
 
     Raises:
         Exception: that of the first task, in order, that failed; raised after all tasks have ended.
     """
     if len(tasks) < 2:
         return [task() for task in tasks]
-    branches = [on_thread(partial(_apart, task)) for task in tasks]
+    fork = next_place()
+    branches = [on_thread(partial(_apart, task, (*fork, n))) for n, task in enumerate(tasks)]
     wait_for(branches)
     results = []
     for branch in branches:
@@ -43,9 +47,10 @@ def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
     return results
 
 
-def _apart(task: Callable[[], T]) -> tuple[T, list[Any]]:
-    """Run the task; return its result with the trace of its own calls."""
+def _apart(task: Callable[[], T], place: Place) -> tuple[T, list[Any]]:
+    """Run the task, its steps counted under a place; return its result with the trace of its own calls."""
     trace: list[Any] = []
+    stand_at(place)
     with dspy.context(trace=None if dspy.settings.trace is None else trace):
         return task(), trace
 

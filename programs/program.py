@@ -15,11 +15,13 @@ from pydantic import BaseModel
 from ..common.secrets import without_secrets
 from ..common.text import neutralise
 from ..lm.failure import CallFailedError, Failure, raised_in
-from ..lm.ledger import ledger
+from ..lm.ledger import enter, ledger
 from ..lm.limits import deadline, in_time
+from ..metrics import ranked
 from ..retrieval import Passage, Retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
+from .references import distinct
 from .tree import ReasoningTree
 
 MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have no spaces, and some texts no words
@@ -63,10 +65,12 @@ class Program(dspy.Module):
             watch: is called with the tree each time it changes.
 
         Returns:
-            ``dspy.Prediction(answer, final_content, references, passages, tree, failure, spent, dropped, seconds)``.
-            ``[n]`` in ``final_content`` is ``references[n-1]``. ``failure`` is None, or says why there is no answer:
-            ``answer`` is then empty, and the tree holds the reasoning until the failure. ``dropped`` lists what was
-            left out of prompts so that they fit the LM's window.
+            ``dspy.Prediction(answer, final_content, references, passages, seen, tree, failure, spent, dropped,
+            seconds)``. ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
+            rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``failure`` is
+            None, or says why there is no answer: then ``answer`` is empty, the tree holds the reasoning until the
+            failure, and ``passages`` is all that was found. ``dropped`` lists what was left out of prompts so that
+            they fit the LM's window.
         """
         began = time.perf_counter()
         tree = ReasoningTree(question=neutralise(question).strip()).watched_by(watch)
@@ -76,8 +80,9 @@ class Program(dspy.Module):
                 prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
-                prediction = _failed(tree, error.failure)
+                prediction = _failed(tree, error.failure, distinct([ranked([], kept.found), tree.passages()]))
             tree.watched_by(None)
+        prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
         prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
         prediction.seconds = time.perf_counter() - began
         return prediction
@@ -91,11 +96,14 @@ class Program(dspy.Module):
             return []
         try:  # a search in this process is not abandoned: it ends, and its thread would keep the cores busy
             found = check_found(in_time("a search", partial(retriever, query, k), abandon=retriever.remote))
-            return without_secrets(found) if retriever.remote else found  # a server may repeat its token
         except CallFailedError:
             raise
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+        if retriever.remote:
+            found = without_secrets(found)  # a server may repeat its token
+        enter(found=found)  # at once: what was found stays known whatever becomes of the question
+        return found
 
     def _add_where(self, error: CallFailedError) -> None:
         """Add to a failure which program it was, which step and which predictor."""
@@ -138,10 +146,8 @@ def answered(
     )
 
 
-def _failed(tree: ReasoningTree, failure: Failure) -> dspy.Prediction:
-    return dspy.Prediction(
-        answer="", final_content="", references=[], passages=tree.passages(), tree=tree, failure=failure
-    )
+def _failed(tree: ReasoningTree, failure: Failure, found: list[Passage]) -> dspy.Prediction:
+    return dspy.Prediction(answer="", final_content="", references=[], passages=found, tree=tree, failure=failure)
 
 
 def _check_question(question: str, answer_style: str) -> None:
