@@ -16,7 +16,7 @@ from questree import program
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
-from questree.programs.demonstrations import kind_of
+from questree.programs.demonstrations import is_exemplary, kind_of
 from questree.retrieval.base import check_query
 from questree.simulate import Traits, simulated_lm
 from questree.simulate.engine import SimulatedEngine
@@ -174,7 +174,7 @@ THOUGHT = {"passages": [], "thoughts": []}
         ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": False, "promise": 1.0}], "open"),
         ("tree-of-thought", "subquestion_answer", SUBQUESTION, [KNOWN], "known"),
         ("ircot", "next_thought", THOUGHT, [{"thought": "So the answer is Prague."}], "ends"),
-        ("ircot", "next_thought", THOUGHT, [{"thought": "Prague."}], "goes on"),
+        ("ircot", "next_thought", THOUGHT, [{"thought": "In Prague."}], "goes on"),
         ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": "q", "answer": None}], "searches"),
         ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": None, "answer": "a"}], "ends"),
         ("direct", "direct_answer", {}, [{"answer": "Prague"}], ""),
@@ -186,6 +186,13 @@ def test_demonstrations_can_show_each_kind_of_step(name, step, inputs, replies, 
     given = {"question": Q, "answer_style": "short", **inputs}
     wanted = {field: value for field, value in given.items() if field in inspect.signature(module.forward).parameters}
     assert kind_of(last_step(module, *replies, **wanted)) == kind
+
+
+@pytest.mark.parametrize(("thought", "shown"), [("In Prague.", True), ("In Prague. On a river.", False), (" ", False)])
+def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
+    module = built("ircot").next_thought
+    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", **THOUGHT)
+    assert is_exemplary(step) == shown
 
 
 @pytest.mark.parametrize(("edited", "kind"), [("Prague.", "changed"), ("vienna", "same")])

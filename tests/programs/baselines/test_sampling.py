@@ -235,29 +235,37 @@ def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(answering):
 
 
 def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(answering):
-    lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", "z"])
-    answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As A says [1].")
+    lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", " "])
+    answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As D says [1].")
 
     def reply(asked):
         if asked.wants != "thoughts":
             return answers(asked)
         with lock:
-            return {"thoughts": "Missing.", "query": next(queries)}
+            return {"thoughts": f"Missing after {asked.titles}.", "query": next(queries)}
 
     engine = answering(reply)
-    retriever = TableRetriever({"x": "AB", "y": "CB", "z": "D"})
+    retriever = TableRetriever({Q: "BE", "x": "AB", "y": "CB", "z": "DF"})
     prediction = program("dsp", retriever=retriever, hops=2, queries=3, k=2, samples=3)(question=Q)
     assert engine.calls[:3] == ["thoughts()"] * 3
-    hop = engine.asked[3].titles
-    assert hop == ("B", "A")  # B is in all three rankings, A in two, C in one
+    assert engine.asked[3].titles == ("B", "A")  # B is in all four rankings, A in two, C and E in one
     assert engine.calls[3:6] == ["thoughts(B+A)"] * 3
-    assert engine.calls[6:] == ["final_content(B+A+D)"] * 3
+    assert engine.calls[6:] == ["final_content(D+F)"] * 3  # what the last hop found, and nothing else
+    assert {asked.given("findings") for asked in engine.asked[6:]} == {"Missing after ('B', 'A')."}
     assert {asked.temperature for asked in engine.asked} == {0.7}
-    assert sorted(retriever.queries) == [("x", 2)] * 2 + [("y", 2)] + [("z", 2)] * 3
-    assert (prediction.answer, [passage.id for passage in prediction.references]) == ("Vltava", ["B"])
+    assert sorted(retriever.queries) == sorted([(Q, 6)] * 2 + [("x", 6)] * 2 + [("y", 6)] + [("z", 6)] * 2)
+    assert (prediction.answer, [passage.id for passage in prediction.references]) == ("Vltava", ["D"])
     fates = {(node.query, node.passage.id): node.ended for node in prediction.tree.nodes if node.passage}
-    assert fates["y", "C"] == "filtered out"
+    assert fates["y", "C"] == fates[Q, "E"] == "filtered out"
     assert fates["y", "B"] == fates["z", "D"] == "kept"
+
+
+def test_dsp_whose_only_query_is_the_question_retrieves_no_more_than_it_keeps(scripted):
+    scripted({"thoughts": "Missing.", "query": ""}, {"final_content": "So.", "answer": "Vltava"})
+    retriever = TableRetriever({Q: "ABC"})
+    prediction = program("dsp", retriever=retriever, hops=1, queries=1, samples=1, k=2)(question=Q)
+    assert retriever.queries == [(Q, 2)]
+    assert [passage.id for passage in prediction.passages] == ["A", "B"]
 
 
 def test_fusion_adds_up_the_probabilities_of_each_ranking():
