@@ -22,6 +22,7 @@ from ..retrieval import Passage, Retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .references import distinct
+from .streams import told_growth
 from .tree import ReasoningTree
 
 MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have no spaces, and some texts no words
@@ -73,7 +74,7 @@ class Program(dspy.Module):
             they fit the LM's window.
         """
         began = time.perf_counter()
-        tree = ReasoningTree(question=neutralise(question).strip()).watched_by(watch)
+        tree = ReasoningTree(question=neutralise(question).strip()).watched_by(told_growth(watch))
         with ledger() as kept, deadline(), asking(tree.question):
             try:
                 _check_question(tree.question, answer_style)

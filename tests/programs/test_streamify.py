@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,8 +56,7 @@ def test_a_streamed_program_answers_as_it_does_alone(name):
 def test_a_listener_hears_the_words_of_a_field():
     program = build("cot", {})
     *heard, prediction = streamed(program, stream_listeners=[StreamListener("final_content")])
-    assert {type(one) for one in heard} == {StreamResponse}
-    assert len(heard) > 3
+    assert sum(isinstance(one, StreamResponse) for one in heard) > 3
     assert prediction.failure is None
 
 
@@ -71,16 +71,33 @@ def test_a_stream_that_nobody_reads_any_more_asks_nothing_more(engine, monkeypat
     asked: list[Any] = []
     reply_to = engine.reply_to
     monkeypatch.setattr(engine, "reply_to", lambda request: asked.append(request) or reply_to(request))
-    program = build("searchain", {}, retriever=TitleRetriever())
+    ended = threading.Event()
+
+    class Ends(dspy.Module):
+        """Says when its program has ended."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.program = build("searchain", {}, retriever=TitleRetriever())
+
+        def forward(self, question: str) -> dspy.Prediction:
+            try:
+                return self.program(question=question)
+            finally:
+                ended.set()
 
     async def leave_at_once() -> None:
-        stream = dspy.streamify(program)(question=RIVER.question)
+        stream = dspy.streamify(Ends())(question=RIVER.question)
         async for _ in stream:
             break
         await stream.aclose()
 
-    asyncio.run(leave_at_once())
-    assert len(asked) == 1
+    async def stay_until_the_end() -> bool:
+        await asyncio.wait([asyncio.ensure_future(leave_at_once())])  # DSPy cancels the task that leaves
+        return await asyncio.to_thread(ended.wait, 20)
+
+    assert asyncio.run(stay_until_the_end())
+    assert len(asked) <= 1
 
 
 def test_on_a_thread_of_the_user_s_own_a_program_answers_and_nothing_is_sent():
