@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,8 @@ from filelock import FileLock, Timeout
 from .errors import QuestreeError
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 _READINGS = 20
 """Of a folder that is swapped each time; a swap spoils three of them at most."""
@@ -42,6 +45,31 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def in_turn(lock_file: Path, what: str) -> Iterator[None]:
+    """Wait, and say so, while another process does the same; then let none begin while the block runs."""
+    lock = FileLock(lock_file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        logger.warning("Another process is %s: waiting until it has ended.", what)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def check_name(folder: Path) -> None:
+    """Check that a folder has a name: it is made beside its place, and moved there when it is whole.
+
+    Raises:
+        QuestreeError: if it is the working folder, or the root.
+    """
+    if not folder.name:
+        raise QuestreeError(f"{folder} cannot be replaced as a whole; name a folder in it.")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
-from ..common.files import file_hash
+from ..common.files import file_hash, in_turn
 from ..common.names import unknown_name
 from .published_rows import file_rows, hub_rows
 from .task import Question, Split, split_by_hash
@@ -84,11 +84,9 @@ def fetch_task(
         QuestreeError: if there is no such task; the hub or a file cannot be read; a row is bad (named by its place); a
             file of the user's own is in the way; or another revision is there and ``update`` is not set.
     """
-    import filelock
-
     task = _known(name)
     folder = _writable(data_folder(data_dir))
-    with filelock.FileLock(folder / f".{name}.lock"):
+    with in_turn(folder / f".{name}.lock", f"fetching {name}"):
         if not update and (there := _there(task, folder, bool(files))):
             return there
         check_place(folder, name)

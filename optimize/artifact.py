@@ -25,7 +25,7 @@ from dspy.utils.saving import get_dependency_versions
 from pydantic import JsonValue
 
 from ..common.errors import QuestreeError
-from ..common.files import file_hash, read_unswapped, restore_folder, swap_folder
+from ..common.files import check_name, file_hash, read_unswapped, restore_folder, swap_folder
 from ..common.json_files import LARGEST, parse_json, read_bytes, validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
@@ -71,6 +71,7 @@ def save(program: Program, folder: str | Path, **facts: Any) -> Path:
         QuestreeError: if the folder holds something else, cannot be written, or a demonstration is not JSON.
     """
     target = Path(folder)
+    check_name(target)
     if target.exists() and not (target / MANIFEST).exists() and any(target.iterdir()):
         raise QuestreeError(f"{target} is not empty and holds no saved program; name another folder.")
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import dspy
 from pydantic import Field
 
-from ..lm.failure import CallFailedError
 from ..retrieval import Passage, Retriever
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
@@ -110,14 +110,13 @@ class Reviewing(Program):
     @property
     def similarity(self) -> Similarity:
         """Return the function that compares texts: by the retriever's embeddings if it has any, else by words."""
-        by_embeddings = None if self.retriever is None else self.retriever.similarity
-        if by_embeddings is None:
+        retriever = self.retriever
+        by_embeddings = None if retriever is None else retriever.similarity
+        if retriever is None or by_embeddings is None:
             return compare_words
 
         def similarity(texts: Any, others: Any) -> Any:
-            try:
-                return by_embeddings(texts, others)
-            except Exception as error:
-                raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+            compare = partial(by_embeddings, texts, others)
+            return self.from_retriever("a comparison of texts", compare, remote=retriever.remote)
 
         return similarity

@@ -211,7 +211,11 @@ class SearChain(Program):
         if not self.settings.skip_repeats or node.answer is None:
             return False
         processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
-        index = self.duplicates(node.query, [earlier.query for earlier in processed])
+        index = self.from_retriever(
+            "a comparison of queries",
+            lambda: self.duplicates(node.query, [earlier.query for earlier in processed]),
+            remote=getattr(self.duplicates, "remote", False),
+        )
         if index is None:
             return False
         first = processed[index]

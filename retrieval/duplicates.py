@@ -38,10 +38,11 @@ class RetrieverDuplicates:
         name: for people.
         threshold: the cosine from which two queries count as the same.
         similarity: compares texts.
+        remote: whether a server does that.
     """
 
-    def __init__(self, name: str, threshold: float, similarity: Similarity) -> None:
-        self.name = name
+    def __init__(self, name: str, threshold: float, similarity: Similarity, *, remote: bool = False) -> None:
+        self.name, self.remote = name, remote
         self.threshold = threshold
         self._similarity = similarity
 
@@ -62,7 +63,8 @@ class RetrieverDuplicates:
                 f"The retriever {retriever.name} has no embeddings to compare queries by. Use --duplicates exact or a "
                 "cross-encoder, or an index of late interaction (questree index --kind exact)."
             )
-        return cls(f"retriever {retriever.name}", DEFAULT_COSINE if threshold is None else threshold, similarity)
+        cosine = DEFAULT_COSINE if threshold is None else threshold
+        return cls(f"retriever {retriever.name}", cosine, similarity, remote=retriever.remote)
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
         """Return the index of the seen query most like this one, if it is like enough."""

@@ -7,9 +7,10 @@ from functools import partial
 import dspy
 from pydantic import Field
 
+from ...lm.parallel import together
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..majority import majority, sample, usable
+from ..majority import majority, sample
 from ..modules import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
 from ..program import answered
 from ..tree import ReasoningTree
@@ -101,12 +102,11 @@ class Recite(Baseline):
             lambda: self.recitation(question=tree.question), self.settings.recitations, self.settings.temperature
         )
 
-        def answer(passage: str) -> tuple[str, str]:
-            given = self.passage_answer(question=tree.question, answer_style=answer_style, passages=[passage])
-            return str(given), passage
+        def answer(recitation: str) -> str:
+            return str(self.passage_answer(question=tree.question, answer_style=answer_style, passages=[recitation]))
 
-        samples = usable([partial(answer, passage) for passage in recited])
-        for given, _ in samples:
+        answers = together([partial(answer, recitation) for recitation in recited])
+        for given in answers:
             tree.grow(None, query=tree.question, answer=given, source="lm")
-        chosen, content = majority(samples, lambda pair: pair[0])
-        return answered(tree, chosen, content, [], samples=[given for given, _ in samples])
+        chosen, content = majority(list(zip(answers, recited, strict=True)), lambda pair: pair[0])
+        return answered(tree, chosen, content, [], samples=answers)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import dspy
 
@@ -135,15 +134,11 @@ def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list
 
 
 class KnowledgeAnswer(dspy.Module):
-    """A step-by-step answer from the passages that are left (section 3.4).
+    """A step-by-step answer from the passages that are left (section 3.4)."""
 
-    Args:
-        signature: one with more inputs, if there is more to answer from.
-    """
-
-    def __init__(self, signature: type[dspy.Signature] = AnswerWithKnowledge) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.answer = dspy.Predict(signature)
+        self.answer = dspy.Predict(AnswerWithKnowledge)
 
     def forward(
         self,
@@ -151,7 +146,6 @@ class KnowledgeAnswer(dspy.Module):
         answer_style: AnswerStyle,
         passages: list[Passage],
         config: dict[str, float] | None = None,
-        **more: Any,
     ) -> tuple[str, str, list[Passage]]:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
@@ -160,10 +154,8 @@ class KnowledgeAnswer(dspy.Module):
             answer_style: the form of the answer.
             passages: to answer from.
             config: options of the LM for this call, such as a temperature to sample at.
-            more: the other inputs of the signature.
         """
-        shown = numbered(passages)
-        reply = call(self.answer, config, question=question, answer_style=answer_style, passages=shown, **more)
+        reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references

@@ -8,7 +8,6 @@ from typing import Any
 
 import dspy
 
-from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.failure import CallFailedError
@@ -22,7 +21,7 @@ _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query 
 
 
 class NextThought(dspy.Module):
-    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
+    """The next sentence of the reasoning (IRCoT)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,13 +30,12 @@ class NextThought(dspy.Module):
     def forward(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage], thoughts: list[str]
     ) -> tuple[str, bool]:
-        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none."""
+        """Return the sentence, and whether it concludes with the answer."""
         shown = numbered(passages)
         reply = call(self.write, question=question, answer_style=answer_style, passages=shown, thoughts=thoughts)
-        written = sentences(str(reply.thought))
-        thought = written[0] if written else ""
+        thought = str(reply.thought)
         concludes = "answer is" in thought.lower()
-        note(reply, "ends" if concludes else "goes on", exemplary=len(written) == 1)
+        note(reply, "ends" if concludes else "goes on")
         return thought, concludes
 
 
@@ -48,10 +46,9 @@ class SearchQuery(dspy.Module):
         super().__init__()
         self.write = dspy.Predict(WriteSearchQuery)
 
-    def forward(self, question: str, passages: list[Passage]) -> tuple[str, str]:
-        """Return the query, and the thoughts that lead to it: what the passages tell, and what is missing."""
-        reply = call(self.write, question=question, passages=numbered(passages))
-        return str(reply.query), str(reply.thoughts)
+    def forward(self, question: str, passages: list[Passage]) -> str:
+        """Return the query."""
+        return str(call(self.write, question=question, passages=numbered(passages)).query)
 
 
 class Writing(dspy.Module):

@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ...common.errors import QuestreeError
-from ...common.files import restore_folder, swap_folder
+from ...common.files import check_name, restore_folder, swap_folder
 from ...common.text import readable_size
 from .contents import NAME, OFFSETS, PASSAGES, former_folder
 
@@ -74,6 +74,7 @@ def building(out: Path, *, overwrite: bool = False) -> Iterator[Construction]:
             disk is full.
         KeyboardInterrupt: if the user stopped it, with a sentence on how to go on.
     """
+    check_name(out)
     work = Construction(out.with_name(f"{out.name}.building"), out, former_folder(out).parent)
     with _alone(out):
         _restore(work)

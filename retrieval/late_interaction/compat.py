@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 from ...common.caches import cache_folder
 from ...common.errors import QuestreeError
+from ...common.files import in_turn
 
 logger = logging.getLogger(__name__)
 
@@ -204,14 +205,13 @@ def _own_extensions_folder() -> Iterator[None]:
         yield
         return
     import torch
-    from filelock import FileLock
 
     environment = hashlib.sha256(f"{sys.prefix} {torch.__version__}".encode()).hexdigest()[:12]
     folder = cache_folder() / "torch_extensions" / environment
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["TORCH_EXTENSIONS_DIR"] = str(folder)
     try:
-        with FileLock(folder / "questree.lock"):
+        with in_turn(folder / "questree.lock", "compiling PLAID's search"):
             for left_behind in folder.glob("*/lock"):
                 left_behind.unlink()
             yield

@@ -117,3 +117,13 @@ def test_mistakes_are_told(tmp_path, words, said):
     assert result.exit_code == 2 or isinstance(result.exception, QuestreeError)
     assert said in " ".join(told.replace("│", " ").split())
     assert not (tmp_path / "ix").exists()
+
+
+@pytest.mark.parametrize("out", [".", "/"])
+def test_what_has_no_name_of_its_own_is_not_replaced(questree, workplace, out):
+    corpus = workplace / "corpus.jsonl"
+    corpus.write_text('{"id": "a", "text": "amber"}\n')
+    ran = questree("index", str(corpus), "--kind", "bm25", "--out", out)
+    assert ran.code == 2
+    assert f"{out} cannot be replaced as a whole; name a folder in it" in ran.err
+    assert [path.name for path in workplace.iterdir()] == ["corpus.jsonl"]

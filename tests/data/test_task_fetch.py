@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import published_rows as rows
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.common.files import file_hash
+from questree.common.files import file_hash, in_turn
 from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, task_files
 from questree.data import task_fetch as module
 from questree.retrieval import read_corpus
@@ -301,3 +302,21 @@ def test_without_a_data_folder_the_cache_has_one(hub, tmp_path: Path, monkeypatc
     hub(train=[], validation=[hotpot(1)])
     assert fetch_task("hotpotqa").questions == tmp_path / "tasks" / "hotpotqa.jsonl"
     assert isinstance(load_task("hotpotqa").split("dev")[0], Question)
+
+
+def test_a_fetch_that_waits_for_another_one_says_so(tmp_path, caplog):
+    lock, began = tmp_path / "lock", threading.Event()
+
+    def second() -> None:
+        with in_turn(lock, "fetching hotpotqa"):
+            began.set()
+
+    with in_turn(lock, "fetching hotpotqa"):
+        assert caplog.text == ""
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        while "Another process is fetching hotpotqa: waiting" not in caplog.text:
+            assert waiting.is_alive()
+        assert not began.is_set()
+    waiting.join()
+    assert began.is_set()

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
@@ -16,7 +17,12 @@ import dspy
 import pytest
 from starlette.responses import Response
 
-from questree.programs import SearChain
+from questree.lm.failure import CallFailedError
+from questree.lm.limits import Limits, deadline, limited
+from questree.programs import SearChain, TreeOfReviews
+from questree.programs.tree import ReasoningTree
+from questree.retrieval import BaseRetriever
+from questree.retrieval.duplicates import RetrieverDuplicates
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.exchange import Exchange, RemoteError, RemoteSettings
 from questree.retrieval.serving.listener import running
@@ -49,7 +55,7 @@ class Script:
 
 
 def health(**changed: Any) -> dict[str, Any]:
-    good = {"status": "ok", "name": "exact", "fingerprint": "f1", "passages": 2, "similarity": True}
+    good = {"status": "ok", "name": "bm25", "fingerprint": "f1", "passages": 2, "similarity": True}
     return {**good, "most_queries": 8, "most_bytes": 4_000, **changed}
 
 
@@ -314,3 +320,50 @@ def test_a_server_that_dies_in_mid_batch_and_comes_back():
         assert remote("amber", k=2) == before
         served.send_signal(signal.SIGINT)
         assert served.wait(20) == 0
+
+
+class Comparing(BaseRetriever):
+    """A retriever whose comparisons a server does; it fails, or never answers."""
+
+    name = fingerprint = "comparing"
+
+    def __init__(self, *, remote: bool, error: Exception | None = None):
+        self.remote, self.error, self.ended = remote, error, threading.Event()
+
+    @property
+    def similarity(self):
+        def compare(texts, others):
+            if self.error:
+                raise self.error
+            self.ended.wait()
+            return [[0.0] * len(others) for _ in texts]
+
+        return compare
+
+    def batch(self, queries, k=1):
+        return [[] for _ in queries]
+
+
+def repeats(retriever: Comparing) -> None:
+    """Ask SearChain whether a query repeats an earlier one."""
+    tree = ReasoningTree(question="q")
+    for query in ("Which sea?", "Which lake?"):
+        node = tree.grow(None, query=query, answer="a", source="query", stance="supports")
+    SearChain(retriever, duplicates=RetrieverDuplicates.of(retriever)).share_verdict(tree, node)
+
+
+def likeness(retriever: Comparing) -> None:
+    """Compare two paragraphs as Tree of Reviews does."""
+    TreeOfReviews(retriever).similarity(["a"], ["b"])
+
+
+@pytest.mark.parametrize("compare", [repeats, likeness])
+def test_a_comparison_by_a_server_ends_with_its_question_and_its_failure_is_one(compare):
+    silent = Comparing(remote=True)
+    with limited(Limits(deadline=0.05)), deadline(), pytest.raises(CallFailedError) as late:
+        compare(silent)
+    silent.ended.set()
+    assert late.value.failure.cause == "deadline"
+    with pytest.raises(CallFailedError) as broken:
+        compare(Comparing(remote=False, error=RemoteError("gone")))
+    assert str(broken.value) == "retrieval: RemoteError: gone"
