@@ -25,23 +25,47 @@ _DIGITS = 19  # of an integer
 _SHOWN = 200  # characters of what is wrong
 
 
-def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
     """Return the bytes of a regular file. A link is not followed, and neither a pipe nor a device is waited for.
+
+    Args:
+        path: of the file.
+        largest: the most bytes; infinity for no bound.
 
     Raises:
         ValueError: if it is no regular file, or is larger than that.
         OSError: if it cannot be read; a FileNotFoundError if it is not there.
     """
     # looked at before it is opened, since opening a device may do something, and once more when nobody can swap it
-    if not stat.S_ISREG(path.lstat().st_mode):
-        raise ValueError("it is no regular file")
+    check_regular(path.lstat())
     with open(path, "rb", opener=_open) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is no regular file")
-        content = file.read(largest + 1)
+        found = os.fstat(file.fileno())
+        check_regular(found)
+        content = file.read(int(min(found.st_size, largest)) + 1)
     if len(content) > largest:
         raise ValueError(f"it is larger than {largest:,} bytes")
     return content
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file that a user named, with or without a byte order mark; a link is followed.
+
+    Raises:
+        ValueError: if it leads to a pipe or a device, which may have no end, or is not UTF-8.
+        OSError: if it cannot be read.
+    """
+    check_regular(path.stat())
+    return path.read_text(encoding="utf-8-sig")
+
+
+def check_regular(found: os.stat_result) -> None:
+    """Check that what was found is a regular file.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no regular file")
 
 
 def _open(path: str, flags: int) -> int:

@@ -96,7 +96,7 @@ class ManifestKind:
         """
         for name, record in files.items():
             if fault := _fault(folder, name, record, full=full):
-                raise self.error(f"{folder / name} is damaged: {fault}; {self.again}.")
+                raise self.error(f"{folder}/{repr(name)[1:-1]} is damaged: {fault}; {self.again}.")
 
     def _damaged(self, path: Path, problem: Exception) -> QuestreeError:
         return self.error(f"{path} is damaged or foreign ({problem}); {self.again}.")

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
+from ..common.json_files import read_text
 from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
 
@@ -53,8 +54,8 @@ def split_of(task: str, question: str) -> Split:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_text(path).split("\n")
+    except (OSError, ValueError) as error:
         raise QuestreeError(f"Cannot read questions from {path}: {error}") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():

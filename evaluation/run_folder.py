@@ -14,6 +14,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import alone_in, append_line, write_atomically
+from ..common.json_files import read_bytes
 from ..common.manifests import ManifestKind
 from .records import Record
 
@@ -233,7 +235,7 @@ def _stored(path: Path) -> Iterator[tuple[Record, str]]:
 
 def _lines(file: Path, kind: type[_Line]) -> Iterator[tuple[_Line, str]]:
     """Yield what the file's lines hold, each with the digest of its line."""
-    lines = file.read_bytes().split(b"\n") if file.exists() else []
+    lines = _content(file).split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
@@ -249,13 +251,27 @@ def _lines(file: Path, kind: type[_Line]) -> Iterator[tuple[_Line, str]]:
             ) from error
 
 
+def _content(file: Path) -> bytes:
+    """Return the bytes of a file of lines; none if there is no such file.
+
+    Raises:
+        QuestreeError: if it cannot be read; a link is not followed, as the run would then write elsewhere.
+    """
+    try:
+        return read_bytes(file, inf)
+    except FileNotFoundError:
+        return b""
+    except (OSError, ValueError) as problem:
+        raise QuestreeError(f"{file} cannot be read ({problem}); name another folder.") from problem
+
+
 def _digest(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()[:16]
 
 
 def _mend_last_line(file: Path, kind: type[BaseModel]) -> None:
     """Remove a last line that was left unfinished, or end it if only its end is missing."""
-    content = file.read_bytes() if file.exists() else b""
+    content = _content(file)
     whole = content.rfind(b"\n") + 1
     if whole == len(content):
         return

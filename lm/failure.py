@@ -1,4 +1,4 @@
-"""How a question fails: for a reason that is counted apart."""
+"""How a question fails: a reason that is counted apart from a wrong answer."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
+from ..common import patterns as expressions
+
 YesNo = Literal["yes", "no"]
 Label = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
 
@@ -96,22 +98,24 @@ def pattern_in(answer: str, patterns: Sequence[str]) -> bool:
     """Return whether a regular expression is found anywhere in the answer, in any case: DPR's match for TREC.
 
     Raises:
-        re.error: if a pattern is no regular expression.
+        ValueError: if a pattern is no regular expression.
+        EndlessPatternError: if a match takes too long.
     """
-    return any(_compiled(pattern).search(_decomposed(answer)) for pattern in patterns)
+    return any(expressions.search(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
 
 
 def pattern_match(answer: str, patterns: Sequence[str]) -> bool:
     """Return whether a regular expression matches the answer from its first character: DrQA's exact match for TREC.
 
     Raises:
-        re.error: if a pattern is no regular expression.
+        ValueError: if a pattern is no regular expression.
+        EndlessPatternError: if a match takes too long.
     """
-    return any(_compiled(pattern).match(_decomposed(answer)) for pattern in patterns)
+    return any(expressions.match(_pattern(pattern), _decomposed(answer)) for pattern in patterns)
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(_decomposed(pattern), re.IGNORECASE | re.MULTILINE)
+def _pattern(pattern: str) -> str:
+    return f"(?im){_decomposed(pattern)}"
 
 
 def _decomposed(text: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import CheckpointError, QuestreeError
 from ..common.files import replacing
+from ..common.json_files import validate
 from ..common.manifests import ManifestKind
 
 FORMAT = 1
@@ -76,7 +77,7 @@ def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
         CheckpointError: if it is damaged, or of a newer format.
     """
     file = Path(name).expanduser() / kind.FILE
-    return _KIND.read(file, kind.model_validate) if file.is_file() else None
+    return _KIND.read(file, lambda content: validate(kind, content)) if file.is_file() else None
 
 
 def store(folder: Path, manifest: Calibrated) -> None:

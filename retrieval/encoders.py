@@ -236,6 +236,7 @@ def load_model(model_class: str, name: str | Path, *, device: str | None = None)
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     local = Path(name).expanduser().is_dir()
     try:
+        check_weights(Path(name).expanduser())
         with _quiet():
             found = {"local_files_only": local, "trust_remote_code": False}
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **found)
@@ -251,7 +252,29 @@ def load_model(model_class: str, name: str | Path, *, device: str | None = None)
     # transformers draws what is missing at random and goes on; only a pooler, which nothing here uses, may be missing
     if missing := sorted(key for key in weights["missing_keys"] if "pooler" not in key):
         raise CheckpointError(f"{name} is no {model_class}: it has no weights for {missing[0]}. Name another model.")
-    return model.to(chosen).eval(), tokenizer, chosen
+    return held(model.to(chosen)).eval(), tokenizer, chosen
+
+
+def check_weights(folder: Path) -> None:
+    """Check that no file of weights in a folder is a pipe or a device: opening one would wait for ever.
+
+    Raises:
+        ValueError: if one is.
+    """
+    for file in _weights(folder):
+        if not file.is_file():
+            raise ValueError(f"{file.name} is no regular file")
+
+
+def held(model: Any) -> Any:
+    """Return the model with its weights in memory.
+
+    transformers maps them from their file. If that is cut short while the model is in use, the process ends (SIGBUS).
+    """
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.device.type == "cpu":
+            tensor.data = tensor.data.clone()
+    return model
 
 
 @contextmanager

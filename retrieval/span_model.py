@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..common.errors import CheckpointError
 from ..common.files import replacing
-from .encoders import load_model
+from .encoders import check_weights, load_model
 from .passage import Passage
 
 if TYPE_CHECKING:
@@ -68,14 +68,15 @@ class SpanModel:
             CheckpointError: if the folder is incomplete or damaged.
         """
         import torch
-        from safetensors.torch import load_file
+        from safetensors.torch import load
         from transformers import AutoConfig, AutoModel, AutoTokenizer
 
         try:
+            check_weights(folder)
             here = {"local_files_only": True, "trust_remote_code": False}
             tokenizer = AutoTokenizer.from_pretrained(str(folder), **here)
             model = cls(AutoModel.from_config(AutoConfig.from_pretrained(str(folder), **here)))
-            model.module.load_state_dict(load_file(folder / _WEIGHTS))
+            model.module.load_state_dict(load((folder / _WEIGHTS).read_bytes()))  # not mapped
         except Exception as problem:  # transformers, torch and safetensors raise many kinds; all mean the same
             reason = str(problem).strip().splitlines() or [type(problem).__name__]
             raise CheckpointError(

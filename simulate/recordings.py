@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..common.errors import QuestreeError
+from ..common.json_files import read_text
 from ..common.placeholders import fill_in, numbers_in
 from ..data import AnnotatedStep, Question, read_questions
 from ..metrics import contains
@@ -85,7 +86,7 @@ def read_recordings(path: Path) -> tuple[list[Question], dict[str, Recording]]:
         QuestreeError: if a row has no recording, or one of another shape; the message names file and line.
     """
     questions, recordings = read_questions(path), dict[str, Recording]()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         row = json.loads(line)

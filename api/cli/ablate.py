@@ -27,9 +27,10 @@ def ablate(
 
     MLflow has all of them under one run. The same command goes on where it was interrupted.
     """
+    from rich.console import Console
 
     from ..experiment import Experiment
-    from .report import comparison_bars, print_figures
+    from .report import comparison_bars, comparison_table
 
     with comparison_bars() as on_progress:
         comparison, folder = Experiment(settings).ablate(
@@ -40,5 +41,5 @@ def ablate(
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )
-    print_figures(comparison.table.lines, simulated=comparison.simulated)
+    Console().print(comparison_table(comparison))
     typer.echo(f"each question: questree show {folder}/NAME")

@@ -30,6 +30,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], tuple[list[parts.Row], str
     "corruption": parts.corruption,
     "fuzz": parts.fuzzing,
     "requests": parts.requests,
+    "forgeries": parts.forgeries,
     "attacks": parts.attacks,
 }
 
@@ -85,11 +86,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--schedules", type=int, default=12, help="of faults, for each program")
-    parser.add_argument("--kills", type=int, default=20, help="of each kind of command")
+    parser.add_argument("--schedules", type=int, default=72, help="of faults, for each program")
+    parser.add_argument("--kills", type=int, default=29, help="of each kind of command")
     parser.add_argument("--bytes", type=int, default=40, help="changed in each file; ten times as many in the LM cache")
-    parser.add_argument("--texts", type=int, default=2000, help="hostile ones")
+    parser.add_argument("--texts", type=int, default=7200, help="hostile ones")
     parser.add_argument("--requests", type=int, default=50, help="hostile ones, of each kind")
+    parser.add_argument("--forgeries", type=int, default=100, help="of each file that is read back")
     parser.add_argument("--task", default="mini", help="whose questions are attacked")
     parser.add_argument("--lm", default="simulated", help="simulated, or recorded:FILE")
     parser.add_argument("--retriever", help="default: BM25 over the bundled passages")

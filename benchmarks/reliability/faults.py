@@ -24,10 +24,10 @@ from .faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
 from .faulty_server import Fault, Schedule, refusing
 from .small_world import small_world
 
-TIMEOUT = 0.4  # seconds, so that a stall costs little; the servers answer in a few thousandths
+TIMEOUT = 1.0  # seconds, so that a stall costs little; the servers answer in a few thousandths
 RETRIES = 2
 DEADLINE = 60.0
-DRIPPING_DEADLINE = 3.0  # of a question whose retriever may drip: nothing else ends that
+DRIPPING_DEADLINE = 8.0  # of a question whose retriever may drip: nothing else ends that
 
 
 def fault_report(

@@ -11,9 +11,10 @@ from typing import Any
 from questree.simulate import SimulatedEngine
 from questree.simulate.server import chat_completion, read_request
 
-from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
+from .faulty_server import NO_HTTP, TRANSPORT, Fault, Schedule, at_fault
 
 _SECTION = re.compile(r"\[\[ ## (?!completed)(\w+) ## \]\]\n(.*?)(?=\n*\[\[ ## |\Z)", re.DOTALL)
+_TOOL_CALL = {"id": "1", "type": "function", "function": {"name": "run", "arguments": "{"}}
 _TYPED = re.compile(r"\s*([\[{]|-?\d+(\.\d+)?\s*$|(true|false|null|none)\s*$)", re.IGNORECASE)
 
 Completion = dict[str, Any]
@@ -52,6 +53,14 @@ def _with_a_wrong_type(text: str) -> str | None:
     for found in _SECTION.finditer(text):
         if _TYPED.match(found[2]):
             return f"{text[: found.start(2)]}[it, {{depends{text[found.end(2) :]}"
+    return None
+
+
+def _with_a_deep_value(text: str) -> str | None:
+    """One value that should be a list, a number or a truth value is a list in a list, and so on."""
+    for found in _SECTION.finditer(text):
+        if _TYPED.match(found[2]):
+            return f"{text[: found.start(2)]}{'[' * 20_000}{text[found.end(2) :]}"
     return None
 
 
@@ -126,13 +135,29 @@ MALFORMED = (
     Fault("field missing", change=_saying(_without_last_field)),
     Fault("field repeated", change=_saying(_with_another_first_field)),
     Fault("wrong type", change=_saying(_with_a_wrong_type)),
+    Fault("no message", change=lambda completion: {**completion, "choices": [{"index": 0}]}),
+    Fault("a text of another type", change=lambda completion: _with_message(completion, content=7)),
+    Fault("a tool call", change=lambda completion: _with_message(completion, content=None, tool_calls=[_TOOL_CALL])),
+    Fault("a tool call of another type", change=lambda completion: _with_message(completion, tool_calls=7)),
+    Fault("half a character", change=_saying(lambda text: _SECTION.sub("\\g<0>\ud83d", text))),
+    Fault("only marks", change=_saying(lambda text: "[[ ## " * 2_000)),
+    Fault("only control characters", change=_saying(lambda text: "\0\x1b[2J\u202e" * 200)),
+    Fault("deep JSON in a field", change=_saying(_with_a_deep_value)),
+    Fault("usage of another type", change=lambda completion: {**completion, "usage": "much"}),
+    Fault("usage below zero", change=lambda completion: {**completion, "usage": {"prompt_tokens": -5}}),
     Fault("no usage", change=lambda completion: {key: completion[key] for key in completion if key != "usage"}),
 )
-"""Replies that are not what was asked for; the two that a client can make do with are among them."""
+"""Replies that are not what was asked for; the three that a client can make do with are among them."""
 
-WRONG_KEY = _refusal("401", 401, "Incorrect API key provided", code="invalid_api_key")
+AT_ONCE = (
+    _refusal("401", 401, "Incorrect API key provided", code="invalid_api_key"),
+    _refusal("402", 402, "Your account has no credit left", code="insufficient_quota"),
+    _refusal("403", 403, "This key may not use this model"),
+    _refusal("404", 404, "The model `simulated` does not exist", code="model_not_found"),
+)
+"""Refusals that no second request changes."""
 
-LM_FAULTS = (*TRANSPORT, *MALFORMED, *OVERFLOWS, WRONG_KEY)
+LM_FAULTS = (*TRANSPORT, *NO_HTTP, *MALFORMED, *OVERFLOWS, *AT_ONCE)
 
 CAUSES: dict[str, frozenset[str]] = {
     **{fault.kind: frozenset({"server"}) for fault in TRANSPORT},
@@ -142,12 +167,19 @@ CAUSES: dict[str, frozenset[str]] = {
     "429 for a day": frozenset({"rate-limit", "deadline"}),
     "stall": frozenset({"timeout", "deadline"}),
     "drip": frozenset({"timeout", "deadline"}),
+    **{fault.kind: frozenset({"unreachable"}) for fault in NO_HTTP},
+    "504": frozenset({"timeout"}),
+    "no gzip": frozenset({"unreachable"}),
     **{fault.kind: frozenset({"unparsable"}) for fault in MALFORMED},
+    "a tool call of another type": frozenset({"server"}),
+    "usage of another type": frozenset({"server"}),
+    "usage below zero": frozenset({"server"}),
     "truncated": frozenset({"truncated"}),
     "choices of another type": frozenset({"server"}),
     "error with status 200": frozenset({"server"}),
     **{fault.kind: frozenset({"context-window"}) for fault in OVERFLOWS},
-    WRONG_KEY.kind: frozenset({"auth"}),
+    **{fault.kind: frozenset({"auth"}) for fault in AT_ONCE},
+    "404": frozenset({"refused"}),
 }
 """As which a question may fail that met the fault."""
 

@@ -33,6 +33,7 @@ class Fault:
             case it is given as it is and counts as none.
         broken: the connection: ``reset`` before an answer, ``dropped`` in the middle of one, ``stalled`` until the
             client gives up, ``dripping`` a byte now and then.
+        raw: what is sent in place of an answer, its head included, before the connection ends.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     change: Callable[[Any], Any] | None = None
     broken: str | None = None
+    raw: bytes | None = None
 
 
 TRANSPORT = (
@@ -58,8 +60,34 @@ TRANSPORT = (
     Fault("not JSON", 200, b"<html>please log in</html>"),
     Fault("empty body", 200, b""),
     Fault("other JSON", 200, b"[]"),
+    Fault("502", 502, b"<html>bad gateway</html>"),
+    Fault("504", 504, b"upstream timed out"),
+    Fault("elsewhere", 307, b"", {"Location": "http://127.0.0.1:9/"}),
+    Fault("elsewhere for ever", 308, b"", {"Location": "/"}),
+    Fault("204", 204, b""),
+    Fault("null", 200, b"null"),
+    Fault("NaN", 200, b"NaN"),
+    Fault("cut JSON", 200, b'{"choices": [{"results'),
+    Fault("deep JSON", 200, b"[" * 100_000),
+    Fault("deep JSON in an error", 500, b'{"error":' * 50_000),
+    Fault("no text", 200, b"\xff\xfe\x00{\x80"),
+    Fault("no gzip", 200, b"{}", {"Content-Encoding": "gzip"}),
+    Fault("9 MB of blanks", 200, b" " * 9_000_000),
 )
 """What any server may do."""
+
+NO_HTTP = (
+    Fault("no HTTP", raw=b"\x16\x03\x01\x02\x00\x01\xff\r\n\r\n"),
+    Fault("another status", raw=b"HTTP/1.1 OK 200\r\n\r\n{}"),
+    Fault("half a head", raw=b"HTTP/1.1 200 OK\r\nContent-Ty"),
+    Fault("an endless header", raw=b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000),
+    Fault("a header that is none", raw=b"HTTP/1.1 200 OK\r\nno header\r\n\r\n{}"),
+    Fault("a length that is none", raw=b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}"),
+    Fault("a length below zero", raw=b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"),
+    Fault("chunks that are none", raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
+    Fault("half a chunk", raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}"),
+)
+"""Bytes that are no answer in HTTP."""
 
 
 class Schedule:
@@ -153,7 +181,11 @@ class _Handler(BaseHTTPRequestHandler):
         """A question."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         fault = self.server.schedule.draw(self.path.encode() + b" " + body)
-        if fault is None or fault.body is None:
+        if fault is not None and fault.raw is not None:
+            self.server.schedule.note(fault.kind)
+            self.close_connection = True
+            self.wfile.write(fault.raw)
+        elif fault is None or fault.body is None:
             self.answer_own(fault, body)
         else:
             self.server.schedule.note(fault.kind)

@@ -140,6 +140,16 @@ def requests(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     return [Row("hostile requests to the retriever's server", found.tried.total(), said, found.wrong)], ""
 
 
+def forgeries(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
+    """Folders that are read back, with a file forged."""
+    from .forged_folders import forge_folders
+
+    found = forge_folders(given.forgeries, given.seed, folder)
+    kinds = ", ".join(f"{name} {count}" for name, count in found.tried.items())
+    said = f"{kinds}; refused by name {found.refused:,}, harmless {found.tried.total() - found.refused:,}"
+    return [Row("forged files", found.tried.total(), said, found.wrong)], ""
+
+
 def attacks(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     """Plants against every program, with and without a defence."""
     from questree.evaluation.attacks import KINDS

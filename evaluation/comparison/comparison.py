@@ -85,8 +85,7 @@ def compare(
                     raise
                 stopped = f"{name}: {error}"
                 break
-        compared = {name: programs[name] for name in evaluations}
-        comparison = Comparison(evaluations, title, task, **_shared(compared), stopped=stopped)
+        comparison = Comparison(evaluations, title, task, **_shared(programs), stopped=stopped)
         files = files_of(comparison)
         for file, text in files.items():
             if out is not None:

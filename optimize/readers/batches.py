@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...common.patterns import spans as spans_of
 from ...retrieval import Passage
 from ...retrieval.span_model import ReaderInput, reader_input
 from .examples import ReadingExample, draw_negatives
@@ -85,12 +86,8 @@ def token_spans(given: ReaderInput, row: int, example: ReadingExample, longest: 
 def character_spans(example: ReadingExample) -> list[tuple[int, int]]:
     """Return where an answer stands in the passage's text, as whole words, in any case."""
     patterns = example.answers if example.answers_are_regex else map(re.escape, example.answers)
-    found = [
-        match.span()
-        for pattern in patterns
-        for match in re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", example.passage.text, re.IGNORECASE)
-    ]
-    return [(start, end) for start, end in found if end > start]
+    found = [spans_of(rf"(?i)(?<!\w)(?:{pattern})(?!\w)", example.passage.text) for pattern in patterns]
+    return [(start, end) for each in found for start, end in each if end > start]
 
 
 def reader_loss(logits: Any, batch: Batch, *, absolute: float = 0.0) -> torch.Tensor:

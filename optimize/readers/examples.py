@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import QuestreeError
+from ...common.json_files import read_text
 from ...data import Question, load_task, split_of
 from ...metrics import contains, pattern_in
 from ...retrieval import Passage, Retriever
@@ -107,7 +108,7 @@ def _with_negatives(example: ReadingExample, passages: Sequence[Passage]) -> Rea
 
 def _read_json(file: Path) -> Iterator[tuple[str, ReadingExample]]:
     try:
-        content = json.loads(file.read_text(encoding="utf-8-sig"))
+        content = json.loads(read_text(file))
         rows = _read_squad(content["data"]) if isinstance(content, dict) else _read_dpr(content, file.stem)
         for row in rows:
             yield split_of(file.stem, row.question), row

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ...common.errors import IndexRefused
 from ...common.files import read_unswapped, write_atomically
+from ...common.json_files import validate
 from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
 from ..passage import Passage
 from .stored_array import StoredArray
@@ -115,7 +116,7 @@ def manifest_in(folder: Path, *, full: bool = False) -> Manifest:
     """Return what `read_manifest` returns, of a folder that nobody swaps; raise what it raises."""
     if not folder.is_dir():
         raise IndexRefused(f"There is no index at {folder}. Build one: questree index CORPUS --out {folder}")
-    manifest = _KIND.read(folder / NAME, Manifest.model_validate)
+    manifest = _KIND.read(folder / NAME, lambda content: validate(Manifest, content))
     _KIND.check_files(folder, manifest.files, full=full)
     return manifest
 
@@ -170,7 +171,7 @@ class PassageStore:
         try:
             id_, title, text = json.loads(self._lines[first:end].tobytes())
             return Passage(id=id_, title=title, text=text)
-        except (ValueError, RecursionError) as problem:
+        except (ValueError, TypeError, RecursionError) as problem:
             raise IndexRefused(f"{self._folder} is damaged: its passage {position} cannot be read.") from problem
 
     def __iter__(self) -> Iterator[Passage]:

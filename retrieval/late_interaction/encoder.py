@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...common.errors import CheckpointError
-from ..encoders import Checkpoint, TextEncoder, batches, cpu_precision
+from ..encoders import Checkpoint, TextEncoder, batches, check_weights, cpu_precision, held
 from .compat import colbert_ready, without_extensions
 
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ class Encoder(TextEncoder):
             from colbert.utils.amp import MixedPrecisionManager
 
             try:
+                check_weights(checkpoint.folder)
                 _check_architecture(path)
                 config = ColBERTConfig(checkpoint=path, model_name=path)
-                model = ColbertCheckpoint(path, colbert_config=config, verbose=0)
+                model = held(ColbertCheckpoint(path, colbert_config=config, verbose=0))
             except Exception as problem:  # whatever a foreign folder makes colbert-ai and transformers raise
                 raise CheckpointError(f"{path} cannot be loaded as a ColBERT checkpoint: {problem}") from problem
             if torch.cuda.is_available():

@@ -10,42 +10,23 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
-from tiny_world import QUESTIONS, SURE
+from reliability.forged_folders import KINDS, check_harmless, forge_folders, seal
+from reliability.forging import EVIL, IRREGULAR, NAMES, forgeries, whole
 
 from questree.common import json_files
 from questree.common.errors import QuestreeError
 from questree.common.files import file_hash
-from questree.common.manifests import checksum_of
 from questree.optimize import artifact, load, save
-from questree.optimize.artifact_format import LMSettings
 from questree.optimize.composed import Lesson, NearestDemonstrations
 from questree.programs import build
-from questree.simulate import simulated_lm
 
 PREDICTOR = "step_by_step_answer.answer"
 DEMO = {"question": "q", "answer": "a", "final_content": "c", "augmented": True}
-EVIL = "http://127.0.0.1:9/v1"
-
-
-def seal(folder: Path) -> Path:
-    """Put the checksums right, as someone does who knows them, and leave the rest of the manifest to the letter."""
-    text = (folder / "questree.json").read_text(encoding="latin-1")
-    try:
-        for name, checksum in json.loads(text)["files"].items():
-            if name in ("program.json", "lessons.json") and (folder / name).is_file():
-                text = text.replace(checksum, file_hash(folder / name))
-        manifest = json.loads(text)
-        text = text.replace(manifest["checksum"], checksum_of(manifest))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return folder  # nothing to seal
-    (folder / "questree.json").write_text(text, encoding="latin-1")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -62,67 +43,6 @@ def copy(genuine, tmp_path) -> Path:
     return Path(shutil.copytree(genuine, tmp_path / "program"))
 
 
-# Texts of JSON that stand at a place where they do not belong; of the wrong kind, too large, or of no sense.
-FORGED = [
-    *("null", "true", "0", "-1", "1.5", '"x"', '""', "[]", "{}", "[[]]", '[null]', '{"": null}', '["x", 1]'),
-    *("NaN", "Infinity", "-Infinity", "1e999", "9" * 30, "9" * 5000, "-" + "9" * 19),
-    *("[" * 100 + "]" * 100, "[" * 100_000 + "]" * 100_000, '{"a":' * 500 + "1" + "}" * 500, "[" * 2000),
-    *('{"a": 1, "a": 2}', r'"\ud800"', r'{"\udfff": 1}', '"\x00"', r'"\u0000"', "'x'", "undefined", "1,", '"'),
-    *(json.dumps({"api_base": EVIL}), '["../program.json"]', '"../../etc/passwd"', '["program.json", "program.json"]'),
-    json.dumps('<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'),
-]  # fmt: skip
-
-
-def places(value: Any, *path: str | int) -> Iterator[tuple[str | int, ...]]:
-    """Return the path of every value inside a value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
-        yield (*path, key)
-        yield from places(one, *path, key)
-
-
-def forgeries(content: Any) -> Iterator[tuple[str, str]]:
-    """Return what was done, and the text: at each place every forged text, nothing, a twin, and a stranger."""
-    for path in places(content):
-        *above, key = path
-        for text in FORGED:
-            yield f"{path}: {text[:40]}", _replaced(content, path, text)
-        forged = json.loads(json.dumps(content))
-        del _at(forged, above)[key]
-        yield f"{path} is missing", json.dumps(forged)
-        if isinstance(key, str):
-            value = json.dumps(_at(content, path))
-            yield f"{path} stands twice", _replaced(content, path, f"{value}, {json.dumps(key)}: {value}")
-            for stranger in ("api_base", "__class__", ""):
-                beside = f'{value}, {json.dumps(stranger)}: "{EVIL}"'
-                yield f"{stranger!r} beside {path}", _replaced(content, path, beside)
-
-
-def _at(value: Any, path: tuple[str | int, ...] | list[str | int]) -> Any:
-    for key in path:
-        value = value[key]
-    return value
-
-
-def _replaced(content: Any, path: tuple[str | int, ...], text: str) -> str:
-    *above, key = path
-    forged = json.loads(json.dumps(content))
-    _at(forged, above)[key] = "@forged@"
-    return json.dumps(forged).replace('"@forged@"', text)
-
-
-def whole(text: str) -> Iterator[tuple[str, bytes]]:
-    """Return the whole file in other encodings, and as what is no JSON."""
-    for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp037"):
-        yield encoding, text.encode(encoding)
-    yield "latin-1", text.replace("q", "ü").encode("latin-1")
-    for forged in (*FORGED, "", " ", "\n", "null null", text + text, text.replace("{", "{{"), text + "\0"):
-        yield forged[:40], forged.encode()
-    for end in range(1, len(text), len(text) // 12):
-        yield f"cut at {end}", text[:end].encode()
-    yield "bytes of no text", bytes(range(256))
-
-
 @pytest.mark.parametrize("file", ["questree.json", "program.json", "lessons.json"])
 def test_a_forgery_is_refused_by_name_or_loads_as_a_harmless_program(file, genuine, tmp_path):
     content = json.loads((genuine / file).read_text())
@@ -133,7 +53,7 @@ def test_a_forgery_is_refused_by_name_or_loads_as_a_harmless_program(file, genui
         folder = tmp_path / "program"
         shutil.copytree(genuine, folder)
         (folder / file).write_bytes(forged)
-        seal(folder)
+        seal(folder, "questree.json", file)
         loaded += load_forged(folder, what)
         shutil.rmtree(folder)
     assert 0 < loaded < len(tried) / 2  # some of it changes nothing that matters: a text, or a fact to show
@@ -146,22 +66,11 @@ def load_forged(folder: Path, what: str) -> bool:
     except QuestreeError as error:
         said = str(error)
     else:
-        check_harmless(program, what)
+        check_harmless(program)
         return True
     assert str(folder) in said, what
     assert "\n" not in said, what
     return False
-
-
-def check_harmless(program: Any, what: str) -> None:
-    """A loaded program differs from one of the code in its prompts, and in how it samples; and it can be asked."""
-    as_coded = build("cot", {}).predictors()[0]
-    for predictor in program.predictors():
-        assert predictor.lm is None, what
-        assert predictor.config.keys() <= LMSettings.model_fields.keys(), what
-        assert vars(predictor).keys() == vars(as_coded).keys(), what
-    with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):
-        assert program(question=QUESTIONS[0].question).spent.calls >= 1, what
 
 
 HARMFUL = {
@@ -186,7 +95,8 @@ def change(folder: Path, file: str, how: Any) -> Path:
     content = json.loads((folder / file).read_text())
     how(content)
     (folder / file).write_text(json.dumps(content))
-    return seal(folder)
+    seal(folder, "questree.json", file)
+    return folder
 
 
 @pytest.mark.parametrize("setting", HARMFUL)
@@ -244,38 +154,15 @@ def test_other_predictors_and_other_fields_are_refused_by_name(copy, genuine, tm
         load(third)
 
 
-NO_FILES = {
-    "a link": lambda place, aside: place.symlink_to(aside),
-    "a dangling link": lambda place, aside: place.symlink_to(aside.with_name("nowhere")),
-    "a link to a device": lambda place, aside: place.symlink_to("/dev/zero"),
-    "a pipe": lambda place, aside: os.mkfifo(place),
-    "a folder": lambda place, aside: place.mkdir(),
-}
-
-
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
 @pytest.mark.parametrize("file", ["questree.json", "program.json", "lessons.json"])
-@pytest.mark.parametrize("kind", NO_FILES)
+@pytest.mark.parametrize("kind", IRREGULAR)
 def test_what_is_no_regular_file_is_neither_followed_nor_waited_for(kind, file, copy):
     aside = copy.with_name(file)
     (copy / file).rename(aside)  # the same content, outside of the folder
-    NO_FILES[kind](copy / file, aside)
+    IRREGULAR[kind](copy / file, aside)
     with pytest.raises(QuestreeError, match=rf"{file}.*no regular file"):
         load(copy)
-
-
-NAMES = ["/etc/passwd", "../program.json", "a/../program.json", "./program.json", "sub/program.json", "program.json\0"]
-NAMES += [
-    "program.json\n",
-    "..",
-    ".",
-    "",
-    "C:program.json",
-    "a\\program.json",
-    "questree.json",
-    "program.pkl",
-    "/dev/zero",
-]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -321,3 +208,11 @@ def test_texts_that_become_images_are_refused_and_never_saved(copy, tmp_path):
     demo = load(save(program, tmp_path / "saved")).predictors()[0].demos[0]
     assert demo.question == mark.replace("<CUSTOM", "< CUSTOM")
     assert demo.answer == "?"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
+def test_a_forged_folder_of_any_kind_is_refused_by_name_or_harmless(tmp_path):
+    found = forge_folders(25, 1, tmp_path)
+    assert found.tried.keys() == KINDS.keys()
+    assert found.wrong == []
+    assert 0.7 < found.refused / found.tried.total() < 1

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from questree.common import patterns
+from questree.common.patterns import EndlessPatternError
 from questree.metrics import cover_exact_match, exact_match, f1, normalise, pattern_in, pattern_match
 
 texts = st.text(max_size=40) | st.sampled_from(["yes", "no", "the No.", "An apple", "apple pie", "noanswer", ""])
@@ -120,3 +122,20 @@ def test_recorded_answers_score_as_published(shared_data: Path) -> None:
     in_characters = sum(cover_exact_match(answer, golds, whole_words=False) for answer, golds in pairs)
     assert round(in_characters / 390, 2) == 0.48
     assert sum(cover_exact_match(answer, golds) for answer, golds in pairs) == in_characters - 4
+
+
+ENDLESS = r"^((a|\w)+,?)+$"
+
+
+def test_a_pattern_that_would_be_matched_for_ever_is_given_up(monkeypatch) -> None:
+    monkeypatch.setattr(patterns, "SECONDS", 0.05)
+    for matched in (pattern_in, pattern_match):
+        with pytest.raises(EndlessPatternError, match=r"was not matched in 0 s; write it without repetitions"):
+            matched("a" * 200 + "!", [ENDLESS])
+
+
+def test_a_pattern_has_no_more_repetitions_than_a_person_writes() -> None:
+    patterns.check_pattern(r"(spanish.*){2}|\d{1,4}|\{\}|a{2,}")
+    for pattern in ("(" * 9 + "a{1,1000}" + "){1,1000}" * 9, "a{99}{99}{99}", "a{100000}", "("):
+        with pytest.raises(ValueError, match=r"repetitions|unterminated|multiple repeat"):
+            patterns.check_pattern(pattern)

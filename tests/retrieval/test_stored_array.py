@@ -9,13 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_encoders import save_encoder
 
-from questree.common.errors import IndexRefused
+from questree.common.errors import CheckpointError, IndexRefused
 from questree.retrieval import build_index, load_index
+from questree.retrieval.encoders import load_model
 from questree.retrieval.indexes import stored_array
 from questree.retrieval.indexes.contents import OFFSETS, PASSAGES
 from questree.retrieval.indexes.stored_array import StoredArray
 from questree.retrieval.late_interaction import exact
+from questree.retrieval.span_model import SpanModel
 
 QUERY = "amber fjord willow summit"
 
@@ -120,3 +123,25 @@ def test_an_index_that_is_dropped_closes_its_files(bm25):
     del indexes
     gc.collect()
     assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="where a process says which files it has mapped")
+def test_no_weights_stay_mapped_from_their_file(tmp_path):
+    """A file that is cut short while it is mapped ends the process (SIGBUS), and no error tells why."""
+    folder = save_encoder(tmp_path / "encoder")
+    model, tokenizer, _ = load_model("AutoModel", folder, device="cpu")
+    reader, _ = SpanModel.on_encoder(folder, device="cpu")
+    reader.save(tmp_path / "reader", tokenizer)
+    reader, _ = SpanModel.load(tmp_path / "reader", device="cpu")
+    mapped = Path("/proc/self/maps").read_text()
+    assert str(tmp_path) not in mapped
+    assert next(model.parameters()).isfinite().all()
+    assert next(reader.module.parameters()).isfinite().all()
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 1000])
+def test_weights_that_were_cut_short_are_refused(tmp_path, kept):
+    folder = save_encoder(tmp_path / "encoder")
+    os.truncate(folder / "model.safetensors", kept)
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        load_model("AutoModel", folder, device="cpu")
