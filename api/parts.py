@@ -163,7 +163,7 @@ class Parts:
         from .evaluation import Tracking
 
         uri = self.settings.tracking_uri
-        return Tracking.off() if uri == "none" else Tracking(uri=uri)
+        return Tracking.off() if uri == "none" else Tracking(uri=uri, experiment=self.settings.experiment)
 
     def program(self, name: str, **program_settings: Any) -> Program:
         """Return a registered program, uncompiled, or a compiled one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,9 @@ from .common.errors import QuestreeError
 from .lm.policy import RunPolicy
 
 CONFIG_FILE = Path("questree.toml")
+# MLflow's own variables, as they were at the start: MLflow writes the first one itself later on.
+MLFLOW_STORE = os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db"
+MLFLOW_EXPERIMENT = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "questree"
 
 
 class RunSettings(RunPolicy, BaseSettings):
@@ -62,7 +66,8 @@ class RunSettings(RunPolicy, BaseSettings):
         description="Leave out passages that look planted: none, agreement (they repeat the question, or one another) "
         "or reader (a trained --reader finds no answer in them).",
     )
-    tracking_uri: str = Field(default="sqlite:///mlflow.db", description="MLflow's tracking URI, or 'none'.")
+    tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
+    experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")
     out: Path | None = Field(
         default=None, description="Folder to write. Default: one under runs/, readers/ or duplicates/."
     )

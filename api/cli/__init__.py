@@ -32,6 +32,7 @@ from . import (
     simulate,
     tasks,
     train_reader,
+    ui,
 )
 from .options import add_command
 
@@ -55,6 +56,7 @@ add_command(app, ablate.ablate)
 add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
 app.command()(show.show)
+add_command(app, ui.ui, only=ui.SETTINGS)
 app.command()(prompts.prompts)
 add_command(app, train_reader.train_reader, only=train_reader.SETTINGS)
 add_command(app, calibrate_reader.calibrate_reader, only=calibrate_reader.SETTINGS)

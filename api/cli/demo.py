@@ -46,7 +46,7 @@ def demo(
     with _step(f"3. load {address} and ask"):
         _ask(experiment, address, out / "tree.html")
     typer.echo(f"\nthe tree as a page: {out / 'tree.html'}")
-    typer.echo(f"each run and trace: .venv/bin/mlflow ui --backend-store-uri {settings.tracking_uri}")
+    typer.echo(f"each run and trace: .venv/bin/questree ui --tracking-uri {settings.tracking_uri}")
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -165,3 +166,33 @@ def test_bad_lines_of_a_corpus_are_named_and_can_be_left_out(questree, workplace
     assert made.code == 0
     assert "line 4" in made.err
     assert "3 passages" in made.out
+
+
+def test_the_pages_of_mlflow_start_without_fetching_a_price_list(questree, monkeypatch):
+    called = []
+    monkeypatch.setattr("subprocess.call", lambda command, env: called.append((command, env)) or 0)
+    monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
+    assert questree("ui", "--tracking-uri", "sqlite:///here.db", "--port", "5050").code == 0
+    [(command, env)] = called
+    assert " ".join(command[1:]).startswith("-m mlflow server --backend-store-uri sqlite:///here.db")
+    assert "--port 5050" in " ".join(command)
+    assert env["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("store", "said"), [("none", "Name the store"), ("http://127.0.0.1:1", "open it in a browser")]
+)
+def test_a_store_without_pages_of_ours_is_refused(questree, store, said):
+    assert said in questree("ui", "--tracking-uri", store).err
+
+
+def test_mlflow_s_own_variables_name_store_and_experiment(workplace):
+    code = (
+        "from questree.settings import run_settings; s = run_settings(); print(s.tracking_uri, s.experiment); "
+        "print(run_settings(experiment='mine').experiment)"
+    )
+    own = {"MLFLOW_TRACKING_URI": "http://127.0.0.1:1", "MLFLOW_EXPERIMENT_NAME": "theirs"}
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | own, capture_output=True, text=True, check=True
+    )
+    assert told.stdout.split() == ["http://127.0.0.1:1", "theirs", "mine"]
