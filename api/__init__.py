@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .evaluation import evaluate as evaluate
     from .optimize import compile as compile
     from .programs import Program
+    from .programs import stream as stream
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval import Passage as Passage
     from .retrieval import build_index as build_index
@@ -36,6 +37,7 @@ _HOMES = {
     "evaluate": ".evaluation",
     "load_index": ".retrieval",
     "load_task": ".data",
+    "stream": ".programs",
 }
 
 

@@ -175,20 +175,48 @@ class Parts:
         Raises:
             QuestreeError: there is no such program or setting, or a part of it cannot be had.
         """
-        from .optimize import load
         from .programs import PROGRAMS, build, takes_retriever
 
-        parts: dict[str, Any] = {"reader": self.reader, "duplicates": self.duplicates}
         if name in PROGRAMS:
             searches = takes_retriever(name, program_settings)
-            return build(name, program_settings, retriever=self.retriever if searches else None, **parts)
+            retriever = self.retriever if searches else None
+            return build(name, program_settings, retriever=retriever, reader=self.reader, duplicates=self.duplicates)
         if program_settings:
             raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")
         if ":/" in name:  # an address in MLflow
             import mlflow
 
             mlflow.set_tracking_uri(self.settings.tracking_uri)
-        return load(name, retriever=self.retriever, **parts)
+        return self._compiled(name)
+
+    def _compiled(self, place: str) -> Program:
+        """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with.
+
+        Raises:
+            QuestreeError: as `program`; or it was compiled with another LM or index than the default ones, and the
+                settings name none.
+        """
+        from .optimize import load
+        from .optimize.artifact import fetch, read_artifact
+
+        folder = fetch(place)
+        manifest, told = read_artifact(folder).manifest, self.settings.model_fields_set
+        if "lm" not in told and not manifest.lm.get("simulated"):
+            raise QuestreeError(
+                f"{place} was compiled with the LM {manifest.lm.get('name')!r}. Say which LM to ask: --lm or "
+                "QUESTREE_LM; 'simulated' is for rehearsals."
+            )
+        compiled_over = manifest.retriever
+        if not compiled_over and "retriever" not in told:  # of a program that does not search
+            retriever = None
+        elif "retriever" not in told and self.retriever.fingerprint != compiled_over.get("fingerprint"):
+            raise QuestreeError(
+                f"{place} was compiled over the index {compiled_over.get('name')!r} "
+                f"({compiled_over.get('fingerprint')}). Say which index to search: --retriever or QUESTREE_RETRIEVER."
+            )
+        else:
+            retriever = self.retriever
+        return load(folder, retriever=retriever, reader=self.reader, duplicates=self.duplicates)
 
 
 def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:

@@ -11,15 +11,19 @@ from mlflow.pyfunc.model import PythonModel
 
 from questree.optimize import answer_all
 from questree.parts import Parts
-from questree.settings import RunSettings
+from questree.settings import run_settings
 
 
 class ServedProgram(PythonModel):
-    """A saved program behind MLflow's scoring protocol; LM, index and reader come from the environment."""
+    """A saved program behind MLflow's scoring protocol; LM, index and reader come from whoever runs it."""
 
     def load_context(self, context: Any) -> None:
-        """Load the program, once a process. Requests come on many threads, so DSPy is not configured globally."""
-        parts = Parts(RunSettings(**(context.model_config or {})))
+        """Load the program, once a process. Requests come on many threads, so DSPy is not configured globally.
+
+        Raises:
+            QuestreeError: nobody named the LM or the index, and no stand-in may take their place.
+        """
+        parts = Parts(run_settings(**(context.model_config or {})))
         self.lm, self.concurrency = parts.lm, parts.settings.concurrency
         self.program = parts.program(str(Path(context.artifacts["program"])))
 

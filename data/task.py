@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from ..common.errors import QuestreeError
 from ..common.patterns import check_pattern
 from ..common.placeholders import fill_in
+from ..metrics import normalise_title, passage_fingerprint
 
 if TYPE_CHECKING:
     import dspy
@@ -83,6 +84,7 @@ class Question(_Frozen):
         kind: the data set's own type of question (``type`` in a file).
         hops: how many facts it needs; None if the data set does not say.
         gold_titles: of the passages that support the answer.
+        gold_passages: their ids in the corpus; may be empty.
         steps: the annotated decomposition, in order; may be empty.
         answers_are_regex: the answers are regular expressions (TREC).
         style: what an answer looks like.
@@ -98,6 +100,7 @@ class Question(_Frozen):
     kind: str | None = Field(default=None, alias="type")
     hops: int | None = Field(default=None, ge=1)
     gold_titles: tuple[Text, ...] = ()
+    gold_passages: tuple[Text, ...] = ()
     steps: tuple[AnnotatedStep, ...] = ()
     answers_are_regex: bool = False
     style: Style
@@ -124,6 +127,17 @@ class Question(_Frozen):
             for n, step in enumerate(self.steps)
         )
 
+    def known_gold(self) -> tuple[str, ...]:
+        """Return what tells the gold passages from others: their ids, or else the supporting paragraphs' fingerprints.
+
+        Empty if there are only titles, or if a gold title is that of no supporting paragraph: some would be missing.
+        """
+        supporting = [one for one in self.paragraphs if one.is_supporting]
+        shown = {normalise_title(one.title) for one in supporting}
+        if self.gold_passages or not shown.issuperset(map(normalise_title, self.gold_titles)):
+            return self.gold_passages
+        return tuple(dict.fromkeys(passage_fingerprint(one.title, one.text) for one in supporting))
+
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
@@ -131,6 +145,7 @@ class Question(_Frozen):
         """
         import dspy
 
+        gold = self.known_gold()
         return dspy.Example(
             question=self.question,
             answer_style=self.style,
@@ -141,6 +156,7 @@ class Question(_Frozen):
             kind=self.kind,
             hops=self.hops,
             gold_titles=list(self.gold_titles),
+            **({"gold_passages": list(gold)} if gold else {}),
             annotated_steps=[step.model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 
@@ -152,7 +168,8 @@ class Question(_Frozen):
             ValueError: if a field of the example does not fit.
         """
         answers = example.get("answers") or [example["answer"]]
-        known = {name: example[name] for name in ("answers_are_regex", "gold_titles") if example.get(name)}
+        names = ("answers_are_regex", "gold_titles", "gold_passages")
+        known = {name: example[name] for name in names if example.get(name)}
         return cls(
             id=str(example.get("id") or example["question"]),
             task="examples",

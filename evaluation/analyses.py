@@ -1,7 +1,7 @@
 """The papers' analyses, over stored records: no LM is asked.
 
-Means have percentile bootstrap intervals over questions. Questions that failed are left out, because a failure is not
-a wrong answer.
+Means have percentile bootstrap intervals over questions. Questions that failed are left out: scores are of the answered
+ones alone.
 """
 
 from __future__ import annotations

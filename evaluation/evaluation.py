@@ -12,6 +12,11 @@ from ..lm.ledger import Spent, total
 from ..metrics import Interval, mean_interval
 from .records import Record
 
+FAILURES = "In every score a failed question counts as wrong; the score of the answered ones alone stands beside it."
+"""What a failed question is worth."""
+ANSWERED = "answered alone"
+"""The name of the score over the questions that did not fail."""
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -31,7 +36,7 @@ class Evaluation:
 
     @property
     def score(self) -> Interval:
-        """Return the mean of ``metric`` over all questions with its 95% interval. A failed question earns nothing."""
+        """Return the mean of ``metric`` over all questions with its 95% interval. A failed one counts as wrong."""
         return self.scores[self.metric]
 
     @cached_property
@@ -101,6 +106,7 @@ class Evaluation:
             "score_low": score.low,
             "score_high": score.high,
             "questions": self.n,
+            **({"answered": self.answered.mean} if self.answered else {}),
             "failures": sum(self.failures.values()),
             "lm_calls": spent.calls,
             "lm_requests_failed": spent.failed,
@@ -112,7 +118,7 @@ class Evaluation:
         figures |= {f"metric_{name}": score.mean for name, score in self.scores.items()}
         figures |= {f"failures_{cause}": count for cause, count in self.failures.items()}
         figures |= {f"source_{source}": count for source, count in self.sources.items()}
-        return figures | {name.replace(" ", "_"): value for name, value in self.retrieval.items()}
+        return figures | {name.replace(" ", "_").replace("@", "_at_"): value for name, value in self.retrieval.items()}
 
     def table(self) -> list[dict[str, Any]]:
         """Return one flat row for each question."""
@@ -120,7 +126,8 @@ class Evaluation:
 
     def __str__(self) -> str:
         failed = "".join(f", {count} failed ({cause})" for cause, count in self.failures.items())
-        return f"{self.metric} {self.score}{failed}{', simulated' if self.simulated else ''}"
+        alone = f", {ANSWERED} {self.answered}" if failed and self.answered else ""
+        return f"{self.metric} {self.score}{failed}{alone}{', simulated' if self.simulated else ''}"
 
 
 def _row(record: Record) -> dict[str, Any]:

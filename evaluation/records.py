@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
-from ..metrics import citation_scores, precision, recall_at_k, s_precision
+from ..metrics import citation_scores, normalise_title, passage_names, precision, ranked, recall_at_k, s_precision
 from ..programs import ReasoningTree
 from ..programs.tree import without_repeats
 from ..retrieval import Passage
@@ -28,22 +28,32 @@ ScoreFunction = Callable[..., Any]
 """``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""
 
 
+MEASURES = 2
+"""The version of the measures. What was measured by another version is measured anew, from what was answered."""
+
+RECALL_AT = (2, 5, 15)
+"""The numbers of passages at which the recall of every program is measured."""
+
+
 class MetricError(QuestreeError):
     """A metric that raised an error or gave no number; the answer that it was to score is kept."""
+
+
+_Text = Annotated[str, BeforeValidator(without_surrogates)]
 
 
 class Cited(BaseModel):
     """A passage by its id and title.
 
     Attributes:
-        text: empty if the tree holds the passage; records of older versions have none.
+        text: empty if the tree or another field of the record holds it; records of older versions have none.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    id: str
-    title: str = ""
-    text: str = ""
+    id: _Text
+    title: _Text = ""
+    text: _Text = ""
 
 
 class Record(BaseModel):
@@ -60,11 +70,14 @@ class Record(BaseModel):
         answer_style: the form of the answer; records of older versions always say ``short``.
         answers_are_regex: whether the gold answers are regular expressions.
         references: what ``final_content`` cites: ``[n]`` is ``references[n-1]``.
-        passages: what retrieval found, in the order of their rank or of the searches.
+        passages: what the answer rests on.
+        seen: every passage that was found, in the order in which all programs are measured (`ranked`); None
+            in records of older versions.
         sources: knowledge source of each node on the final path (SearChain, table 2).
         scores: by the metric's name; 0 if the question failed.
-        retrieval: what was found, by name (`retrieval_scores`); recall and precision only if the gold passages are
-            known.
+        gold_passages: what tells the gold passages from all others; empty if only their titles are known.
+        retrieval: what was found, by name (`retrieval_scores`); recall and precision only if gold passages or titles
+            are known.
         failure: why there is no answer; None if there is one.
         dropped: what was left out of prompts so that they fit the LM's window.
         seconds: wall time of the question.
@@ -85,7 +98,9 @@ class Record(BaseModel):
     final_content: str = ""
     references: tuple[Passage, ...] = ()
     passages: tuple[Cited, ...] = ()
+    seen: tuple[Cited, ...] | None = None
     gold_titles: tuple[str, ...] = ()
+    gold_passages: tuple[str, ...] = ()
     tree: ReasoningTree | None = None
     sources: tuple[str, ...] = ()
     scores: dict[str, float] = Field(default_factory=dict)
@@ -107,11 +122,17 @@ class Record(BaseModel):
     def prediction(self) -> dspy.Prediction:
         """Return the program's prediction, as metrics take it."""
         held = {passage.id: passage for passage in self.tree.passages()} if self.tree else {}
+        held |= {one.id: Passage(id=one.id, title=one.title, text=one.text) for one in self.passages if one.text}
+
+        def whole(cited: Iterable[Cited]) -> list[Passage]:
+            return [held.get(one.id) or Passage(id=one.id, title=one.title, text=one.text) for one in cited]
+
         return dspy.Prediction(
             answer=self.answer,
             final_content=self.final_content,
             references=list(self.references),
-            passages=[held.get(one.id) or Passage(id=one.id, title=one.title, text=one.text) for one in self.passages],
+            passages=whole(self.passages),
+            seen=None if self.seen is None else whole(self.seen),
             tree=self.tree,
             failure=self.failure,
             spent=self.spent,
@@ -121,7 +142,9 @@ class Record(BaseModel):
         )
 
 
-_FIELDS = {"answer", "final_content", "references", "passages", "tree", "failure", "spent", "dropped", "seconds"}
+_FIELDS = {
+    *("answer", "final_content", "references", "passages", "seen", "tree", "failure", "spent", "dropped", "seconds"),
+}
 
 
 def question_id(example: dspy.Example) -> str:
@@ -147,7 +170,7 @@ def with_gold_of(record: Record, example: dspy.Example) -> Record:
     if not _changed(record, example):
         return record
     gold = _of_example(example)
-    retrieval = retrieval_scores(record.prediction, gold["gold_titles"])
+    retrieval = retrieval_scores(record.prediction, gold["gold_passages"], gold["gold_titles"])
     return record.model_copy(update={**gold, "retrieval": retrieval, "scores": {}})
 
 
@@ -180,17 +203,20 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
     Raises:
         ValueError: if the prediction is none, or has something in it that could not be read back.
     """
-    gold_titles = tuple(example.get("gold_titles") or ())
+    gold = _of_example(example)
     prediction = dspy.Prediction(**without_secrets(dict(prediction)))
+    tree, passages = prediction.get("tree"), prediction.get("passages") or ()
+    held = tree.passages() if tree else []
     record = Record(
-        **_of_example(example),
+        **gold,
         answer=prediction.get("answer") or "",
         final_content=prediction.get("final_content") or "",
         references=tuple(prediction.get("references") or ()),
-        passages=_cited(prediction.get("passages") or (), prediction.get("tree")),
-        tree=prediction.get("tree"),
+        passages=_cited(passages, held),
+        seen=_cited(prediction.get("seen") or (), [*held, *passages]),
+        tree=tree,
         sources=_sources(prediction),
-        retrieval=retrieval_scores(prediction, gold_titles),
+        retrieval=retrieval_scores(prediction, gold["gold_passages"], gold["gold_titles"]),
         failure=prediction.get("failure"),
         spent=prediction.get("spent") or Spent(),
         dropped=tuple(prediction.get("dropped") or ()),
@@ -218,14 +244,23 @@ def _fault(error: Exception) -> str:
     return first_line(error)
 
 
-def record_error(example: dspy.Example, program: str, error: Exception, seconds: float, spent: Spent) -> Record:
-    """Return the record of a question at which the program itself went wrong."""
+def record_error(
+    example: dspy.Example,
+    program: str,
+    error: Exception,
+    seconds: float,
+    spent: Spent,
+    found: Sequence[Sequence[Passage]],
+) -> Record:
+    """Return the record of a question at which the program itself went wrong, with what was found and spent before."""
     failure = Failure(
         cause="error",
         message=without_secrets(without_surrogates(f"{type(error).__name__}: {error}"))[:500],
         where=Where(program=program, step=raised_in(error)),
     )
-    return Record(**_of_example(example), failure=failure, seconds=seconds, spent=spent)
+    seen = ranked([], found)
+    lost = dspy.Prediction(passages=seen, seen=seen, failure=failure, spent=spent, seconds=seconds)
+    return record_answer(example, lost)
 
 
 def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction]) -> Record:
@@ -258,21 +293,25 @@ def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: 
     return value
 
 
-def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) -> dict[str, float]:
+def retrieval_scores(
+    prediction: dspy.Prediction, gold_passages: Sequence[str], gold_titles: Sequence[str]
+) -> dict[str, float]:
     """Return what a question's retrieval, and its citations, were worth.
 
-    ``recall``, ``precision`` and ``s-precision`` of ``prediction.passages``; the same "before the filter" if the
-    prediction tells what was ``retrieved`` (BlendFilter); ``documents``, the different passages that were looked at,
-    and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), if there are
-    any.
+    ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
+    order; ``recall``, ``precision`` and ``s-precision`` "kept" of those that the answer rests on. If only the titles of
+    the gold passages are known, each name begins with ``title``. Also ``documents``, the different passages that were
+    looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), if
+    there are any.
+
+    Args:
+        prediction: of an older version, it may not tell what was seen, or in which order; then there is no recall@k.
+        gold_passages: ids or fingerprints.
+        gold_titles: taken where there are no gold passages.
     """
     scores: dict[str, float] = {}
-    for suffix, passages in ((" before the filter", prediction.get("retrieved")), ("", prediction.get("passages"))):
-        titles = [_title(passage) for passage in passages or []]
-        if gold_titles and passages is not None:
-            scores[f"recall{suffix}"] = recall_at_k(titles, gold_titles, k=max(1, len(titles))) or 0.0
-            scores[f"precision{suffix}"] = precision(titles, gold_titles) or 0.0
-            scores[f"s-precision{suffix}"] = float(s_precision(titles, gold_titles) or 0.0)
+    if (gold_passages or gold_titles) and prediction.get("passages") is not None:
+        scores |= _found(prediction, gold_passages, gold_titles)
     if prediction.get("tree") is not None:
         scores["documents"] = len(prediction.tree.passages())
     if prediction.get("evidence") is not None:
@@ -283,9 +322,21 @@ def retrieval_scores(prediction: dspy.Prediction, gold_titles: Sequence[str]) ->
     return scores
 
 
-def _title(passage: Any) -> str:
-    """Return a passage's title; those in a record's extras are JSON."""
-    return str(passage["title"] if isinstance(passage, dict) else passage.title)
+def _found(prediction: dspy.Prediction, gold_passages: Sequence[str], gold_titles: Sequence[str]) -> dict[str, float]:
+    """Return recall and precision of what was seen and of what was kept, by passage where that is possible."""
+    gold = list(gold_passages) or [normalise_title(title) for title in gold_titles]
+
+    def names(passages: Sequence[Passage]) -> list[str]:
+        return passage_names(passages, gold) if gold_passages else [normalise_title(one.title) for one in passages]
+
+    kept, seen = names(prediction.passages), names(prediction.get("seen") or prediction.passages)
+    scores: dict[str, float | None] = {}
+    if prediction.get("seen") is not None:
+        scores = {f"recall@{k}": recall_at_k(seen, gold, k) for k in RECALL_AT}
+    scores |= {"recall@all": recall_at_k(seen, gold), "precision@all": precision(seen, gold)}
+    scores |= {"recall kept": recall_at_k(kept, gold), "precision kept": precision(kept, gold)}
+    scores["s-precision kept"] = s_precision(kept, gold)
+    return {name if gold_passages else f"title {name}": float(value or 0.0) for name, value in scores.items()}
 
 
 def plain(value: Any) -> Any:
@@ -310,19 +361,21 @@ def _of_example(example: dspy.Example) -> dict[str, Any]:
         "id": question_id(example),
         "question": example.question,
         "inputs": digest(plain(dict(example.inputs()))),
-        "gold": digest(plain(dict(example.labels()))),
+        "gold": digest([MEASURES, plain(dict(example.labels()))]),
         "answers": tuple(example.get("answers") or ()),
         "answer_style": example.get("answer_style") or "short",
         "answers_are_regex": bool(example.get("answers_are_regex")),
         "gold_titles": tuple(example.get("gold_titles") or ()),
+        "gold_passages": tuple(example.get("gold_passages") or ()),
         "kind": example.get("kind"),
         "hops": example.get("hops"),
     }
 
 
-def _cited(passages: Iterable[Passage], tree: ReasoningTree | None) -> tuple[Cited, ...]:
-    held = {passage.id for passage in tree.passages()} if tree else set()
-    return tuple(Cited(id=one.id, title=one.title, text="" if one.id in held else one.text) for one in passages)
+def _cited(passages: Iterable[Passage], held: Iterable[Passage]) -> tuple[Cited, ...]:
+    """Return the passages without the texts of those that are held elsewhere."""
+    ids = {passage.id for passage in held}
+    return tuple(Cited(id=one.id, title=one.title, text="" if one.id in ids else one.text) for one in passages)
 
 
 def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:

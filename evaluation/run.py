@@ -17,7 +17,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
-from ..lm.ledger import Spent, total
+from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program
@@ -177,7 +177,8 @@ def _answered(folder: RunFolder, examples: Mapping[str, dspy.Example]) -> dict[s
         changed = len(found) - len(valid)
         logger.warning("Questions that were changed since they were asked: %d. They are asked again.", changed)
     if corrected:
-        logger.warning("Answers whose gold side was changed since: %d. They are scored again.", len(corrected))
+        said = "Answers whose gold side was changed since, or that an older version scored: %d. They are scored again."
+        logger.warning(said, len(corrected))
     return current
 
 
@@ -258,15 +259,17 @@ class _Loop:
 
     def ask(self, example: dspy.Example) -> Record:
         """Return the question's record, whatever happens in it."""
-        began, spent = time.perf_counter(), Spent()
-        try:
-            # a trace of its own: DSPy's default one is shared by everything and grows
-            with dspy.context(trace=[]):
-                prediction = self.program(**example.inputs())
-            spent = prediction.get("spent") or spent
-            return record_answer(example, prediction)
-        except Exception as error:
-            return record_error(example, self.program.name, error, time.perf_counter() - began, spent)
+        began, spent = time.perf_counter(), None
+        with ledger() as kept:
+            try:
+                # a trace of its own: DSPy's default one is shared by everything and grows
+                with dspy.context(trace=[]):
+                    prediction = self.program(**example.inputs())
+                spent = prediction.get("spent")
+                return record_answer(example, prediction)
+            except Exception as error:
+                seconds = time.perf_counter() - began
+                return record_error(example, self.program.name, error, seconds, spent or kept.spent, kept.found)
 
     def score(self, record: Record) -> Record:
         """Return the record with its scores."""

@@ -23,6 +23,7 @@ class Table:
         facts: what all of it rests on.
         note: how to read it.
         lines: the rows as people read them: texts by heading.
+        details: the same rows, with what is looked at now and then; may be empty.
         numbers: the rows with every number by itself (`flat`).
         simulated: whether any of it was made with the simulated LM.
     """
@@ -33,11 +34,14 @@ class Table:
     lines: Sequence[Mapping[str, str]]
     numbers: Sequence[Mapping[str, Any]]
     simulated: bool
+    details: Sequence[Mapping[str, str]] = ()
 
     def as_markdown(self) -> str:
-        """Return the title, the facts, the note and the lines as Markdown."""
+        """Return the title, the facts, the note, the lines and the details as Markdown."""
         warning = f"**{SIMULATED}**\n\n" if self.simulated else ""
-        return f"# {self.title}\n\n{warning}{' · '.join(self.facts)}\n\n{self.note}\n\n{markdown_of(self.lines)}\n"
+        details = f"\n## Details\n\n{markdown_of(self.details)}\n" if self.details else ""
+        lines = markdown_of(self.lines)
+        return f"# {self.title}\n\n{warning}{' · '.join(self.facts)}\n\n{self.note}\n\n{lines}\n{details}"
 
     def as_csv(self) -> str:
         """Return the numbers as CSV; each line says whether the LM was simulated."""

@@ -24,9 +24,10 @@ from .failure import (
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
-from .ledger import enter
+from .ledger import add_up, enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
+from .progress import check_followed, told_call
 from .repairs import bound_repairs
 from .transport import bound_replies
 from .window import Drop, fit, remember_shown, shorten
@@ -65,7 +66,9 @@ def call(
         CallFailedError: with the cause, if no attempt gave a whole, parsable reply or the LM cannot be reached.
     """
     try:
-        return _Call(predict, dict(config or {}), drop, describe_style(inputs)).run()
+        asked = _Call(predict, dict(config or {}), drop, describe_style(inputs))
+        with told_call(asked.name, lambda: add_up(asked.entries)):
+            return asked.run()
     except CallFailedError as error:
         error.predict = predict
         raise
@@ -85,12 +88,14 @@ class _Call:
         self.attempts = self.retries = self.shortenings = 0
         self.cut: _CutReplyError | None = None
         self.last_reply = ""
+        self.entries: list[dict[str, Any]] = []
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
         try:
             while True:
                 check_deadline(self.name)
+                check_followed()
                 self.inputs = fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop)
                 try:
                     return remember_shown(self.request(), self.inputs)
@@ -138,7 +143,9 @@ class _Call:
         """Enter the cost of a request into the ledger, and keep its reply."""
         for output in (output for entry in lm.history for output in entry.get("outputs") or []):
             self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
-        enter(calls=[{**entry, "cached": not usage.added} for entry in lm.history])
+        entries = [{**entry, "cached": not usage.added} for entry in lm.history]
+        self.entries += entries
+        enter(calls=entries)
 
     def refuse_cut(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that was cut at the token limit, even if it can be parsed."""

@@ -1,4 +1,4 @@
-"""How a question fails: a reason that is counted apart from a wrong answer."""
+"""How a question fails: for a reason that is counted apart."""
 
 from __future__ import annotations
 

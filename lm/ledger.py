@@ -1,4 +1,4 @@
-"""What a question costs: every LM call made for it, on any thread, and what was left out of its prompts."""
+"""What a question took: every LM call and search made for it, on any thread, and what was left out of its prompts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from ..retrieval import Passage
 
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
@@ -58,19 +60,32 @@ class Dropped(BaseModel):
     cut: bool = False
 
 
+Place = tuple[int, ...]
+"""Where a step stands among all steps of a question: tuples sort as the program asks."""
+
+
 @dataclass
 class Ledger:
-    """The LM calls of a question; tasks that run at the same time add to it.
+    """The LM calls and searches of a question; tasks that run at the same time add to it.
 
     Attributes:
         calls: entries of `dspy.LM` histories.
         failed: the cause of each request that got no reply.
         dropped: what was left out of prompts.
+        searches: the passages of each search, best first, by its place among all (`next_place`).
+        steps: how many places were given under each place.
     """
 
     calls: list[dict[str, Any]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
+    searches: dict[Place, Sequence[Passage]] = field(default_factory=dict)
+    steps: Counter[Place] = field(default_factory=Counter)
+
+    @property
+    def found(self) -> list[Sequence[Passage]]:
+        """Return what each search found, in the order in which the program asks, whichever thread was the fastest."""
+        return [found for _, found in sorted(self.searches.items(), key=lambda entry: entry[0])]
 
     @property
     def spent(self) -> Spent:
@@ -84,26 +99,57 @@ class Ledger:
 
 
 _open: ContextVar[Ledger | None] = ContextVar("questree_ledger", default=None)
+_place: ContextVar[Place] = ContextVar("questree_place", default=())
 
 
 @contextmanager
 def ledger() -> Iterator[Ledger]:
-    """Collect the LM calls made inside the block, also on threads that run in a copy of the context."""
-    new = Ledger()
+    """Collect what is done inside the block, also on threads that run in a copy of the context.
+
+    A ledger around it gets the same when the block ends, also if it raises.
+    """
+    new, outer = Ledger(), _open.get()
     token = _open.set(new)
     try:
         yield new
     finally:
         _open.reset(token)
+        if outer is not None:
+            outer.calls.extend(new.calls)
+            outer.failed.extend(new.failed)
+            outer.dropped.extend(new.dropped)
+            for found in new.found:
+                enter(found=found)
 
 
-def enter(calls: list[dict[str, Any]] | None = None, failed: str | None = None, dropped: Dropped | None = None) -> None:
+def enter(
+    calls: list[dict[str, Any]] | None = None,
+    failed: str | None = None,
+    dropped: Dropped | None = None,
+    found: Sequence[Passage] | None = None,
+) -> None:
     """Add to the open ledger, if there is one."""
     current = _open.get()
     if current is not None:
         current.calls.extend(calls or [])
         current.failed.extend([failed] if failed else [])
         current.dropped.extend([dropped] if dropped else [])
+        if found is not None:
+            current.searches[next_place()] = found
+
+
+def next_place() -> Place:
+    """Return the place of this thread's next step, such as a search, among all steps of the open ledger."""
+    current, here = _open.get(), _place.get()
+    if current is None:
+        return here
+    current.steps[here] += 1
+    return (*here, current.steps[here])
+
+
+def stand_at(place: Place) -> None:
+    """Count the steps of this context under a place: those of one task of several that run at the same time."""
+    _place.set(place)
 
 
 def add_up(entries: list[dict[str, Any]]) -> Spent:

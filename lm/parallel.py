@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLateError
+from concurrent.futures import wait as wait_for
 from contextvars import ContextVar, copy_context
+from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
+import anyio
+import anyio.from_thread
+import anyio.to_thread
 import dspy
 from dspy.utils.exceptions import LMTimeoutError
+
+from .ledger import Place, next_place, stand_at
 
 T = TypeVar("T")
 
@@ -20,15 +28,17 @@ def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run independent tasks at the same time, each on a thread; return their results in the order of the tasks.
 
     A task runs in a copy of the caller's context: its LM and adapter, its ledger, its MLflow trace. DSPy's own trace,
-    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first.
+    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first; and so
+    does the ledger get the searches.
 
     Raises:
         Exception: that of the first task, in order, that failed; raised after all tasks have ended.
     """
     if len(tasks) < 2:
         return [task() for task in tasks]
-    with ThreadPoolExecutor(len(tasks)) as pool:
-        branches = [pool.submit(copy_context().run, _apart, task) for task in tasks]
+    fork = next_place()
+    branches = [on_thread(partial(_apart, task, (*fork, n))) for n, task in enumerate(tasks)]
+    wait_for(branches)
     results = []
     for branch in branches:
         result, trace = branch.result()
@@ -37,9 +47,10 @@ def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
     return results
 
 
-def _apart(task: Callable[[], T]) -> tuple[T, list[Any]]:
-    """Run the task; return its result with the trace of its own calls."""
+def _apart(task: Callable[[], T], place: Place) -> tuple[T, list[Any]]:
+    """Run the task, its steps counted under a place; return its result with the trace of its own calls."""
     trace: list[Any] = []
+    stand_at(place)
     with dspy.context(trace=None if dspy.settings.trace is None else trace):
         return task(), trace
 
@@ -115,10 +126,8 @@ def within(seconds: float, task: Callable[[], T]) -> T:
     """
     if seconds == inf:
         return task()
-    outcome, wait = Future[T](), _Wait()
-    context = copy_context()
-    context.run(_wait.set, wait)
-    threading.Thread(target=context.run, args=(_into, outcome, task), name="request", daemon=True).start()
+    wait = _Wait()
+    outcome = on_thread(partial(_held, wait, task))
     try:
         return outcome.result(seconds)
     except TooLateError:
@@ -128,7 +137,49 @@ def within(seconds: float, task: Callable[[], T]) -> T:
         raise AbandonedError(f"no whole reply within {seconds:.1f} s") from None
 
 
+def _held(wait: _Wait, task: Callable[[], T]) -> T:
+    _wait.set(wait)
+    return task()
+
+
+def on_thread(task: Callable[[], T]) -> Future[T]:
+    """Run the task on a thread of its own, in a copy of the caller's context; return its outcome to come.
+
+    Under ``dspy.streamify`` the thread is one of the event loop's, as the caller's is: DSPy can send what an LM writes
+    from no other. If the caller's is none of them, the task runs all the same, and what its LM writes is not sent.
+    """
+    outcome = Future[T]()
+    run = partial(copy_context().run, _into, outcome, task)
+    if dspy.settings.send_stream is not None:
+        try:
+            anyio.from_thread.run_sync(_on_loop, run, outcome)
+            return outcome
+        except RuntimeError:  # a thread of the user's own
+            run = partial(copy_context().run, _into, outcome, partial(_unsent, task))
+    threading.Thread(target=run, name="questree", daemon=True).start()
+    return outcome
+
+
+_on_loops: set[asyncio.Future[None]] = set()
+
+
+def _on_loop(run: Callable[[], None], outcome: Future[Any]) -> None:
+    """Start a thread of the running event loop; it counts against no limit, since the caller waits for it."""
+    alone = anyio.CapacityLimiter(1)
+    thread = asyncio.ensure_future(anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=alone))
+    _on_loops.add(thread)
+    thread.add_done_callback(_on_loops.discard)
+    thread.add_done_callback(lambda _: outcome.cancel())  # if the loop ended before the thread began
+
+
+def _unsent(task: Callable[[], T]) -> T:
+    with dspy.context(send_stream=None):
+        return task()
+
+
 def _into(outcome: Future[T], task: Callable[[], T]) -> None:
+    if not outcome.set_running_or_notify_cancel():
+        return
     try:
         outcome.set_result(task())
     except BaseException as error:

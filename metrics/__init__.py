@@ -19,11 +19,13 @@ from .citations import citation_scores as citation_scores
 from .citations import keep_marks as keep_marks
 from .citations import marked_fragments as marked_fragments
 from .citations import marking_accuracy as marking_accuracy
-from .citations import sentences as sentences
 from .citations import supported_knowledge_count as supported_knowledge_count
 from .citations import supports_fragment as supports_fragment
 from .found_passages import normalise_title as normalise_title
+from .found_passages import passage_fingerprint as passage_fingerprint
+from .found_passages import passage_names as passage_names
 from .found_passages import precision as precision
+from .found_passages import ranked as ranked
 from .found_passages import recall_at_k as recall_at_k
 from .found_passages import s_precision as s_precision
 from .intervals import Interval as Interval

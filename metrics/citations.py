@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..common.sentences import sentences
 from .answer_scores import contains
 
 _MARK = re.compile(r"\[(\d+)\]")
@@ -19,8 +20,6 @@ _OPENING = re.compile(
     r"answer|after|before|however|no|yes|not|is|was|are|were)\b\s*)+",
     re.IGNORECASE,
 )
-# a sentence ends at a stop that no initial ("J. R. R.") and no common title stands before
-_SENTENCE_END = re.compile(r"(?<![A-Z]\.)(?<!Mr\.)(?<!Mrs\.)(?<!Dr\.)(?<!St\.)(?<!Jr\.)(?<=[.!?])[\"”)]*\s+")
 
 
 def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
@@ -30,11 +29,6 @@ def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
     (``[1][2]``) end the same fragment. A mark behind the full stop belongs to the sentence that it closes.
     """
     return [(fragment, _numbers(marks)) for marks, fragment in _marked(content)]
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a text; initials and common titles end none."""
-    return [one for one in _SENTENCE_END.split(text) if one.strip()]
 
 
 def keep_marks(content: str, keeps: Callable[[str, int], bool]) -> str:
@@ -152,7 +146,7 @@ def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:
     start = 0
     for marks in _MARKS.finditer(content):
         before = content[start : marks.start()].strip()
-        yield marks, _SENTENCE_END.split(before)[-1].lstrip(".,;:!? ")
+        yield marks, "".join(sentences(before)[-1:]).lstrip(".,;:!? ")
         start = marks.end()
 
 

@@ -2,7 +2,9 @@
 
 ``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request. The
 LM, the index and the reader are not in the model: the server's environment names them, in the variables of the command
-line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …).
+line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …). From Python, ``model_config`` names them:
+``mlflow.pyfunc.load_model(address, model_config={"lm": …, "retriever": …})``. A model that was told neither does not
+load, unless it was compiled with the simulated LM over the bundled index.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import dspy
+
 from ..programs import Program
+from ..simulate import is_simulated
+
+CONFIG = ("lm", "api_base", "retriever")
+"""The settings that ``model_config`` may name; MLflow takes only those that the model was logged with."""
 
 
 def log_model(folder: Path, name: str = "model") -> str:
@@ -42,6 +50,7 @@ def log_model(folder: Path, name: str = "model") -> str:
             python_model=_find_script(),
             artifacts={"program": str(folder)},
             signature=ModelSignature(inputs=takes),
+            model_config=dict.fromkeys(CONFIG),
             pip_requirements=[f"questree=={version('questree')}"],
         )
     return str(logged.model_uri)
@@ -80,4 +89,5 @@ def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
         "tree": prediction.tree.model_dump(mode="json"),
         "calls": prediction.spent.calls,
         "seconds": prediction.seconds,
+        "simulated": is_simulated(dspy.settings.lm),
     }

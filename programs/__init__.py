@@ -12,6 +12,8 @@ from .registry import takes_retriever as takes_retriever
 from .registry import variants as variants
 from .searchain import SearChain as SearChain
 from .searchain import SearChainSettings as SearChainSettings
+from .streams import Stream as Stream
+from .streams import stream as stream
 from .tree import Node as Node
 from .tree import ReasoningTree as ReasoningTree
 from .tree_of_reviews import TreeOfReviews as TreeOfReviews

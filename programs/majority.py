@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import dspy
 
 from ..lm.call import ATTEMPTS
+from ..lm.failure import CallFailedError
 from ..lm.parallel import together
 from ..metrics import normalise
 from ..retrieval import Passage
@@ -30,13 +31,42 @@ def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
         draw: reasons with the LM that is configured when it is called.
         count: how many times.
         temperature: above 0.
+
+    Returns:
+        What was drawn, without the draws whose replies could not be used: the others vote.
+
+    Raises:
+        CallFailedError: if no draw's reply could be used, or one failed for a reason that all of them have.
     """
 
     def rollout(number: int) -> T:
         with dspy.context(lm=_sampling_lm(temperature, number)):
             return draw()
 
-    return [draw()] if count == 1 else together([partial(rollout, number) for number in range(1, count + 1)])
+    return [draw()] if count == 1 else usable([partial(rollout, number) for number in range(1, count + 1)])
+
+
+def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Run samples at the same time; return the results of those whose replies could be used.
+
+    Raises:
+        CallFailedError: the first one, if there is no result; or one that is not about a reply alone.
+    """
+    results = together([partial(_unless_unusable, task) for task in tasks])
+    drawn = [one for one in results if not isinstance(one, CallFailedError)]
+    if not drawn:
+        raise next(one for one in results if isinstance(one, CallFailedError))
+    return drawn
+
+
+def _unless_unusable(task: Callable[[], T]) -> T | CallFailedError:
+    """Return the task's result, or its failure if no reply could be read whole."""
+    try:
+        return task()
+    except CallFailedError as error:
+        if error.failure.cause in ("unparsable", "truncated"):
+            return error
+        raise
 
 
 def answer_of(sampled: Sample) -> str:

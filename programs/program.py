@@ -14,11 +14,14 @@ from pydantic import BaseModel
 from ..common.secrets import without_secrets
 from ..common.text import neutralise
 from ..lm.failure import CallFailedError, Failure, raised_in
-from ..lm.ledger import ledger
+from ..lm.ledger import enter, ledger
 from ..lm.limits import deadline, in_time
+from ..metrics import ranked
 from ..retrieval import Passage, Retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
+from .references import distinct
+from .streams import told_growth
 from .tree import ReasoningTree
 
 T = TypeVar("T")
@@ -64,32 +67,40 @@ class Program(dspy.Module):
             watch: is called with the tree each time it changes.
 
         Returns:
-            ``dspy.Prediction(answer, final_content, references, passages, tree, failure, spent, dropped, seconds)``.
-            ``[n]`` in ``final_content`` is ``references[n-1]``. ``failure`` is None, or says why there is no answer:
-            ``answer`` is then empty, and the tree holds the reasoning until the failure. ``dropped`` lists what was
-            left out of prompts so that they fit the LM's window.
+            ``dspy.Prediction(answer, final_content, references, passages, seen, tree, failure, spent, dropped,
+            seconds)``. ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
+            rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``failure`` is
+            None, or says why there is no answer: then ``answer`` is empty, the tree holds the reasoning until the
+            failure, and ``passages`` is all that was found. ``dropped`` lists what was left out of prompts so that
+            they fit the LM's window.
         """
         began = time.perf_counter()
-        tree = ReasoningTree(question=neutralise(question).strip()).watched_by(watch)
+        tree = ReasoningTree(question=neutralise(question).strip()).watched_by(told_growth(watch))
         with ledger() as kept, deadline(), asking(tree.question):
             try:
                 _check_question(tree.question, answer_style)
                 prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
-                prediction = _failed(tree, error.failure)
+                prediction = _failed(tree, error.failure, distinct([ranked([], kept.found), tree.passages()]))
             tree.watched_by(None)
+        prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
         prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
         prediction.seconds = time.perf_counter() - began
         return prediction
 
     def retrieve(self, query: str, k: int) -> list[Passage]:
-        """Return the retriever's passages; if it fails, the question fails."""
+        """Return the retriever's passages, none for a query without words; if it fails, the question fails."""
         retriever = self.retriever
         if retriever is None:
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
+        if not query.strip():  # the LM wrote none: a search for nothing finds nothing
+            return []
         found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
-        return without_secrets(found) if retriever.remote else found  # a server may repeat its token
+        if retriever.remote:
+            found = without_secrets(found)  # a server may repeat its token
+        enter(found=found)  # at once: what was found stays known whatever becomes of the question
+        return found
 
     def from_retriever(self, what: str, task: Callable[[], T], *, remote: bool) -> T:
         """Return what a task of the retriever gives; if it fails, or the question's time is over, the question fails.
@@ -148,10 +159,8 @@ def answered(
     )
 
 
-def _failed(tree: ReasoningTree, failure: Failure) -> dspy.Prediction:
-    return dspy.Prediction(
-        answer="", final_content="", references=[], passages=tree.passages(), tree=tree, failure=failure
-    )
+def _failed(tree: ReasoningTree, failure: Failure, found: list[Passage]) -> dspy.Prediction:
+    return dspy.Prediction(answer="", final_content="", references=[], passages=found, tree=tree, failure=failure)
 
 
 def _check_question(question: str, answer_style: str) -> None:

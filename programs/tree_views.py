@@ -37,7 +37,7 @@ def as_text(tree: ReasoningTree) -> str:
         children = tree.children(parent)
         for child in children:
             last = child is children[-1]
-            lines.append(f"{margin}{'└─' if last else '├─'}{'●' if child.id in behind else '○'} {_line(child)}")
+            lines.append(f"{margin}{'└─' if last else '├─'}{'●' if child.id in behind else '○'} {node_line(child)}")
             draw(child, margin + ("   " if last else "│  "))
 
     draw(None, "")
@@ -105,7 +105,8 @@ def _ids_behind_answer(tree: ReasoningTree) -> set[int]:
     return {node.id for node in tree.nodes_behind_answer()}
 
 
-def _line(node: Node) -> str:
+def node_line(node: Node) -> str:
+    """Return a node as one line: what it asks, its answer, what became of it."""
     if _judged(node):
         concluded = f" → {_short(_answer(node))}" if _answer(node) else ""
         return f"{_short(_asked(node))}{concluded}  ({_state(node)})"

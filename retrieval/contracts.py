@@ -52,7 +52,10 @@ class Retriever(Protocol):
         ...
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """Return the k best passages for the query, best first, with their scores; fewer if the corpus is smaller."""
+        """Return the k best passages for the query, best first, with their scores; fewer if no more can be found.
+
+        BM25 finds only passages that hold a word of the query; all others find as many as the corpus has.
+        """
         ...
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:

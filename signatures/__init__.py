@@ -32,6 +32,7 @@ from .reviews import ReviewParagraphs as ReviewParagraphs
 from .reviews import ReviewParagraphsCoT as ReviewParagraphsCoT
 from .reviews import ReviewPath as ReviewPath
 from .searches import AnswerByActing as AnswerByActing
+from .searches import AnswerWithFindings as AnswerWithFindings
 from .searches import WriteNextThought as WriteNextThought
 from .searches import WriteOrSearch as WriteOrSearch
 from .searches import WriteSearchQuery as WriteSearchQuery

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import answer_style_field, question_field
+from .answers import answer_field, answer_style_field, passages_field, question_field
 
 
 class WriteOrSearch(dspy.Signature):
@@ -56,3 +56,18 @@ class WriteSearchQuery(dspy.Signature):
     passages: list[str] = dspy.InputField(desc="what was found before; may be empty")
     thoughts: str = dspy.OutputField(desc="what the passages tell, and what is missing")
     query: str = dspy.OutputField(desc="complete in itself")
+
+
+class AnswerWithFindings(dspy.Signature):
+    """Answer the question step by step from the passages, from the findings of earlier searches, and from what you know
+    where both are silent. Where the question can be read in several ways, read it as the passages do.
+    Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What the
+    findings tell, and what you know or conclude yourself, has no mark.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    findings: str = dspy.InputField(desc="what earlier searches told, and what was missing then; may be empty")
+    passages: list[str] = passages_field()
+    final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
+    answer: str = answer_field()

@@ -12,12 +12,21 @@ from typing import Any
 
 import dspy
 from dspy.clients.engines.base import validate_request
-from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
+from dspy.lm15 import (
+    Message,
+    Request,
+    Response,
+    StreamDeltaEvent,
+    TextDelta,
+    TextPart,
+    Usage,
+    response_to_events,
+)
 
 from ..data import Question
 from .mind import Mind
 from .prompt import read_prompt
-from .reply import cut, write_reply
+from .reply import cut, pieces, write_reply
 from .traits import Traits
 from .world import World
 
@@ -61,8 +70,8 @@ class SimulatedEngine:
         )
 
     def stream(self, request: Request) -> Iterator[Any]:
-        """Return the same reply as events."""
-        return iter(response_to_events(self.complete(request)))
+        """Return the same reply as events, a word in each."""
+        return _events(self.complete(request))
 
     def close(self) -> None:
         """Do nothing: nothing is held open."""
@@ -116,8 +125,8 @@ class AsyncSimulatedEngine:
         return response
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
-        """Yield the same reply as events."""
-        for event in response_to_events(await self.complete(request)):
+        """Yield the same reply as events, a word in each."""
+        for event in _events(await self.complete(request)):
             yield event
 
     async def aclose(self) -> None:
@@ -131,6 +140,14 @@ class AsyncSimulatedEngine:
     def load_state(cls, state: dict[str, Any]) -> AsyncSimulatedEngine:
         """Return the engine with the mind that was dumped."""
         return cls(SimulatedEngine.load_state(state))
+
+
+def _events(response: Response) -> Iterator[Any]:
+    for event in response_to_events(response):
+        if event.type == "delta":
+            yield from (StreamDeltaEvent(TextDelta(piece)) for piece in pieces(event.delta.text))
+        else:
+            yield event
 
 
 def simulated_lm(questions: Iterable[Question], traits: Traits | None = None, **settings: Any) -> dspy.LM:

@@ -128,7 +128,10 @@ class Mind:
 
     def to_state(self) -> dict[str, Any]:
         """Return all of it as JSON values; `from_state` is the way back."""
-        questions = [question.model_dump(mode="json", exclude={"paragraphs"}) for question in self.world.questions]
+        questions = [
+            question.model_dump(mode="json", exclude={"paragraphs", "gold_passages"})
+            for question in self.world.questions
+        ]
         return {"traits": self.traits.model_dump(), "questions": questions}
 
     @classmethod

@@ -154,7 +154,7 @@ class RecordedMind(Mind):
         return {
             "traits": self.traits.model_dump(),
             "flags_below": self.flags_below,
-            "questions": [q.model_dump(mode="json", exclude={"paragraphs"}) for q in self.annotated],
+            "questions": [q.model_dump(mode="json", exclude={"paragraphs", "gold_passages"}) for q in self.annotated],
             "recordings": {q.id: self.recordings[q.id].model_dump(mode="json") for q in self.annotated},
         }
 

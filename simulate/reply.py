@@ -56,6 +56,11 @@ def respond(asked: Asked) -> Values:
     return {f.name: values[f.name] if f.name in values else _invent(asked, f) for f in asked.prompt.outputs}
 
 
+def pieces(text: str) -> list[str]:
+    """Return a reply in the pieces that it is streamed in: each word with the blanks before it."""
+    return re.findall(r"\s*\S+|\s+$", text) or [text]
+
+
 def cut(text: str, max_tokens: int | None) -> tuple[str, bool]:
     """Return the text up to a number of tokens, counted as words, and whether anything was cut off."""
     words = text.split(" ")

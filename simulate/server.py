@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,11 +16,12 @@ from ..retrieval.serving.listener import running as app_running
 from ..retrieval.serving.listener import serve as serve_app
 from ..retrieval.serving.server_limits import Guard, Limits, Refused
 from .engine import AsyncSimulatedEngine, SimulatedEngine
+from .reply import pieces
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request as HttpRequest
-    from starlette.responses import JSONResponse
+    from starlette.responses import Response as HttpResponse
 
 
 class _Text(BaseModel):
@@ -37,6 +38,10 @@ class _Said(BaseModel):
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
 
 
+class _StreamOptions(BaseModel):
+    include_usage: bool = False
+
+
 class Completion(BaseModel):
     """A chat completion request, with the fields that mean something here; others are ignored."""
 
@@ -48,7 +53,8 @@ class Completion(BaseModel):
     max_completion_tokens: int | None = Field(default=None, ge=1)
     n: int = Field(default=1, ge=1, le=16)
     seed: int | None = None
-    stream: Literal[False] = False
+    stream: bool = False
+    stream_options: _StreamOptions | None = None
 
     def request(self) -> Request:
         """Return the same as an engine takes it."""
@@ -77,17 +83,21 @@ def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> Fast
         limits: of the server; the token is what a client gives as its key.
     """
     from fastapi import FastAPI
-    from starlette.responses import JSONResponse
+    from starlette.responses import JSONResponse, StreamingResponse
 
     mind, replies = engine.mind, AsyncSimulatedEngine(engine)
     names = [mind.kind, f"{mind.kind}-{mind.fingerprint}"]
 
-    async def complete(http: HttpRequest) -> JSONResponse:
+    async def complete(http: HttpRequest) -> HttpResponse:
         asked = read_request(await http.body())
         if asked.model not in names:
             raise Refused(404, f"no model {asked.model!r} here; there is {names[0]!r}", "model_not_found")
         responses = [await replies.complete(asked.request()) for _ in range(asked.n)]
-        return JSONResponse(chat_completion(asked.model, responses))
+        whole = chat_completion(asked.model, responses)
+        if not asked.stream:
+            return JSONResponse(whole)
+        with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+        return StreamingResponse(_sent(chunks(whole, with_usage=with_usage)), media_type="text/event-stream")
 
     async def models(http: HttpRequest) -> JSONResponse:
         rows = [{"id": name, "object": "model", "created": 0, "owned_by": "questree"} for name in names]
@@ -176,3 +186,27 @@ def chat_completion(model: str, responses: list[Response]) -> dict[str, Any]:
         "choices": choices,
         "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
     }
+
+
+def chunks(whole: dict[str, Any], *, with_usage: bool) -> Iterator[dict[str, Any]]:
+    """Yield a chat completion as OpenAI streams it: a word in each chunk, and at the end the usage if it is wanted."""
+    same = {**whole, "object": "chat.completion.chunk"}
+    usage = same.pop("usage")
+
+    def chunk(index: int, delta: dict[str, str], finish_reason: str | None = None) -> dict[str, Any]:
+        return same | {"choices": [{"index": index, "delta": delta, "finish_reason": finish_reason}]}
+
+    for choice in whole["choices"]:
+        yield chunk(choice["index"], {"role": "assistant", "content": ""})
+        for piece in pieces(choice["message"]["content"]):
+            yield chunk(choice["index"], {"content": piece})
+        yield chunk(choice["index"], {}, choice["finish_reason"])
+    if with_usage:
+        yield same | {"choices": [], "usage": usage}
+
+
+async def _sent(parts: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
+    """Yield chunks as server-sent events."""
+    for part in parts:
+        yield f"data: {json.dumps(part)}\n\n"
+    yield "data: [DONE]\n\n"

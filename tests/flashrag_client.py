@@ -1,6 +1,6 @@
 """What FlashRAG's pipelines for ITER-RETGEN and IRCoT do with a script of replies, to compare ours with.
 
-Written from the description of their behaviour (Jin et al., 2024, arXiv 2405.13576); none of the toolkit's code is used.
+Written from the description of their behaviour (Jin et al., 2024, arXiv 2405.13576); none of its code is used.
 Where ours departs from it on purpose, the departure has a name and a reason, and can be taken part in.
 """
 

@@ -238,7 +238,7 @@ def test_readme_and_guides_name_all_there_is():
 
 
 PYTHON = DOCS / "python.md"
-PREDICTION = {*answered(ReasoningTree(question="?"), "", "", []).keys(), "spent", "dropped", "seconds"}
+PREDICTION = {*answered(ReasoningTree(question="?"), "", "", []).keys(), "seen", "spent", "dropped", "seconds"}
 EVALUATION = {name for name in {*dir(Evaluation), *Evaluation.__dataclass_fields__} if not name.startswith("_")}
 
 

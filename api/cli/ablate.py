@@ -27,10 +27,9 @@ def ablate(
 
     MLflow has all of them under one run. The same command goes on where it was interrupted.
     """
-    from rich.console import Console
 
     from ..experiment import Experiment
-    from .report import comparison_bars, comparison_table
+    from .report import comparison_bars, print_figures
 
     with comparison_bars() as on_progress:
         comparison, folder = Experiment(settings).ablate(
@@ -41,5 +40,5 @@ def ablate(
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )
-    Console().print(comparison_table(comparison))
+    print_figures(comparison.table.lines, simulated=comparison.simulated)
     typer.echo(f"each question: questree show {folder}/NAME")

@@ -99,17 +99,9 @@ def _as_json(prediction: Any) -> str:
     import json
 
     from ..common.text import printable_json
+    from ..programs.streams import as_fields
 
-    fields = {
-        "answer": prediction.answer,
-        "final_content": prediction.final_content,
-        "references": [passage.model_dump() for passage in prediction.references],
-        "tree": prediction.tree.model_dump(),
-        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
-        "spent": prediction.spent.model_dump(),
-        "seconds": prediction.seconds,
-        "simulated": _is_simulated(),
-    }
+    fields = as_fields(prediction) | {"simulated": _is_simulated()}
     return printable_json(json.dumps(fields, ensure_ascii=False, indent=2))
 
 

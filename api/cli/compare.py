@@ -38,7 +38,7 @@ def compare(
             [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])], metrics=metric, on_progress=on_progress
         )
     print_figures(comparison.table.lines, simulated=comparison.simulated)
-    typer.echo(f"page: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
+    typer.echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
     if comparison.stopped:
         from ..common.errors import QuestreeError
 

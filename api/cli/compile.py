@@ -1,5 +1,6 @@
 """questree compile"""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +8,8 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..settings import RunSettings
 
 
@@ -62,4 +65,17 @@ def compile(
         )
     print_compiled(program, compiled)
     typer.echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
-    typer.echo(f"ask it: questree ask QUESTION --program {folder / 'program'}")
+    typer.echo(f"ask it: {_ask_command(settings, folder / 'program')}")
+
+
+def _ask_command(settings: "RunSettings", program: "Path") -> str:
+    """Return the command that asks the compiled program with the parts that it was compiled with."""
+    from ..common.secrets import without_secrets
+    from .ask import SETTINGS
+
+    words = ["questree", "ask", "QUESTION", "--program", str(program)]
+    for name in (name for name in SETTINGS if name not in ("tracking_uri", "limits")):
+        value = getattr(settings, name)
+        if value != type(settings).model_fields[name].default:
+            words += [f"--{name.replace('_', '-')}", without_secrets(str(value))]
+    return shlex.join(words)

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ..evaluation import Comparison, Evaluation
+    from ..evaluation import Evaluation
     from ..evaluation import Progress as RunProgress
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
@@ -152,19 +152,6 @@ def _unbroken(heading: str, lines: Sequence[Mapping[str, str]]) -> list[str]:
     return [*heading.split(), *(line[heading] for line in lines), ""]
 
 
-def comparison_table(comparison: Comparison) -> Table:
-    """Return one row for each program: its score, its difference to the first, and what else was measured."""
-    table = Table(title=SIMULATED if comparison.simulated else None)
-    figures = {name: _figures(evaluation) for name, evaluation in comparison.evaluations.items()}
-    columns = list({column: None for one in figures.values() for column in one})
-    for heading in ("", columns[0], "difference", *columns[1:]):
-        table.add_column(heading)
-    for place, (name, one) in enumerate(figures.items()):
-        cells = [one.get(column, "") for column in columns]
-        table.add_row(name, cells[0], _signed(comparison.difference(name)) if place else "", *cells[1:])
-    return table
-
-
 def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
     """Return one column for each evaluation; the title says "simulated" where any of them is."""
     simulated = any(evaluation.simulated for evaluation in evaluations.values())
@@ -195,11 +182,16 @@ def _signed(interval: Interval) -> str:
 
 def _figures(evaluation: Evaluation) -> dict[str, str]:
     """Return what there is to say of an evaluation, in the order in which it matters."""
+    from ..evaluation.evaluation import ANSWERED
+
     spent, n = evaluation.spent, evaluation.n
     nodes = sum(evaluation.sources.values())
     figures = {}
     for metric, score in evaluation.scores.items():
         figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]"
+    answered = evaluation.answered
+    if evaluation.failures and answered:
+        figures[f"{evaluation.metric}, {ANSWERED}"] = f"{answered.mean:.3f} [{answered.low:.3f}, {answered.high:.3f}]"
     figures["questions"] = str(n)
     figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"
     figures |= {name: f"{value:.3f}" for name, value in evaluation.retrieval.items()}

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import dspy
 
 from ...common.errors import QuestreeError
+from ...common.sentences import sentences
 from ...lm.call import call
 from ...lm.failure import CallFailedError
 from ...metrics import contains, normalise
@@ -203,9 +204,9 @@ def _injected(attack: Attack, example: dspy.Example, target: str, genuine: Seque
 
 def _within(text: str, order: str, draw: random.Random) -> str:
     """Return the text with the order at its beginning, in its middle or at its end."""
-    sentences = re.split(r"(?<=[.!?])\s+", text)
-    place = draw.choice([0, len(sentences) // 2, len(sentences)])
-    return " ".join([*sentences[:place], order, *sentences[place:]])
+    told = sentences(text)
+    place = draw.choice([0, len(told) // 2, len(told)])
+    return " ".join([*told[:place], order, *told[place:]])
 
 
 def _reordered(question: str, seed: int) -> str:

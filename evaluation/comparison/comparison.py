@@ -85,7 +85,8 @@ def compare(
                     raise
                 stopped = f"{name}: {error}"
                 break
-        comparison = Comparison(evaluations, title, task, **_shared(programs), stopped=stopped)
+        compared = {name: programs[name] for name in evaluations}
+        comparison = Comparison(evaluations, title, task, **_shared(compared), stopped=stopped)
         files = files_of(comparison)
         for file, text in files.items():
             if out is not None:

@@ -22,6 +22,7 @@ def as_page(comparison: Comparison) -> str:
         stopped=f"<p class=stopped>{in_page(comparison.stopped)}</p>" if comparison.stopped else "",
         read=in_page(table.note),
         table=html_of(table.lines),
+        details=f"<h2>Details</h2>{html_of(table.details)}" if table.details else "",
         plots="".join(_figure(*plot) for plot in _plots(comparison)),
         papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{html_of(papers)}" if papers else "",
         style=STYLE,
@@ -76,5 +77,5 @@ th{vertical-align:bottom;font-weight:600} th:first-child,td:first-child{text-ali
 figure{margin:2.5rem 0 0} figcaption{font-weight:600;margin-bottom:.5rem}
 $style</style></head><body>
 <h1>$title</h1>$simulated<ul class="facts">$facts</ul>$stopped
-$table<p class="note">$read</p>$plots$papers</body></html>
+$table<p class="note">$read</p>$plots$details$papers</body></html>
 """)

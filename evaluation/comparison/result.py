@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ...metrics import Interval, paired_interval
-from ..evaluation import Evaluation
+from ..evaluation import ANSWERED, FAILURES, Evaluation
 from ..tables import Table, flat, markdown_of
 from .published import published
 
@@ -57,14 +57,15 @@ class Comparison:
         facts = {"task": self.task, "questions": str(self._first.n), "LM": self.lm, "retriever": self.retriever}
         note = (
             f"Intervals hold 95% of means over resampled questions (n={self._first.n}); differences are paired, "
-            "question by question. A failed question earns nothing and is counted apart. Calls, words, rounds and "
+            f"question by question. {FAILURES} {_recall_rule(self._found)}Calls, words, rounds and "
             "seconds are of a question, cost is of all; what the client's cache answered is free, and counts as a call."
         )
         return Table(
             title=self.title,
             facts=[f"{what}: {fact}" for what, fact in facts.items() if fact],
             note=note,
-            lines=self._lines(),
+            lines=[self._line(name) for name in self.evaluations],
+            details=[self._details(name) for name in self.evaluations],
             numbers=[self._numbers(name) for name in self.evaluations],
             simulated=self.simulated,
         )
@@ -117,29 +118,38 @@ class Comparison:
         """Return the difference of each program but the first, by name."""
         return {name: self.difference(name) for name in list(self.evaluations)[1:]}
 
-    def _lines(self) -> list[dict[str, str]]:
-        """Return the row of each program as people read it."""
-        found = dict.fromkeys(name for one in self.evaluations.values() for name in _retrieval(one) if name != "recall")
-        return [self._line(name, list(found)) for name in self.evaluations]
-
-    def _line(self, name: str, found: Sequence[str]) -> dict[str, str]:
-        one, difference = self.evaluations[name], self._differences.get(name)
-        retrieval, spent = _retrieval(one), one.spent
+    def _line(self, name: str) -> dict[str, str]:
+        """Return the row of a program as people read it: its scores, what it found, what it took."""
+        one, difference, spent = self.evaluations[name], self._differences.get(name), self.evaluations[name].spent
+        failed = any(evaluation.failures for evaluation in self.evaluations.values())
         return {
             "program": name,
-            self.metric: f"{one.score.mean:.3f} [{one.score.low:.3f}, {one.score.high:.3f}]",
+            self.metric: _within(one.score),
+            **({ANSWERED: _within(one.answered) if one.answered else "–"} if failed else {}),
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **{metric: f"{score.mean:.3f}" for metric, score in one.others.items()},
-            "recall": _figure(retrieval.get("recall")),
+            **{figure: _figure(_retrieval(one).get(figure)) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
+            "cost": f"${spent.cost:.2f}" if spent.cost else "–",
+        }
+
+    def _details(self, name: str) -> dict[str, str]:
+        """Return the rest of what was measured of a program, as people read it."""
+        one, spent = self.evaluations[name], self.evaluations[name].spent
+        return {
+            "program": name,
             "words in": f"{spent.words_in / one.n:.0f}",
             "words out": f"{spent.words_out / one.n:.0f}",
             "rounds": f"{one.rounds:.2f}",
             "seconds": f"{one.seconds:.2f}",
-            "cost": f"${spent.cost:.2f}" if spent.cost else "–",
-            **{name: _figure(retrieval.get(name)) for name in found},
+            **{figure: _figure(_retrieval(one).get(figure)) for figure in self._found if not _is_main(figure)},
         }
+
+    @cached_property
+    def _found(self) -> list[str]:
+        """Return the names of what any of the programs found."""
+        return list(dict.fromkeys(name for one in self.evaluations.values() for name in _retrieval(one)))
 
     def _numbers(self, name: str) -> dict[str, Any]:
         """Return every number of a program."""
@@ -149,6 +159,7 @@ class Comparison:
                 "program": name,
                 "questions": one.n,
                 "score": one.score,
+                **({"answered": one.answered} if one.answered else {}),
                 **({"difference": difference} if difference else {}),
                 **one.others,
                 **_retrieval(one),
@@ -175,6 +186,23 @@ def _percent(evaluation: Evaluation, metric: str) -> str:
 
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _is_main(figure: str) -> bool:
+    return figure.endswith("recall@5")
+
+
+def _recall_rule(found: Sequence[str]) -> str:
+    """Return how the recall in a table was measured; empty if there is none."""
+    if not any(map(_is_main, found)):
+        return ""
+    titled = "Where a question does not tell its gold passages, a title stands for them. "
+    rule = "Recall is of the passages that a program saw, in one order for all programs. "
+    return rule + titled if any(name.startswith("title ") for name in found) else rule
+
+
+def _within(interval: Interval) -> str:
+    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def _signed(interval: Interval) -> str:

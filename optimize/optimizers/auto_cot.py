@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import dspy
 from pydantic import Field
 
 from ...common.errors import QuestreeError
+from ...common.sentences import sentences
 from ...lm.policy import HOPELESS
 from ...programs import Program
 from ...programs.demonstrations import as_found, is_exemplary
@@ -57,7 +57,7 @@ class AutoCoT(Optimizer):
                 trace = dspy.settings.trace
             if prediction.failure is not None and prediction.failure.cause in HOPELESS:
                 raise QuestreeError(f"A training question could not be asked: {prediction.failure}.")
-            if prediction.failure is None and _sentences(prediction.final_content) <= self.max_sentences:
+            if prediction.failure is None and len(sentences(prediction.final_content)) <= self.max_sentences:
                 return {
                     names[id(predictor)]: dspy.Example(augmented=True, **inputs, **reply)
                     for predictor, inputs, reply in (
@@ -65,10 +65,6 @@ class AutoCoT(Optimizer):
                     )
                 }
         return {}
-
-
-def _sentences(text: str) -> int:
-    return len(re.findall(r"[.!?](?=\s|$)", text))
 
 
 def clusters(texts: list[str], count: int, seed: int) -> list[list[int]]:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...lm.parallel import together
 from ...retrieval import Passage, Retriever
-from ...signatures import AnswerStyle
+from ...signatures import AnswerStyle, AnswerWithFindings
 from ..majority import Sample, answer_of, majority, sample
 from ..modules import KnowledgeAnswer, SearchQuery
 from ..program import answered
@@ -19,14 +19,16 @@ from ..references import distinct
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
+_OVERSHOT = 3  # times k are retrieved for each of several queries, before they are fused
+
 
 class DSPSettings(BaselineSettings):
     """How it searches and predicts.
 
     Attributes:
         hops: searches, one after another.
-        queries: sampled in each hop; their results are fused.
-        k: passages that a query retrieves, and that a hop keeps.
+        queries: sampled in each hop; their results and those of the question are fused.
+        k: passages that a hop keeps, of three times as many that each query retrieves.
         samples: of the answer; the majority's is given.
         temperature: of several queries or answers; a single one is at the LM's own.
     """
@@ -42,9 +44,10 @@ class DSP(Baseline):
     """Demonstrate-Search-Predict (Khattab et al., 2022, arXiv 2212.14024), the program for multi-hop questions.
 
     Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
-    queries from the question and what earlier hops found, and fuses what they retrieve. Predict reasons over all that
-    was found, with self-consistency. The authors' program samples 10 queries and 20 answers; the defaults here are
-    fewer.
+    queries from the question and what the hop before found, and fuses what they and the question itself retrieve; this
+    takes the place of what the hop before found. Predict reasons over what the last hop found, and over the thoughts
+    that led to its first query, with self-consistency. This is the authors' second program for multi-hop questions (in
+    their introductory notebook); it samples 10 queries and 20 answers, the defaults here are fewer.
 
     Args:
         retriever: finds the passages.
@@ -58,15 +61,15 @@ class DSP(Baseline):
     def __init__(self, retriever: Retriever | None = None, settings: DSPSettings | None = None):
         super().__init__(retriever, settings)
         self.search_query = SearchQuery()
-        self.knowledge_answer = KnowledgeAnswer()
+        self.knowledge_answer = KnowledgeAnswer(AnswerWithFindings)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search hop by hop, and predict."""
-        context, last = list[Passage](), None
+        context, findings, last = list[Passage](), "", None
         for hop in range(1, self.settings.hops + 1):
-            found, last = self.search(tree, last, context, hop)
-            context = distinct([context, found])
-        samples = self.predict(tree.question, answer_style, context)
+            context, thoughts, last = self.search(tree, last, context, hop)
+            findings = thoughts if hop > 1 else ""  # before the first hop nothing was known
+        samples = self.predict(tree.question, answer_style, context, findings)
         answer, content, references = majority(samples, answer_of)
         return answered(
             tree, answer, content, references, passages=context, samples=[sampled for sampled, _, _ in samples]
@@ -74,26 +77,35 @@ class DSP(Baseline):
 
     def search(
         self, tree: ReasoningTree, last: Node | None, context: list[Passage], hop: int
-    ) -> tuple[list[Passage], Node]:
-        """Make one hop; return what the sampled queries found together, and the first query's node in the tree."""
-        queries: list[str] = sample(
+    ) -> tuple[list[Passage], str, Node]:
+        """Make one hop.
+
+        Returns:
+            What the sampled queries and the question found together, the thoughts that led to the first query, and
+            that query's node in the tree.
+        """
+        drawn: list[tuple[str, str]] = sample(
             lambda: self.search_query(question=tree.question, passages=context),
             self.settings.queries,
             self.settings.temperature,
         )
-        found = together([partial(self.retrieve, query, self.settings.k) for query in queries])
+        queries = [query for query in (*(query for query, _ in drawn), tree.question) if query.strip()]
+        k = self.settings.k * _OVERSHOT if len(queries) > 1 else self.settings.k
+        found = together([partial(self.retrieve, query, k) for query in queries])
         fused = fuse(found)[: self.settings.k]
         by_query = dict(zip(queries, found, strict=True))
         nodes = [
             add_search(tree, last, query, passages, kept=fused, source="query", round=hop)
             for query, passages in by_query.items()
         ]
-        return fused, nodes[0]
+        return fused, drawn[0][1], nodes[0]
 
-    def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage]) -> list[Sample]:
+    def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage], findings: str) -> list[Sample]:
         """Return the sampled answers."""
         return sample(
-            lambda: self.knowledge_answer(question=question, answer_style=answer_style, passages=context),
+            lambda: self.knowledge_answer(
+                question=question, answer_style=answer_style, passages=context, findings=findings
+            ),
             self.settings.samples,
             self.settings.temperature,
         )

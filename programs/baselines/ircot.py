@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import dspy
 from pydantic import Field
 
@@ -12,6 +14,9 @@ from ..program import answered
 from ..references import distinct
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
+
+_CONCLUDES = re.compile(r"(?:thus|so)[ ,]|that is,|therefore|hence|.*\d [+-] \d[\d,.]* = \d", re.IGNORECASE)
+_QUESTION_WORDS = frozenset(["who", "what", "when", "where", "why", "which", "how", "does", "is"])
 
 
 class IRCoTSettings(BaselineSettings):
@@ -32,8 +37,9 @@ class IRCoT(Baseline):
     """IRCoT (Trivedi et al., ACL 2023, arXiv 2212.10509): retrieval and chain of thought take turns.
 
     The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
-    more, until one concludes with the answer. A reader, which does not see the reasoning, answers from all that was
-    collected.
+    more, until one concludes with the answer, or none is written. A reader, which does not see the reasoning, answers
+    from all that was collected. As in the authors' code, a sentence that only concludes (``Thus …``, ``Therefore …``)
+    or calculates is no query (the fact before it was searched for), and a query has no question words.
 
     Args:
         retriever: finds the passages.
@@ -52,19 +58,36 @@ class IRCoT(Baseline):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Alternate thought and retrieval, then read."""
         question, thoughts = tree.question, list[str]()
-        collected = self.retrieve(question, self.settings.k)
-        last = add_search(tree, None, question, collected, source="query")
+        query = without_question_words(question)
+        collected = self.retrieve(query, self.settings.k)
+        last = add_search(tree, None, query, collected, source="query")
         while len(thoughts) < self.settings.max_thoughts:
             thought, concludes = self.next_thought(
                 question=question, answer_style=answer_style, passages=collected, thoughts=thoughts
             )
+            if not thought:
+                break
             thoughts.append(thought)
             if concludes:
                 break
-            found = self.retrieve(thought, self.settings.k)
-            last = add_search(tree, last, thought, found, source="query", round=last.round + 1)
+            if not states_fact(thought):
+                continue
+            query = without_question_words(thought)
+            found = self.retrieve(query, self.settings.k)
+            last = add_search(tree, last, query, found, source="query", round=last.round + 1)
             collected = distinct([collected, found])[: self.settings.max_passages]
         answer, content, references = self.knowledge_answer(
             question=question, answer_style=answer_style, passages=collected
         )
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
+
+
+def states_fact(sentence: str) -> bool:
+    """Return whether a sentence of the reasoning states a fact; otherwise it concludes or calculates."""
+    return not _CONCLUDES.match(sentence)
+
+
+def without_question_words(query: str) -> str:
+    """Return the query without words such as ``which``; as it is, if it has no others."""
+    kept = [word for word in query.split() if word.lower() not in _QUESTION_WORDS]
+    return " ".join(kept) or query

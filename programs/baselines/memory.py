@@ -7,10 +7,9 @@ from functools import partial
 import dspy
 from pydantic import Field
 
-from ...lm.parallel import together
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..majority import majority, sample
+from ..majority import majority, sample, usable
 from ..modules import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
 from ..program import answered
 from ..tree import ReasoningTree
@@ -102,11 +101,12 @@ class Recite(Baseline):
             lambda: self.recitation(question=tree.question), self.settings.recitations, self.settings.temperature
         )
 
-        def answer(recitation: str) -> str:
-            return str(self.passage_answer(question=tree.question, answer_style=answer_style, passages=[recitation]))
+        def answer(passage: str) -> tuple[str, str]:
+            given = self.passage_answer(question=tree.question, answer_style=answer_style, passages=[passage])
+            return str(given), passage
 
-        answers = together([partial(answer, recitation) for recitation in recited])
-        for given in answers:
+        samples = usable([partial(answer, passage) for passage in recited])
+        for given, _ in samples:
             tree.grow(None, query=tree.question, answer=given, source="lm")
-        chosen, content = majority(list(zip(answers, recited, strict=True)), lambda pair: pair[0])
-        return answered(tree, chosen, content, [], samples=answers)
+        chosen, content = majority(samples, lambda pair: pair[0])
+        return answered(tree, chosen, content, [], samples=[given for given, _ in samples])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import dspy
@@ -36,11 +36,12 @@ class TreeOfThoughtSettings(BaselineSettings):
 
 @dataclass(frozen=True)
 class Thought:
-    """A path, and how the LM judges it."""
+    """A path, how the LM judges it, and whether nothing was proposed to go on with."""
 
     path: list[Node]
     complete: bool = False
     promise: float = 0.0
+    ended: bool = False
 
 
 class TreeOfThought(Solving):
@@ -49,7 +50,8 @@ class TreeOfThought(Solving):
     With retrieval, as in SearChain (table 1): a thought is a subquestion with an answer that was read in retrieved
     passages. Each level proposes thoughts for every path, values the paths that they lead to, and continues the best.
     The paper's depth is fixed for each task; the depth of a question is not known, so the LM also says whether a path
-    is complete, and the best complete one ends the search. Calls that do not wait for each other run at the same time.
+    is complete, and the best complete one ends the search. A path for which nothing is proposed stays as it is, and is
+    compared with the others. Calls that do not wait for each other run at the same time.
 
     Args:
         retriever: finds the passages.
@@ -69,10 +71,10 @@ class TreeOfThought(Solving):
         """Search breadth first (the paper's algorithm 2, ToT-BFS)."""
         frontier, solutions = [Thought([])], list[Solution]()
         for _ in range(self.settings.max_depth):
-            grown = self.grow(tree, frontier, answer_style, solutions)
+            ended, grown = self.grow(tree, frontier, answer_style, solutions)
             if not grown:
                 break
-            frontier = self.best(tree, grown, answer_style)
+            frontier = self.best(tree, ended, grown, answer_style)
             if frontier[0].complete:
                 break
         path = frontier[0].path
@@ -82,8 +84,11 @@ class TreeOfThought(Solving):
 
     def grow(
         self, tree: ReasoningTree, frontier: list[Thought], answer_style: AnswerStyle, solutions: list[Solution]
-    ) -> list[list[Node]]:
-        """Return the paths that are one thought longer; append what was solved for them to ``solutions``."""
+    ) -> tuple[list[Thought], list[list[Node]]]:
+        """Return the thoughts that nothing goes on from, and the paths that are one thought longer.
+
+        What was solved for these paths is appended to ``solutions``.
+        """
 
         def propose(path: list[Node]) -> list[str]:
             proposed: list[str] = self.follow_ups(
@@ -91,18 +96,23 @@ class TreeOfThought(Solving):
             )
             return proposed
 
-        proposed = together([partial(propose, thought.path) for thought in frontier])
-        ways = [(one.path, query) for one, queries in zip(frontier, proposed, strict=True) for query in queries]
+        going = [thought for thought in frontier if not thought.ended]
+        proposed = together([partial(propose, thought.path) for thought in going])
+        ended = [replace(one, ended=True) for one, queries in zip(going, proposed, strict=True) if not queries]
+        ways = [(one.path, query) for one, queries in zip(going, proposed, strict=True) for query in queries]
         solved = together([partial(self.solve, tree.question, path, query) for path, query in ways])
         solutions += solved
-        return [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
+        grown = [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
+        return [one for one in frontier if one.ended] + ended, grown
 
-    def best(self, tree: ReasoningTree, paths: list[list[Node]], answer_style: AnswerStyle) -> list[Thought]:
-        """Return the most promising paths, complete ones first."""
+    def best(
+        self, tree: ReasoningTree, ended: list[Thought], paths: list[list[Node]], answer_style: AnswerStyle
+    ) -> list[Thought]:
+        """Return the most promising thoughts, those that ended among them, complete ones first."""
 
         def judge(path: list[Node]) -> Thought:
             complete, promise = self.steps_judge(question=tree.question, answer_style=answer_style, solved=path)
             return Thought(path, complete, promise)
 
-        thoughts = together([partial(judge, path) for path in paths])
+        thoughts = [*ended, *together([partial(judge, path) for path in paths])]
         return sorted(thoughts, key=lambda thought: (not thought.complete, -thought.promise))[: self.settings.width]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import dspy
 from pydantic import Field
 
+from ...common.sentences import sentences
 from ...lm.parallel import together
 from ...metrics import normalise
 from ...retrieval import Retriever
@@ -19,8 +19,6 @@ from ..program import answered
 from ..references import distinct, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
 from .baseline import Baseline, BaselineSettings
-
-_BETWEEN_SENTENCES = re.compile(r"(?<=[\w)\"'\]][.!?])\s+(?=[A-Z\"'(])")
 
 
 class VerifyAndEditSettings(BaselineSettings):
@@ -77,8 +75,7 @@ class VerifyAndEdit(Baseline):
 
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
         """Verify and edit each sentence of the reasoning, and answer from the result."""
-        sentences = [text for text in _BETWEEN_SENTENCES.split(reasoning.strip()) if text]
-        verified = together([partial(self.verify, tree.question, sentence) for sentence in sentences])
+        verified = together([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
         for one in verified:
             node = add_verified(tree, node, one)
         edited = [one.edited for one in verified]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import dspy
 
@@ -134,11 +135,15 @@ def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list
 
 
 class KnowledgeAnswer(dspy.Module):
-    """A step-by-step answer from the passages that are left (section 3.4)."""
+    """A step-by-step answer from the passages that are left (section 3.4).
 
-    def __init__(self) -> None:
+    Args:
+        signature: one with more inputs, if there is more to answer from.
+    """
+
+    def __init__(self, signature: type[dspy.Signature] = AnswerWithKnowledge) -> None:
         super().__init__()
-        self.answer = dspy.Predict(AnswerWithKnowledge)
+        self.answer = dspy.Predict(signature)
 
     def forward(
         self,
@@ -146,6 +151,7 @@ class KnowledgeAnswer(dspy.Module):
         answer_style: AnswerStyle,
         passages: list[Passage],
         config: dict[str, float] | None = None,
+        **more: Any,
     ) -> tuple[str, str, list[Passage]]:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
@@ -154,8 +160,10 @@ class KnowledgeAnswer(dspy.Module):
             answer_style: the form of the answer.
             passages: to answer from.
             config: options of the LM for this call, such as a temperature to sample at.
+            more: the other inputs of the signature.
         """
-        reply = call(self.answer, config, question=question, answer_style=answer_style, passages=numbered(passages))
+        shown = numbered(passages)
+        reply = call(self.answer, config, question=question, answer_style=answer_style, passages=shown, **more)
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references

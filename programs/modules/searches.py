@@ -8,6 +8,7 @@ from typing import Any
 
 import dspy
 
+from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.failure import CallFailedError
@@ -21,7 +22,7 @@ _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query 
 
 
 class NextThought(dspy.Module):
-    """The next sentence of the reasoning (IRCoT)."""
+    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,12 +31,13 @@ class NextThought(dspy.Module):
     def forward(
         self, question: str, answer_style: AnswerStyle, passages: list[Passage], thoughts: list[str]
     ) -> tuple[str, bool]:
-        """Return the sentence, and whether it concludes with the answer."""
+        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none."""
         shown = numbered(passages)
         reply = call(self.write, question=question, answer_style=answer_style, passages=shown, thoughts=thoughts)
-        thought = str(reply.thought)
+        written = sentences(str(reply.thought))
+        thought = written[0] if written else ""
         concludes = "answer is" in thought.lower()
-        note(reply, "ends" if concludes else "goes on")
+        note(reply, "ends" if concludes else "goes on", exemplary=len(written) == 1)
         return thought, concludes
 
 
@@ -46,9 +48,10 @@ class SearchQuery(dspy.Module):
         super().__init__()
         self.write = dspy.Predict(WriteSearchQuery)
 
-    def forward(self, question: str, passages: list[Passage]) -> str:
-        """Return the query."""
-        return str(call(self.write, question=question, passages=numbered(passages)).query)
+    def forward(self, question: str, passages: list[Passage]) -> tuple[str, str]:
+        """Return the query, and the thoughts that lead to it: what the passages tell, and what is missing."""
+        reply = call(self.write, question=question, passages=numbered(passages))
+        return str(reply.query), str(reply.thoughts)
 
 
 class Writing(dspy.Module):

@@ -9,10 +9,11 @@ from typing import Literal
 
 import dspy
 
+from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import contains, normalise, rouge_l, sentences
+from ...metrics import contains, normalise, rouge_l
 from ...retrieval import Passage, Reader, Span
 from ...signatures import AnswerStyle, CheckStep, Stance
 from ..demonstrations import note
@@ -157,4 +158,4 @@ def sentence_with(answer: str, passage: Passage, query: str) -> str | None:
     def fits(sentence: str) -> tuple[int, bool]:
         return len(asked & set(normalise(sentence).split())), stands_in(sentence, answer)
 
-    return max(holding, key=fits).strip() if holding else passage.text
+    return max(holding, key=fits) if holding else passage.text

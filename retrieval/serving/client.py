@@ -9,10 +9,14 @@ from itertools import pairwise
 
 from ...common.errors import QueryError
 from ..base import BaseRetriever, check_search
+from ..bm25 import BM25Retriever
 from ..contracts import Similarity
 from ..passage import Passage
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
 from .wire import Compare, Health, Likeness, Results, Search
+
+FIND_NOTHING = (BM25Retriever.name,)
+"""Names of retrievers that find no passage for a query whose words stand in none."""
 
 
 class RemoteRetriever(BaseRetriever):
@@ -100,8 +104,8 @@ class RemoteRetriever(BaseRetriever):
         return rankings
 
     def _check_ranking(self, ranking: list[Passage], k: int) -> None:
-        if not ranking:
-            raise self._refused("no passage for a query, though an index finds some for any")
+        if not ranking and self.name not in FIND_NOTHING:
+            raise self._refused("no passage for a query, though its index finds some for any")
         if len(ranking) > k:
             raise self._refused(f"{len(ranking)} passages where {k} were asked for")
         if len({passage.id for passage in ranking}) < len(ranking):

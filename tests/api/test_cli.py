@@ -7,7 +7,12 @@ import os
 import subprocess
 import sys
 
+import dspy
 import pytest
+from fakes import ListRetriever
+
+from questree.optimize import save
+from questree.programs import build
 
 QUESTION = "Which Ostrogothic king had his seat in the city where the author of the Divine Comedy died?"
 
@@ -94,8 +99,20 @@ def test_a_program_is_compiled_shown_and_asked(questree, index):
     shown = questree("show", "compiled/program")
     assert "bootstrap-few-shot" in shown.out
     assert "chain_of_query.plan: 2 demonstrations" in shown.out
-    asked = questree("ask", QUESTION, "--program", "compiled/program", "--retriever", index)
+    hint = next(line for line in ran.out.splitlines() if line.startswith("ask it: "))
+    assert hint == f"ask it: questree ask QUESTION --program compiled/program --retriever {index}"
+    asked = questree(*hint.replace("QUESTION", QUESTION.replace(" ", "_")).split()[3:])
     assert asked.code == 0, asked.err
+
+
+def test_no_stand_in_answers_for_the_lm_and_the_index_of_a_compiled_program(questree, workplace):
+    with dspy.context(lm=dspy.LM("openai/gpt-4.1-mini", api_key="none")):
+        save(build("searchain", {}, retriever=ListRetriever({})), workplace / "saved")
+    for words in (("ask", QUESTION, "--program", "saved"), ("evaluate", "saved"), ("compare", "saved", "direct")):
+        assert "'openai/gpt-4.1-mini'. Say which LM to ask: --lm" in questree(*words, "--tracking-uri", "none").err
+        refused = questree(*words, "--lm", "simulated", "--tracking-uri", "none")
+        assert (refused.code, refused.out) == (2, "")
+        assert "over the index 'list' (list). Say which index to search: --retriever" in refused.err
 
 
 def test_a_compilation_stops_at_its_budget(questree, index):

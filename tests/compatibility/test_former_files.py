@@ -45,8 +45,9 @@ def answers(run):
 def test_an_index_finds_what_it_found(kind):
     found = json.loads((FILES / "found.json").read_text())
     passages = load_index(FILES / kind)(found["query"], k=3)
-    assert [passage.id for passage in passages] == [id for id, _ in found[kind]]
-    assert [passage.score for passage in passages] == pytest.approx([score for _, score in found[kind]], rel=0.02)
+    kept = [(id, score) for id, score in found[kind] if score]  # BM25 gave passages without a word of the query, too
+    assert [passage.id for passage in passages] == [id for id, _ in kept]
+    assert [passage.score for passage in passages] == pytest.approx([score for _, score in kept], rel=0.02)
 
 
 def test_passages_are_added_to_an_index(files):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,8 @@ import pytest
 
 from questree.common import packed_files
 from questree.common.errors import QuestreeError
-from questree.data import KNOWN_TASKS, Question, fetch_task, load_task
-from questree.data.tasks import Row
+from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, task_fetch
+from questree.data.tasks import KnownTask, Row
 from questree.data.tasks.slots import slot_question
 from questree.metrics import METRICS, metric
 
@@ -105,6 +107,27 @@ def test_a_row_of_the_hub_gives_what_the_file_gives(fetched, name: str) -> None:
         assert of_hub["id"] == of_file.id
     assert tuple(of_hub.get("gold_titles") or ()) == of_file.gold_titles
     assert len(of_hub.get("steps") or ()) == len(of_file.steps)
+
+
+def test_2wikimultihopqa_is_read_from_its_parquet_files_alone(data: Path, tmp_path: Path, monkeypatch) -> None:
+    """Its repository holds a script, for which `datasets` refuses it whole."""
+    import pandas as pd
+
+    task = KNOWN_TASKS["2wikimultihopqa"]
+    files = {split: tmp_path / f"{split}.parquet" for split in task.hub.files}
+    for split, file in files.items():
+        assert task.hub.files[split].endswith(f"/{file.name}")
+        pd.DataFrame([{**rows.TWOWIKI_ON_THE_HUB, "_id": split, "question": f"Who is {split}?"}]).to_parquet(file)
+    local = replace(task.hub, files={split: str(file) for split, file in files.items()})
+    monkeypatch.setitem(task_fetch.KNOWN_TASKS, task.name, replace(task, hub=local))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    assert fetch_task(task.name).manifest.counts == {"train": 1, "dev": 1}
+
+
+@pytest.mark.parametrize("task", [task for task in KNOWN_TASKS.values() if task.hub], ids=lambda task: task.name)
+def test_what_is_fetched_is_pinned_to_a_commit(task: KnownTask) -> None:
+    pinned = [task.hub.revision] if task.hub.revision else list(task.hub.files.values())
+    assert all(re.search(r"\b[0-9a-f]{40}\b", pin) for pin in pinned)
 
 
 def test_hotpotqa(fetched) -> None:

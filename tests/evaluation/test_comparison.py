@@ -44,13 +44,14 @@ def test_runs_have_one_parent(mini, tmp_path, tracking_store):
 def test_a_budget_is_for_all_programs_and_what_was_evaluated_is_compared(mini, tmp_path):
     programs = {name: mini.program() for name in ("a", "b")}
     alone = compare({"a": programs["a"]}, mini.dev[:3], [mini.metric]).evaluations["a"].spent.calls
-    compared = compare(
-        programs, mini.dev[:3], [mini.metric], out=tmp_path, policy=RunPolicy(concurrency=1, max_calls=alone + 1)
-    )
+    policy = RunPolicy(concurrency=1, max_calls=alone + 1)
+    compared = compare(programs, mini.dev[:3], [mini.metric], task="hotpotqa", out=tmp_path, policy=policy)
     assert list(compared.evaluations) == ["a"]
     assert "1 more questions were finished" in compared.stopped
     assert str(tmp_path / "b") in compared.stopped
     assert "max_calls" in (tmp_path / "page.html").read_text()
+    # of a program that was not evaluated, the papers' figures have nothing to stand beside
+    assert {line["program"] for line in compared.papers} == {"a"}
     with pytest.raises(OutOfBudgetError):
         compare(programs, mini.dev[:3], [mini.metric], policy=RunPolicy(concurrency=1, max_calls=1))
 

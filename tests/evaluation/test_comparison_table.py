@@ -33,7 +33,7 @@ def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, name="cover-em"):
             tree=tree,
             scores={name: score, "f1": score / 2},
             passages=() if recall is None else (Cited(id="p"),),
-            retrieval={"recall": recall or 0.0},
+            retrieval={"recall@5": recall or 0.0, "recall@all": 1.0},
             failure=Failure(cause="timeout", message="m") if n < failed else None,
             spent=Spent(calls=n + 1, words_in=100, words_out=10, cost=cost),
             seconds=2.0,
@@ -49,16 +49,39 @@ def compared(**evaluations):
 
 
 def test_each_column_says_what_the_records_hold():
-    one, other = compared(
-        a=made([1, 0, 1, 0], rounds=3, recall=0.75, cost=0.25), b=made([0, 0, 1, 0], failed=1)
-    ).table.lines
+    table = compared(a=made([1, 0, 1, 0], rounds=3, recall=0.75, cost=0.25), b=made([0, 0, 1, 0], failed=1)).table
+    one, other = table.lines
     assert one["difference to a"] == ""
     assert other["difference to a"].startswith("-0.250 [")
-    assert (one["f1"], one["recall"], one["failed"], one["LM calls"]) == ("0.250", "0.750", "0", "2.5")
-    assert (one["words in"], one["words out"], one["rounds"], one["seconds"], one["cost"]) == (
-        "100", "10", "3.00", "2.00", "$1.00",
+    told = (one["f1"], one["recall@5"], one["failed"], one["LM calls"], one["cost"])
+    assert told == ("0.250", "0.750", "0", "2.5", "$1.00")
+    assert (other["recall@5"], other["failed"], other["cost"]) == ("–", "1 timeout", "–")
+    details = table.details[0]
+    assert (details["words in"], details["words out"], details["rounds"], details["seconds"]) == (
+        "100", "10", "3.00", "2.00",
     )  # fmt: skip
-    assert (other["recall"], other["failed"], other["cost"]) == ("–", "1 timeout", "–")
+    assert details["recall@all"] == "1.000"
+
+
+def test_failed_questions_count_as_wrong_and_the_answered_ones_stand_beside():
+    comparison = compared(a=made([0, 0, 1, 1], failed=2), b=made([0, 0, 1, 1]))
+    one, other = comparison.table.lines
+    assert (one["cover-em"][:5], one["answered alone"][:5]) == ("0.500", "1.000")
+    assert (other["cover-em"][:5], other["answered alone"][:5]) == ("0.500", "0.500")
+    assert "In every score a failed question counts as wrong" in comparison.table.note
+    assert [row["answered"] for row in comparison.table.numbers] == [1.0, 0.5]
+    assert "1.000" in str(comparison.evaluations["a"]).partition("answered alone")[2]
+    assert "answered alone" not in compared(a=made([1])).table.lines[0]
+
+
+def test_a_table_says_where_titles_stand_for_passages():
+    by_title = Evaluation(
+        "f1", tuple(r.model_copy(update={"retrieval": {"title recall@5": 0.5}}) for r in made([1], recall=1).records)
+    )
+    (line,) = compared(a=by_title).table.lines
+    assert line["title recall@5"] == "0.500"
+    assert "a title stands for them" in compared(a=by_title).table.note
+    assert "a title stands" not in compared(a=made([1], recall=1)).table.note
 
 
 def test_csv_has_every_number_by_itself():
@@ -102,7 +125,9 @@ def test_files_escape_what_is_not_ours_and_run_nothing():
     assert "<script" not in page
     assert page.count("<svg") == 2
     Balanced().feed(page)
-    assert all(line.count("|") - line.count(r"\|") == 13 for line in files["table.md"].splitlines() if line[:1] == "|")
+    rows = [line for line in files["table.md"].splitlines() if line[:1] == "|"]
+    assert {line.count("|") - line.count(r"\|") for line in rows[:4]} == {8}
+    assert {line.count("|") - line.count(r"\|") for line in rows[4:]} == {6}
     assert json.loads(files["comparison.json"])["programs"][0]["program"] == HOSTILE
 
 

@@ -75,7 +75,7 @@ def test_a_connection_is_closed_when_its_question_has_failed_and_the_client_live
         failed = [program("direct")(question="What?").failure.cause for _ in range(3)]
     assert {*failed} <= {"timeout", "deadline"}
     assert all(world.closed.acquire(timeout=20) for _ in range(3))
-    readers = [thread for thread in {*threading.enumerate()} - others if thread.name == "request"]
+    readers = [thread for thread in {*threading.enumerate()} - others if thread.name == "questree"]
     for reader in readers:
         reader.join(20)
     assert not any(reader.is_alive() for reader in readers)

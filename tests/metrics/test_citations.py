@@ -11,7 +11,6 @@ from questree.metrics import (
     keep_marks,
     marked_fragments,
     marking_accuracy,
-    sentences,
     supports_fragment,
 )
 from questree.metrics import supported_knowledge_count as skc
@@ -71,15 +70,6 @@ def test_scores_of_a_prediction_come_from_its_tree_and_passages() -> None:
     prediction.references = [flows, born]
     assert citation_scores(prediction) == {"skc": 2, "amp": 0, "citation_precision": 0, "citation_recall": 0}
     assert set(citation_scores(SimpleNamespace(failure="refused")).values()) == {None}
-
-
-def test_a_sentence_does_not_end_at_an_initial_or_a_title() -> None:
-    assert sentences("J. R. R. Tolkien met Dr. Smith. He left!  Why?") == [
-        "J. R. R. Tolkien met Dr. Smith.",
-        "He left!",
-        "Why?",
-    ]
-    assert sentences(" ") == []
 
 
 def test_only_the_marks_that_belong_to_their_fragment_are_kept() -> None:

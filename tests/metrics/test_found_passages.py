@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from questree.metrics import normalise_title, precision, recall_at_k, s_precision
+from questree.metrics import (
+    normalise_title,
+    passage_fingerprint,
+    passage_names,
+    precision,
+    recall_at_k,
+    s_precision,
+)
+from questree.retrieval import Passage
 
 titles = st.lists(st.sampled_from("abcdef"), max_size=6)
 
@@ -16,11 +24,22 @@ def test_titles_are_compared_lightly_normalised() -> None:
     assert normalise_title("Mercury (planet)") != normalise_title("Mercury")
 
 
+def test_a_passage_is_known_by_its_id_or_by_its_letters_and_digits() -> None:
+    gold = Passage(id="m-7", title="Oak_Island", text="The treasure hunt began in 1795 .")
+    same = Passage(id="elsewhere", title="Oak Island", text="The treasure  hunt began in 1795.")
+    other = Passage(id="m-8", title="Oak Island", text="Oak Island lies in Nova Scotia.")
+    fingerprint = passage_fingerprint(gold.title, gold.text)
+    assert passage_names([same, other], [fingerprint])[0] == fingerprint
+    assert passage_names([other], [fingerprint]) != [fingerprint]
+    assert passage_names([gold, other], ["m-8"])[1] == "m-8"
+
+
 def test_recall_counts_only_the_first_k_passages() -> None:
-    found = ["x", "A", "a", "B"]
+    found = ["x", "a", "a", "b"]
     assert recall_at_k(found, ["a", "b"], 1) == 0
     assert recall_at_k(found, ["a", "b"], 3) == 0.5
     assert recall_at_k(found, ["a", "b"], 4) == 1
+    assert recall_at_k(found, ["a", "b"]) == 1
     with pytest.raises(ValueError, match="not 0"):
         recall_at_k(found, ["a"], 0)
 

@@ -8,8 +8,11 @@ import sys
 import time
 import urllib.request
 
+import dspy
 import pytest
+from fakes import ListRetriever
 
+from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import Tracking
 from questree.optimize import load, log_model, save
 from questree.programs import SearChain
@@ -19,12 +22,14 @@ QUESTION = "On which river does the city lie in which the author of The Trial wa
 
 
 @pytest.fixture(scope="module")
-def served(_index, tmp_path_factory, tracking_store):
-    """The tracking store that holds a model, its address, and its folder."""
+def served(tmp_path_factory, tracking_store):
+    """The tracking store, the address and the folder of a model that was compiled with an LM and over an index."""
     folder = tmp_path_factory.mktemp("served")
     tracking = Tracking(uri=tracking_store(folder))
     with tracking.run("model", {}) as run:
-        assert log_model(save(SearChain(_index), folder / "program")).startswith("models:/")
+        with dspy.context(lm=dspy.LM("openai/gpt-4.1-mini", api_key="none")):
+            saved = save(SearChain(ListRetriever({})), folder / "program")
+        assert log_model(saved).startswith("models:/")
         return tracking, f"runs:/{run.id}/model", folder
 
 
@@ -54,6 +59,31 @@ def test_a_served_model_answers_one_question_and_several(loaded, mini):
     several = loaded.predict(rows)
     assert [reply["tree"]["question"] for reply in several] == [e.question for e in mini.dev[:3]]
     assert json.loads(json.dumps(several)) == several
+
+
+def test_a_reply_says_that_its_lm_is_simulated(loaded, mini):
+    assert loaded.predict({"question": mini.dev[0].question})[0]["simulated"] is True
+
+
+def test_a_model_that_was_told_no_lm_and_no_index_refuses_to_answer(served, index, monkeypatch):
+    import mlflow
+
+    tracking, address, _ = served
+    mlflow.set_tracking_uri(tracking.uri)
+    with pytest.raises(QuestreeError, match=r"compiled with the LM 'openai/gpt-4.1-mini'.*QUESTREE_LM"):
+        mlflow.pyfunc.load_model(address)
+    monkeypatch.setenv("QUESTREE_LM", "simulated")
+    with pytest.raises(QuestreeError, match=r"compiled over the index 'list'.*QUESTREE_RETRIEVER"):
+        mlflow.pyfunc.load_model(address)
+
+
+def test_python_tells_a_model_its_lm_and_its_index(served, index, mini):
+    import mlflow
+
+    tracking, address, _ = served
+    mlflow.set_tracking_uri(tracking.uri)
+    model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
+    assert model.predict({"question": mini.dev[0].question})[0]["answer"]
 
 
 def test_a_served_model_says_how_a_question_fails(loaded):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -20,7 +21,8 @@ def test_a_passage_finds_itself(retriever, passages):
 
 def test_best_first_and_no_more_than_there_are(retriever, passages):
     found = retriever("amber lagoon", k=10_000)
-    assert sorted(p.id for p in found) == sorted(p.id for p in passages)
+    held = [p for p in passages if retriever.name != "bm25" or {"amber", "lagoon"} & set(re.findall(r"\w+", p.shown()))]
+    assert sorted(p.id for p in found) == sorted(p.id for p in held)
     assert [p.score for p in found] == sorted((p.score for p in found), reverse=True)
 
 
@@ -58,15 +60,20 @@ def test_no_passages_asked_for_is_refused(retriever):
         retriever("amber", k=0)
 
 
-@pytest.mark.parametrize("query", ["?!", "the of and", "日本語", "amber \ud800", "fjord " * 5_000, "\x00"])
+WITHOUT_WORDS = ["?!", "the of and", "日本語", "\x00"]  # that stand in a passage
+
+
+@pytest.mark.parametrize("query", [*WITHOUT_WORDS, "amber \ud800", "fjord " * 5_000])
 def test_odd_queries_are_answered(retriever, query):
-    assert len(retriever(query, k=3)) == 3
+    found = retriever(query, k=3)
+    assert len(found) == (0 if retriever.name == "bm25" and query in WITHOUT_WORDS else 3)
+    assert retriever.batch([query, "amber"], k=3) == [found, retriever("amber", k=3)]
 
 
 def test_passages_without_words_do_no_harm():
     texts = ["?!", "amber", "the"]
     retriever = BM25Retriever.from_passages(Passage(id=text, text=text) for text in texts)
-    assert [p.id for p in retriever("amber", k=3)] == ["amber", "?!", "the"]
+    assert [p.id for p in retriever("amber", k=3)] == ["amber"]
     with pytest.raises(CorpusError, match="holds a word"):
         BM25Retriever.from_passages([Passage(id="a", text="?!")])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,7 +77,6 @@ def test_models_and_health_say_simulated(api_base: str) -> None:
         (SAID | {"max_tokens": 0}, 400, "invalid_value", "max_tokens"),
         (SAID | {"temperature": 3}, 400, "invalid_value", "temperature"),
         (SAID | {"n": 1000}, 400, "invalid_value", "n:"),
-        (SAID | {"stream": True}, 400, "invalid_value", "stream"),
         (SAID | {"model": "gpt-5"}, 404, "model_not_found", "gpt-5"),
         (SAID | {"messages": [{"role": "user", "content": "x" * 30_000}]}, 413, "request_too_large", "20000"),
     ],
@@ -87,3 +87,25 @@ def test_bad_requests_are_refused_in_openai_s_form(api_base: str, body: Any, sta
     error = reply.json()["error"]
     assert (reply.status_code, error["code"]) == (status, code)
     assert says in error["message"]
+
+
+def test_a_reply_is_streamed_as_openai_streams_it(api_base: str) -> None:
+    whole = httpx.post(f"{api_base}/chat/completions", json=SAID | {"n": 2}).json()
+    asked = SAID | {"n": 2, "stream": True, "stream_options": {"include_usage": True}}
+    reply = httpx.post(f"{api_base}/chat/completions", json=asked)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    *events, done = [line.removeprefix("data: ") for line in reply.text.split("\n\n") if line]
+    *chunks, last = map(json.loads, events)
+    assert done == "[DONE]"
+    assert (last["choices"], last["usage"]) == ([], whole["usage"])
+    told = [choice for chunk in chunks for choice in chunk["choices"]]
+    for choice in whole["choices"]:
+        own = [one for one in told if one["index"] == choice["index"]]
+        assert "".join(one["delta"].get("content", "") for one in own) == choice["message"]["content"]
+        assert len(own) > 5
+        assert [one["finish_reason"] for one in own if one["finish_reason"]] == [choice["finish_reason"]]
+
+
+def test_a_reply_is_streamed_without_usage_unless_it_is_asked_for(api_base: str) -> None:
+    reply = httpx.post(f"{api_base}/chat/completions", json=SAID | {"stream": True})
+    assert "usage" not in reply.text

@@ -8,6 +8,7 @@ from dspy import lm15
 from fakes import ListRetriever
 
 from questree import program
+from questree.programs.baselines.ircot import states_fact, without_question_words
 from questree.programs.tree_views import as_html, as_text
 
 Q = "Which river?"
@@ -38,21 +39,65 @@ def test_ircot_writes_a_sentence_and_retrieves_with_it_until_the_answer_is_there
         {"thought": "So the answer is Vltava."},
         {"final_content": "As B says [2].", "answer": "Vltava"},
     )
-    retriever = TableRetriever({Q: "A", "Kafka is of Prague.": "ABC"})
+    retriever = TableRetriever({"river?": "A", "Kafka of Prague.": "ABC"})
     prediction = program("ircot", retriever=retriever, max_passages=2)(question=Q)
     asked = calls(engine)
     assert [repr(one) for one in asked] == ["thought(A)", "thought(A+B)", "final_content(A+B)"]
     assert [one.given("thoughts") for one in asked] == [[], ["Kafka is of Prague."], None]
-    assert retriever.queries == [(Q, 5), ("Kafka is of Prague.", 5)]
+    assert retriever.queries == [("river?", 5), ("Kafka of Prague.", 5)]  # as the authors do: without question words
     assert [passage.id for passage in prediction.passages] == ["A", "B"]
     assert [passage.id for passage in prediction.references] == ["B"]
     assert prediction.thoughts == ["Kafka is of Prague.", "So the answer is Vltava."]
     assert as_text(prediction.tree).splitlines()[1:4] == [
-        f"└─● {Q}  (query)",
+        "└─● river?  (query)",
         "   ├─● A  (kept)",
-        "   └─● Kafka is of Prague.  (query)",
+        "   └─● Kafka of Prague.  (query)",
     ]
     assert 'class="query"' in as_html(prediction.tree)
+
+
+def test_ircot_keeps_one_sentence_of_a_reply_and_searches_for_facts_alone(scripted):
+    engine = scripted(
+        {"thought": "J. R. R. Tolkien is of Prague. So the answer is Vltava."},
+        {"thought": "Thus, it is on a river."},
+        {"thought": "Hence 1900 + 12 = 1912."},
+        {"thought": "So the answer is Vltava."},
+        {"final_content": "So.", "answer": "Vltava"},
+    )
+    retriever = TableRetriever({})
+    prediction = program("ircot", retriever=retriever)(question=Q)
+    assert [query for query, _ in retriever.queries] == ["river?", "J. R. R. Tolkien of Prague."]
+    assert prediction.thoughts[:2] == ["J. R. R. Tolkien is of Prague.", "Thus, it is on a river."]
+    assert calls(engine)[3].given("thoughts") == prediction.thoughts[:3]
+
+
+def test_ircot_reads_when_no_thought_is_written(scripted):
+    engine = scripted({"thought": " "}, {"final_content": "So.", "answer": "Vltava"})
+    prediction = program("ircot", retriever=TableRetriever({}))(question=Q)
+    assert (prediction.answer, prediction.thoughts, len(engine.requests)) == ("Vltava", [], 2)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "states"),
+    [
+        ("So the two are not the same.", False),
+        ("Thus, no.", False),
+        ("That is, in Prague.", False),
+        ("Therefore it flows there.", False),
+        ("In all 1,900 + 12 = 1,912 people.", False),
+        ("Sofia is a city.", True),
+        ("That is the river of Prague.", True),
+    ],
+)
+def test_which_sentences_state_a_fact(sentence, states):
+    assert states_fact(sentence) == states
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"), [("Where is Kafka's house?", "Kafka's house?"), ("Who is who", "Who is who")]
+)
+def test_a_query_of_ircot_has_no_question_words(query, kept):
+    assert without_question_words(query) == kept
 
 
 def test_ircot_stops_at_its_limit(scripted):

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import dspy
 import pytest
 from answering import TableRetriever
 from dspy import lm15
 from steps import last_step, steps, titled
+from tiny_world import QUESTIONS
 
 from questree import program
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
-from questree.programs.demonstrations import kind_of
+from questree.programs.demonstrations import is_exemplary, kind_of
+from questree.retrieval.base import check_query
+from questree.simulate import Traits, simulated_lm
+from questree.simulate.engine import SimulatedEngine
 
 NAMES = [
     "searchain",
@@ -88,6 +93,39 @@ def test_a_program_that_searches_fails_without_a_retriever(name, answering):
     assert program(name)(question=Q).failure.cause == "retrieval"
 
 
+@pytest.fixture
+def without_queries(monkeypatch):
+    """A simulated LM that writes a space wherever a query is wanted."""
+    replied = SimulatedEngine.reply_to
+
+    def reply_to(engine, request):
+        response = replied(engine, request)
+        part = response.message.parts[0]
+        fields = "query|search|thought|next_query"
+        text = re.sub(rf"(\[\[ ## (?:{fields}) ## \]\]\n)(?!null).*?(?=\n+\[\[|\Z)", r"\1 ", part.text, flags=re.DOTALL)
+        object.__setattr__(part, "text", re.sub(r'("query": )"[^"]*"', r'\1" "', text))
+        return response
+
+    monkeypatch.setattr(SimulatedEngine, "reply_to", reply_to)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if PROGRAMS[name].searches])
+def test_an_empty_query_finds_nothing_and_fails_no_question(name, without_queries):
+    asked = QUESTIONS[0]
+    unsure = Traits(knows=0.0, malformed=0.0)
+    searched = []
+
+    class Strict(TableRetriever):
+        def __call__(self, query, k=1):
+            searched.append(check_query(query))
+            return titled("A")
+
+    with dspy.context(lm=simulated_lm(QUESTIONS, unsure, cache=False), adapter=None):
+        prediction = program(name, retriever=Strict({}))(question=asked.question, answer_style=asked.style)
+    assert prediction.failure is None
+    assert all(searched)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_program_is_saved_and_loaded_with_its_settings_and_demonstrations(name, tmp_path):
     before = built(name)
@@ -136,7 +174,7 @@ THOUGHT = {"passages": [], "thoughts": []}
         ("tree-of-thought", "steps_judge", {"solved": []}, [{"complete": False, "promise": 1.0}], "open"),
         ("tree-of-thought", "subquestion_answer", SUBQUESTION, [KNOWN], "known"),
         ("ircot", "next_thought", THOUGHT, [{"thought": "So the answer is Prague."}], "ends"),
-        ("ircot", "next_thought", THOUGHT, [{"thought": "Prague."}], "goes on"),
+        ("ircot", "next_thought", THOUGHT, [{"thought": "In Prague."}], "goes on"),
         ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": "q", "answer": None}], "searches"),
         ("toolformer", "writing", {"written": []}, [{"continuation": "In", "search": None, "answer": "a"}], "ends"),
         ("direct", "direct_answer", {}, [{"answer": "Prague"}], ""),
@@ -148,6 +186,13 @@ def test_demonstrations_can_show_each_kind_of_step(name, step, inputs, replies, 
     given = {"question": Q, "answer_style": "short", **inputs}
     wanted = {field: value for field, value in given.items() if field in inspect.signature(module.forward).parameters}
     assert kind_of(last_step(module, *replies, **wanted)) == kind
+
+
+@pytest.mark.parametrize(("thought", "shown"), [("In Prague.", True), ("In Prague. On a river.", False), (" ", False)])
+def test_a_thought_of_one_sentence_alone_is_demonstrated(thought, shown):
+    module = built("ircot").next_thought
+    step = last_step(module, {"thought": thought}, question=Q, answer_style="short", **THOUGHT)
+    assert is_exemplary(step) == shown
 
 
 @pytest.mark.parametrize(("edited", "kind"), [("Prague.", "changed"), ("vienna", "same")])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 
 import dspy
 import pytest
 from answering import TableRetriever
+from dspy import lm15
 from fakes import ListRetriever
 
 from questree import program
 from questree.common.errors import QuestreeError
+from questree.lm.call import ATTEMPTS
+from questree.programs import majority as majority_module
 from questree.programs import takes_retriever
 from questree.programs.baselines.dsp import fuse
 from questree.programs.majority import agreement, majority, sample
@@ -116,6 +120,53 @@ def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
         program("self-consistency", of="cott")
 
 
+@contextmanager
+def one_at_a_time():
+    """Let samples be drawn one after another, so that a script's replies go to them in order."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(majority_module, "together", lambda tasks: [task() for task in tasks])
+        yield
+
+
+@pytest.mark.parametrize("name", ["self-consistency", "verify-and-edit"])
+def test_a_sample_that_cannot_be_read_has_no_vote(name, scripted):
+    good = {"final_content": "So.", "answer": "Vltava"}
+    scripted(*["no reply"] * ATTEMPTS, good, good)
+    asked = program(name, retriever=ListRetriever({}), samples=3)
+    with one_at_a_time():
+        prediction = asked(question=Q)
+    assert prediction.answer == "Vltava"
+    assert prediction.samples == ["Vltava"] * 2
+    assert prediction.spent.calls == ATTEMPTS + 2  # the lost sample is paid for
+
+
+def test_dsp_goes_on_without_the_samples_that_cannot_be_read(scripted):
+    query, good = {"thoughts": "Missing.", "query": "x"}, {"final_content": "So.", "answer": "Vltava"}
+    scripted(*["no reply"] * ATTEMPTS, query, good, *["no reply"] * ATTEMPTS)
+    asked = program("dsp", retriever=TableRetriever({"x": "A"}), hops=1, queries=2, samples=2)
+    with one_at_a_time():
+        prediction = asked(question=Q)
+    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"])
+
+
+def test_recitations_that_cannot_be_read_have_no_vote(scripted):
+    passage, good = {"passage": "p"}, {"answer": "Vltava"}
+    scripted(*["no reply"] * ATTEMPTS, passage, passage, *["no reply"] * ATTEMPTS, good)
+    with one_at_a_time():
+        prediction = program("recite", recitations=3)(question=Q)
+    assert (prediction.answer, prediction.samples) == ("Vltava", ["Vltava"])
+
+
+def test_without_a_sample_that_can_be_read_the_question_fails(answering):
+    answering(lambda asked: "no reply")
+    assert program("self-consistency", samples=2)(question=Q).failure.cause == "unparsable"
+
+
+def test_a_failure_that_all_samples_have_fails_the_question(answering):
+    answering(lambda asked: lm15.AuthError("wrong key"))
+    assert program("self-consistency", samples=2)(question=Q).failure.cause == "auth"
+
+
 THOUGHTS = "Kafka was born in Vienna. The Danube flows there."
 
 
@@ -161,6 +212,20 @@ def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentenc
     ]
 
 
+def test_a_name_with_initials_is_verified_in_its_sentence(answering):
+    sampled = Answers("Danube", "Rhine", "Elbe", thoughts="J. R. R. Tolkien met Dr. Smith. So the answer is Elbe.")
+
+    def reply(asked):
+        if asked.wants == "edited":
+            return {"edited": asked.given("sentence"), "references": []}
+        return {"query": "q"} if asked.wants == "query" else sampled(asked)
+
+    engine = answering(lambda asked: {"answer": "Elbe"} if asked.wants == "answer" else reply(asked))
+    program("verify-and-edit", retriever=ListRetriever({"q": "A passage."}), samples=3)(question=Q)
+    asked = {one.given("sentence") for one in engine.asked if one.wants == "query"}
+    assert asked == {"J. R. R. Tolkien met Dr. Smith.", "So the answer is Elbe."}
+
+
 def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(answering):
     answering(verifying("Danube", "Rhine", "Elbe"))
     retriever = ListRetriever({"Where?": "A list of novels."})
@@ -170,29 +235,37 @@ def test_an_edited_sentence_cites_no_passage_that_does_not_hold_it(answering):
 
 
 def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(answering):
-    lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", "z"])
-    answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As A says [1].")
+    lock, queries = threading.Lock(), iter(["x", "y", "x", "z", "z", " "])
+    answers = Answers("Elbe", "Vltava", "Vltava", thoughts="As D says [1].")
 
     def reply(asked):
         if asked.wants != "thoughts":
             return answers(asked)
         with lock:
-            return {"thoughts": "Missing.", "query": next(queries)}
+            return {"thoughts": f"Missing after {asked.titles}.", "query": next(queries)}
 
     engine = answering(reply)
-    retriever = TableRetriever({"x": "AB", "y": "CB", "z": "D"})
+    retriever = TableRetriever({Q: "BE", "x": "AB", "y": "CB", "z": "DF"})
     prediction = program("dsp", retriever=retriever, hops=2, queries=3, k=2, samples=3)(question=Q)
     assert engine.calls[:3] == ["thoughts()"] * 3
-    hop = engine.asked[3].titles
-    assert hop == ("B", "A")  # B is in all three rankings, A in two, C in one
+    assert engine.asked[3].titles == ("B", "A")  # B is in all four rankings, A in two, C and E in one
     assert engine.calls[3:6] == ["thoughts(B+A)"] * 3
-    assert engine.calls[6:] == ["final_content(B+A+D)"] * 3
+    assert engine.calls[6:] == ["final_content(D+F)"] * 3  # what the last hop found, and nothing else
+    assert {asked.given("findings") for asked in engine.asked[6:]} == {"Missing after ('B', 'A')."}
     assert {asked.temperature for asked in engine.asked} == {0.7}
-    assert sorted(retriever.queries) == [("x", 2)] * 2 + [("y", 2)] + [("z", 2)] * 3
-    assert (prediction.answer, [passage.id for passage in prediction.references]) == ("Vltava", ["B"])
+    assert sorted(retriever.queries) == sorted([(Q, 6)] * 2 + [("x", 6)] * 2 + [("y", 6)] + [("z", 6)] * 2)
+    assert (prediction.answer, [passage.id for passage in prediction.references]) == ("Vltava", ["D"])
     fates = {(node.query, node.passage.id): node.ended for node in prediction.tree.nodes if node.passage}
-    assert fates["y", "C"] == "filtered out"
+    assert fates["y", "C"] == fates[Q, "E"] == "filtered out"
     assert fates["y", "B"] == fates["z", "D"] == "kept"
+
+
+def test_dsp_whose_only_query_is_the_question_retrieves_no_more_than_it_keeps(scripted):
+    scripted({"thoughts": "Missing.", "query": ""}, {"final_content": "So.", "answer": "Vltava"})
+    retriever = TableRetriever({Q: "ABC"})
+    prediction = program("dsp", retriever=retriever, hops=1, queries=1, samples=1, k=2)(question=Q)
+    assert retriever.queries == [(Q, 2)]
+    assert [passage.id for passage in prediction.passages] == ["A", "B"]
 
 
 def test_fusion_adds_up_the_probabilities_of_each_ranking():

@@ -174,6 +174,24 @@ def test_tree_of_thought_ends_at_a_complete_path_and_keeps_its_width(answering):
     assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["a", "aa"]
 
 
+class Ending(Thinking):
+    """Proposes nothing after "b", the path that it likes best."""
+
+    def __call__(self, asked):
+        if asked.wants == "follow_ups" and [step["query"] for step in asked.given("solved")] == ["b"]:
+            return {"follow_ups": []}
+        return super().__call__(asked)
+
+
+def test_tree_of_thought_keeps_its_best_path_when_nothing_is_proposed_for_it(answering):
+    engine = answering(Ending())
+    tree_of_thought = program("tree-of-thought", retriever=thinking_retriever(), candidates=2, width=2, max_depth=3)
+    prediction = tree_of_thought(question=Q)
+    assert [node.query for node in prediction.tree.nodes_behind_answer()] == ["b"]
+    proposed_for = [[s["query"] for s in one.given("solved")] for one in engine.asked if one.wants == "follow_ups"]
+    assert sorted(proposed_for) == [[], ["a"], ["a", "aa"], ["b"]]  # it is not asked again about the path that ended
+
+
 def test_without_a_thought_the_lm_answers_alone(answering):
     answering(lambda asked: {"follow_ups": []} if asked.wants == "follow_ups" else TOLD)
     prediction = program("tree-of-thought", retriever=ListRetriever({}))(question=Q)

@@ -1,0 +1,138 @@
+"""What is told of a question while it is being answered: to a stream of `questree.stream`, or of ``dspy.streamify``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from itertools import count
+from typing import Literal, Protocol
+
+import anyio
+import anyio.from_thread
+import dspy
+from dspy.streaming import StatusMessage
+from pydantic import BaseModel, ConfigDict
+
+from ..common.text import printable
+from .failure import CallFailedError
+from .ledger import Spent
+
+
+class Event(BaseModel):
+    """Something that happened to a question; ``model_dump_json()`` writes it for a client."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return type(self).__name__
+
+
+class CallBegun(Event):
+    """An LM call begins.
+
+    Attributes:
+        call: the number of the call in this process.
+        signature: the name of the prompt.
+    """
+
+    kind: Literal["call begun"] = "call begun"
+    call: int
+    signature: str
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return f"{self.signature} …"
+
+
+class CallEnded(Event):
+    """An LM call has ended, with or without a reply that can be used.
+
+    Attributes:
+        call, signature: as told when it began.
+        spent: tokens and requests, those of repeated requests included.
+    """
+
+    kind: Literal["call ended"] = "call ended"
+    call: int
+    signature: str
+    spent: Spent
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return f"{self.signature}: {self.spent.tokens_in} tokens in, {self.spent.tokens_out} out"
+
+
+class Progress(StatusMessage):
+    """An event as ``dspy.streamify`` passes it on: ``message`` is a line to show, ``event`` the event itself."""
+
+    def __init__(self, event: Event):
+        super().__init__(message=" ".join(printable(str(event)).split()))
+        self.event = event
+
+
+class Listener(Protocol):
+    """Whoever is told what happens to a question."""
+
+    @property
+    def followed(self) -> bool:
+        """Return whether anybody still wants to know."""
+
+    def hear(self, event: Event) -> None:
+        """Take an event."""
+
+
+_listener: ContextVar[Listener | None] = ContextVar("questree_listener", default=None)
+_numbers = count(1)
+
+
+@contextmanager
+def telling(listener: Listener) -> Iterator[None]:
+    """Tell a listener what happens inside the block, on whichever thread."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def is_told() -> bool:
+    """Return whether anybody listens."""
+    return _listener.get() is not None or dspy.settings.send_stream is not None
+
+
+def check_followed() -> None:
+    """Fail the question if whoever followed it has left.
+
+    Raises:
+        CallFailedError: nobody reads the stream any more.
+    """
+    listener, stream = _listener.get(), dspy.settings.send_stream
+    read = getattr(stream, "statistics", None)
+    if (listener and not listener.followed) or (read and not read().open_receive_streams):
+        raise CallFailedError("deadline", "nobody reads the stream any more")
+
+
+def tell(event: Event) -> None:
+    """Tell an event to whoever listens."""
+    if (listener := _listener.get()) is not None:
+        listener.hear(event)
+    if (stream := dspy.settings.send_stream) is not None:
+        # on a thread of the user's own DSPy sends nothing; after the reader has left, nobody takes it
+        with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            anyio.from_thread.run(stream.send, Progress(event))
+
+
+@contextmanager
+def told_call(signature: str, spent: Callable[[], Spent]) -> Iterator[None]:
+    """Tell that an LM call begins and, with what it has spent, that it has ended."""
+    if not is_told():
+        yield
+        return
+    call = next(_numbers)
+    tell(CallBegun(call=call, signature=signature))
+    try:
+        yield
+    finally:
+        tell(CallEnded(call=call, signature=signature, spent=spent()))

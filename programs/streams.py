@@ -1,0 +1,193 @@
+"""A question as a stream of events: each node as it grows and changes, each LM call, and the prediction at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import count
+from typing import Any, Literal
+
+import dspy
+from pydantic import field_serializer
+
+from ..lm.parallel import on_thread
+from ..lm.progress import Event, is_told, tell, telling
+from ..signatures import AnswerStyle
+from .tree import Node, ReasoningTree
+from .tree_views import node_line
+
+Watch = Callable[[ReasoningTree], None]
+
+
+class NodeGrown(Event):
+    """A node has grown.
+
+    Attributes:
+        node: as it is now.
+    """
+
+    kind: Literal["node grown"] = "node grown"
+    node: Node
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return node_line(self.node)
+
+
+class NodeChanged(NodeGrown):
+    """A node has changed."""
+
+    kind: Literal["node changed"] = "node changed"  # type: ignore[assignment]
+
+
+class Done(Event):
+    """The question is answered, or has failed.
+
+    Attributes:
+        prediction: what the program returned.
+    """
+
+    kind: Literal["done"] = "done"
+    prediction: dspy.Prediction
+
+    @field_serializer("prediction")
+    def _as_fields(self, prediction: dspy.Prediction) -> dict[str, Any]:
+        return as_fields(prediction)
+
+
+def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
+    """Return a prediction as values that JSON can hold."""
+    return {
+        "answer": prediction.answer,
+        "final_content": prediction.final_content,
+        "references": [passage.model_dump() for passage in prediction.references],
+        "tree": prediction.tree.model_dump(mode="json"),
+        "failure": None if prediction.failure is None else prediction.failure.model_dump(),
+        "spent": prediction.spent.model_dump(),
+        "seconds": prediction.seconds,
+    }
+
+
+def told_growth(watch: Watch | None) -> Watch | None:
+    """Return a watch over a tree that tells each node that grows or changes; the given one if nobody listens."""
+    if not is_told():
+        return watch
+    told: list[Node] = []
+    lock = threading.Lock()
+
+    def tell_and_watch(tree: ReasoningTree) -> None:
+        with lock:
+            nodes = list(tree.nodes)
+            changed = [node for node, before in zip(nodes, told, strict=False) if node is not before]
+            grown = nodes[len(told) :]
+            told[:] = nodes
+        for node in changed:
+            tell(NodeChanged(node=node))
+        for node in grown:
+            tell(NodeGrown(node=node))
+        if watch is not None:
+            watch(tree)
+
+    return tell_and_watch
+
+
+class Stream:
+    """The events of one question. Read it with ``for`` or ``async for``, also several times and at the same time.
+
+    The question is asked at once. Whoever begins to read later is told everything from the beginning. When the last
+    reader leaves before the end, the question ends: it sends nothing more to the LM.
+    """
+
+    def __init__(self, program: dspy.Module, question: str, answer_style: AnswerStyle):
+        self._events: list[Event] = []
+        self._error: BaseException | None = None
+        self._wakers: set[Callable[[], Any]] = set()
+        self._lock = threading.Lock()
+        self.followed = True
+        on_thread(partial(self._run, partial(program, question=question, answer_style=answer_style)))
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield the events, waiting for each."""
+        arrived = threading.Event()
+        with self._woken(arrived.set):
+            for number in count():
+                while not self._has(number):
+                    arrived.wait()
+                    arrived.clear()
+                yield self._events[number]
+                if isinstance(self._events[number], Done):
+                    return
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Yield the events, and let the event loop run meanwhile."""
+        arrived = asyncio.Event()
+        with self._woken(partial(asyncio.get_running_loop().call_soon_threadsafe, arrived.set)):
+            for number in count():
+                while not self._has(number):
+                    await arrived.wait()
+                    arrived.clear()
+                yield self._events[number]
+                if isinstance(self._events[number], Done):
+                    return
+
+    def _run(self, ask: Callable[[], dspy.Prediction]) -> None:
+        try:
+            with dspy.context(send_stream=None), telling(self):
+                prediction = ask()
+            self.hear(Done(prediction=prediction))
+        except BaseException as error:
+            self._error = error
+            self._wake()
+
+    def hear(self, event: Event) -> None:
+        """Take an event, and wake the readers."""
+        self._events.append(event)
+        self._wake()
+
+    def _wake(self) -> None:
+        with self._lock:
+            wakers = list(self._wakers)
+        for wake in wakers:
+            with suppress(RuntimeError):  # an event loop that has ended
+                wake()
+
+    def _has(self, number: int) -> bool:
+        """Return whether there is an event of this number.
+
+        Raises:
+            Exception: what the program raised.
+        """
+        if number < len(self._events):
+            return True
+        if self._error is not None:
+            raise self._error
+        return False
+
+    @contextmanager
+    def _woken(self, wake: Callable[[], Any]) -> Iterator[None]:
+        with self._lock:
+            self._wakers.add(wake)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._wakers.discard(wake)
+                self.followed = bool(self._wakers)
+
+
+def stream(program: dspy.Module, question: str, answer_style: AnswerStyle = "short") -> Stream:
+    """Ask a question and return its events, to be read with ``for`` or ``async for``.
+
+    Args:
+        program: compiled or not.
+        question: in the user's words.
+        answer_style: the form of the answer.
+
+    Returns:
+        `NodeGrown`, `NodeChanged`, `CallBegun` and `CallEnded` in the order in which they happen, and `Done` with the
+        prediction at the end. Each has a ``kind``, and ``model_dump_json()`` writes it.
+    """
+    return Stream(program, question, answer_style)

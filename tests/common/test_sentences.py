@@ -1,0 +1,47 @@
+"""Where a sentence ends, and where it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from questree.common.sentences import sentences
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "J. R. R. Tolkien met Dr. Smith.",
+        "Prof. J.P. Hayes of Acme Inc. taught in Washington, D.C. for years.",
+        "The Dinosaurs! aired on ABC.",
+        'The song "Where Are You?" was sung in 1978.',
+        "She has a B.A. and a Ph.D. from Yale.",
+        "It is 3.5 km long, No. 5 of all",
+    ],
+)
+def test_what_ends_no_sentence(whole):
+    assert sentences(f" {whole}\n") == [whole]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("He left!", "Why?"),
+        ("She said: “No.”", "He left."),
+        ("It is the code DEU.", "So the answer is DEU."),
+        ("He was crowned in 800 A.D.", "Thus he was an emperor."),
+        ("It was Pope John XXIII.", "Rome was his city."),
+        ("No.", "The river is another one."),
+        ("She was born in Прага.", "Она жила там."),
+        ("It flows there [2].", "[3] It is long."),
+    ],
+)
+def test_where_a_sentence_ends(first, second):
+    assert sentences(f"{first}  {second}") == [first, second]
+
+
+def test_a_text_without_words_has_no_sentences():
+    assert sentences(" ") == sentences("") == []
+
+
+def test_long_runs_of_stops_and_spaces_take_no_longer_than_others():
+    assert len(sentences("." * 200_000 + " " * 200_000 + "a")) == 1
