@@ -83,7 +83,7 @@ def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | 
     questions = []
     for path in sorted(paths, key=_order):
         if task.references and task.references in path.name:
-            references.update(_references(path))
+            references.update(_references(task, path))
         else:
             questions.append(path)
     if not questions:
@@ -101,7 +101,9 @@ def _order(path: Path) -> tuple[int, str]:
     return (-SPLITS.index(split) if split else 1, path.name)
 
 
-def _references(path: Path) -> Mapping[str, Any]:
+def _references(task: KnownTask, path: Path) -> Mapping[str, Any]:
+    if not _is_json_document(path):
+        return {str(row.get(task.reference_id)): row for _, row in _lines(task, path)}
     document = _json_document(path)
     if not isinstance(document, Mapping):
         raise QuestreeError(f"{path}: a {type(document).__name__}, where an object of paragraphs by id is needed.")

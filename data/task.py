@@ -21,7 +21,7 @@ Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 _ENDS: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test", 1.0))
 
-Style = Literal["short", "yes-no", "label", "long"]
+Style = Literal["short", "yes-no", "label", "two-label", "long"]
 _STYLE_OF_TYPE: dict[str, Style] = {"boolean": "yes-no", "claim": "label", "long": "long", "long-form": "long"}
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]

@@ -172,7 +172,7 @@ def _add(task: KnownTask, writer: TaskWriter, published: Split | None, position:
     given = {**fields, "task": task.name, "split": split, "position": position}
     style = {} if task.style == "mixed" else {"style": task.style}
     try:
-        question = Question.model_validate({k: v for k, v in {**given, **style}.items() if v is not None})
+        question = Question.model_validate({k: v for k, v in {**style, **given}.items() if v is not None})
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in fault["loc"]) or "question"

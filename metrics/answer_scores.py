@@ -25,6 +25,9 @@ _WORD = r"(yes|no|true|false)\b(?!-\w)"
 # after "answer is"
 _YES_OR_NO = re.compile(rf"(?:^\W*|\banswer(?:\s+is|\s+would\s+be)?\W+){_WORD}|\b{_WORD}(?=\s*(?:[.,;:!?)\]\"'*\n]|$))")
 
+_NEGATED_TRUTH = re.compile(r"(?:\bnot|\bnever|\bcannot be|n't)(?: be)? (true|false)\b")
+_OPPOSITE = {"true": "false", "false": "true"}
+
 _NOT_ENOUGH = re.compile(
     r"(?:not enough|insufficient|lack of) (?:info(?:rmation)?|evidence)\b(?: to \w+(?: (?:or|nor|and) \w+)?)?"
     r"|neither (?:supports?|supported) nor (?:refutes?|refuted)|\bnei\b|\bunverifiable\b"
@@ -38,10 +41,11 @@ def normalise(text: str) -> str:
     """Return the text in lower case, without ASCII punctuation, English articles and extra white space.
 
     The answer normalisation of SQuAD's evaluation script (Rajpurkar et al., EMNLP 2016), which HotpotQA,
-    2WikiMultiHopQA and MuSiQue share. Letters with accents are decomposed first (Unicode NFD, as in DPR), so
-    that the two spellings of ``é`` are one.
+    2WikiMultiHopQA and MuSiQue share. Beyond the script, letters with accents are composed first (Unicode NFC),
+    so that the two spellings of ``é`` are one. They are not decomposed, as DPR's are: the script would take the last
+    letter of ``García`` for an article.
     """
-    lowered = unicodedata.normalize("NFD", text).lower().translate(_PUNCTUATION)
+    lowered = unicodedata.normalize("NFC", text).lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", lowered).split())
 
 
@@ -141,8 +145,12 @@ def _scorer() -> Any:
 
 
 def read_yes_no(text: str) -> YesNo | None:
-    """Return the yes or no (true or false) that stands in the text; None for neither, or for both."""
-    words = {match.group(1) or match.group(2) for match in _YES_OR_NO.finditer(text.lower())}
+    """Return the yes or no (true or false) that stands in the text; None for neither, or for both.
+
+    "Not true" is false, and "not false" is true.
+    """
+    plain = _NEGATED_TRUTH.sub(lambda found: f" {_OPPOSITE[found[1]]}", text.lower().replace("’", "'"))
+    words = {match.group(1) or match.group(2) for match in _YES_OR_NO.finditer(plain)}
     verdicts = {"yes" if word in {"yes", "true"} else "no" for word in words}
     if len(verdicts) != 1:
         return None

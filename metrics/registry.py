@@ -131,6 +131,7 @@ _OF_STYLE = {
     "short": "cover-em",
     "yes-no": "yes-no",
     "label": "label",
+    "two-label": "label",
     "long": "rouge-l",
     "mixed": "by-style",
 }
@@ -146,7 +147,7 @@ def metric(name: str) -> Metric:
 
 
 def metric_for(style: str) -> Metric:
-    """Return the metric of an answer style: short, yes-no, label, long, or mixed for questions of several styles.
+    """Return the metric of an answer style; ``mixed`` stands for questions of several styles.
 
     Raises:
         QuestreeError: if there is no such style.

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from ..lm.ledger import total
 from ..metrics import normalise
 from ..programs import Program, ReasoningTree
+from ..programs.majority import vote
 from ..signatures import AnswerStyle
 
 Demonstrations = dict[str, list[dict[str, Any]]]
@@ -114,12 +115,14 @@ class Majority(Composed):
     ) -> dspy.Prediction:
         """Return the prediction of the first member that gave the winning answer; ``spent`` is that of all.
 
-        ``votes`` holds each member's answer, which is empty for a member that failed. The question fails if all do.
+        ``votes`` holds each member's answer, which is empty for a member that failed. An empty answer has no vote. The
+        question fails if all members do.
         """
         predictions = [member(question=question, answer_style=answer_style, watch=watch) for member in self.members]
-        votes = [None if p.failure else normalise(p.answer) for p in predictions]
-        winner = Counter(vote for vote in votes if vote is not None).most_common(1)
-        chosen = predictions[votes.index(winner[0][0]) if winner else 0]
+        votes = ["" if p.failure else vote(p.answer) for p in predictions]
+        winner = Counter(filter(None, votes)).most_common(1)
+        answered = next((p for p in predictions if p.failure is None), predictions[0])
+        chosen = predictions[votes.index(winner[0][0])] if winner else answered
         chosen.votes = ["" if p.failure else p.answer for p in predictions]
         chosen.spent = total([p.spent for p in predictions])
         chosen.seconds = sum(p.seconds for p in predictions)

@@ -75,14 +75,23 @@ def answer_of(sampled: Sample) -> str:
 
 
 def majority(samples: Sequence[T], answer: Callable[[T], str]) -> T:
-    """Return the first sample whose answer, in its normal form, is given most often."""
-    votes = Counter(normalise(answer(one)) for one in samples)
-    return max(samples, key=lambda one: votes[normalise(answer(one))])
+    """Return the first sample whose answer, in its normal form, is given most often; an empty answer has no vote."""
+    votes = _votes(samples, answer)
+    return max(samples, key=lambda one: votes[vote(answer(one))])
 
 
 def agreement(samples: Sequence[T], answer: Callable[[T], str]) -> float:
-    """Return the share of samples that give the most frequent answer."""
-    return max(Counter(normalise(answer(one)) for one in samples).values()) / len(samples)
+    """Return the share of samples that give the most frequent answer; an empty answer agrees with none."""
+    return max(_votes(samples, answer).values(), default=0) / len(samples)
+
+
+def vote(answer: str) -> str:
+    """Return what an answer votes for: its normal form; empty if it says nothing."""
+    return normalise(answer) or answer.strip().lower()  # the answer "A" is no article
+
+
+def _votes(samples: Sequence[T], answer: Callable[[T], str]) -> Counter[str]:
+    return Counter(given for one in samples if (given := vote(answer(one))))
 
 
 def _sampling_lm(temperature: float, number: int) -> Any:

@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import dspy
 
-AnswerStyle = Literal["short", "yes-no", "label", "long"]
+AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long"]
 
 FORMS: dict[str, str] = {
     "short": "a name, a date, a number or a short phrase",
     "yes-no": "yes or no",
     "label": "SUPPORTS, REFUTES or NOT ENOUGH INFO",
+    "two-label": "SUPPORTS or REFUTES",
     "long": "a paragraph",
 }
 """How a prompt describes each style: the one that is asked for, and no other."""

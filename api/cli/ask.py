@@ -16,7 +16,7 @@ SETTINGS = (
 )
 
 Form = Literal["text", "json", "mermaid", "html"]
-Style = Literal["short", "yes-no", "label", "long"]
+Style = Literal["short", "yes-no", "label", "two-label", "long"]
 
 
 def ask(

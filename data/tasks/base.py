@@ -176,6 +176,7 @@ class KnownTask:
         files: which files of its authors `fetch_task` reads.
         read: makes a question of a row, or None of a row that is to be passed over.
         references: a part of the names of files that hold what rows refer to, by key; empty if there are none.
+        reference_id: the field of their key, where such a file has an object a line.
         unpack: takes the rows out of a JSON document that is no list.
         cells: the names of tab-separated columns, by how many there are.
         place: gives the split of a question by the published one (None if no name tells it), its row, its words and
@@ -197,6 +198,7 @@ class KnownTask:
     files: str = ""
     read: Callable[[Row], Fields | None] | None = None
     references: str = ""
+    reference_id: str = "id"
     unpack: Callable[[Mapping[str, Any]], Iterable[Any] | None] = lambda document: None
     cells: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     place: Callable[[Split | None, Row, str, int], Split] | None = None

@@ -1,8 +1,8 @@
 """FEVER (Thorne et al., NAACL 2018): is a claim supported, refuted, or neither?
 
-From the hub and KILT's files (``fever-train-kilt.jsonl``, ``fever-dev-kilt.jsonl``): supported or refuted. From the
-authors' files (``train.jsonl``, ``shared_task_dev.jsonl``, ``paper_dev.jsonl``, ``paper_test.jsonl``): also NOT ENOUGH
-INFO.
+From the hub and KILT's files (``fever-train-kilt.jsonl``, ``fever-dev-kilt.jsonl``): supported or refuted, and a prompt
+offers these two. From the authors' files (``train.jsonl``, ``shared_task_dev.jsonl``, ``paper_dev.jsonl``,
+``paper_test.jsonl``): also NOT ENOUGH INFO.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-COLON-": 
 
 
 def _read(row: Row) -> Fields:
-    fields = _read_claim(row) if "claim" in row.data else read_kilt(row)
+    fields = _read_claim(row) if "claim" in row.data else {**read_kilt(row), "style": "two-label"}
     if unknown := [label for label in fields["answers"] if label not in _LABELS]:
         raise BadRow(f"{row.place}: {unknown[0]!r} is no label; these are: {', '.join(_LABELS)}.")
     return {**fields, "type": "claim"}

@@ -4,6 +4,9 @@ Published as ``train.json`` and ``dev.json`` in HotpotQA's format with ``evidenc
 answers of the test split are hidden: papers score on dev. The first author's repository on the hub holds parquet
 files, whose nested columns are JSON text, and a script, for which `datasets` 4 refuses it: only the files are read. The
 triples become steps: what is the relation of the subject?
+
+The authors' score (version 1.1 of their script) also takes the aliases and demonyms of the answer's Wikidata item. They
+are read from ``id_aliases.json`` where it is given with the authors' files; the hub has none.
 """
 
 from __future__ import annotations
@@ -11,7 +14,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .base import BLENDFILTER, OWN_PARAGRAPHS, SEARCHAIN_SUBSET, TREE_OF_REVIEWS, BadRow, Fields, Hub, KnownTask, Row
+from .base import (
+    BLENDFILTER,
+    OWN_PARAGRAPHS,
+    SEARCHAIN_SUBSET,
+    TREE_OF_REVIEWS,
+    BadRow,
+    Fields,
+    Hub,
+    KnownTask,
+    Row,
+    distinct,
+)
 from .hotpotqa import read_supported
 from .slots import slot_question
 
@@ -29,7 +43,15 @@ def _read(row: Row) -> Fields:
         asked = slot_question(f"#{earlier}" if earlier else subject, relation)
         steps.append({"question": asked, "answer": answer, "support_title": by_name.get(_plain(subject))})
         answered.setdefault(_plain(answer), number)
+    fields["answers"] = distinct([*fields["answers"], *_aliases(row)])
     return {**fields, "hops": len(triples) or fields["hops"], "steps": steps, "evidences": triples}
+
+
+def _aliases(row: Row) -> list[Any]:
+    """Return the other names of the answer, if the file of aliases was given."""
+    known = row.references.get(str(row.data.get("answer_id")))
+    names = [known.get(kind) for kind in ("aliases", "demonyms")] if isinstance(known, dict) else []
+    return [name for given in names if isinstance(given, list) for name in given]
 
 
 def _triple(row: Row, entry: Any) -> tuple[str, str, str]:
@@ -57,7 +79,9 @@ TWOWIKI = KnownTask(
         files={"train": f"{_ADDRESS}train.parquet", "dev": f"{_ADDRESS}dev.parquet"},
         columns=("_id", "type", "question", "context", "supporting_facts", "evidences", "answer"),
     ),
-    files="train.json, dev.json",
+    files="train.json, dev.json, with id_aliases.json",
     read=_read,
+    references="aliases",
+    reference_id="Q_id",
     samples={"searchain": SEARCHAIN_SUBSET, "tree-of-reviews": TREE_OF_REVIEWS, "blendfilter": BLENDFILTER},
 )

@@ -117,7 +117,7 @@ def plants_for(
             passages = _poisons(attack, example, target, write or from_templates(attack.seed))
         else:
             passages = _injected(attack, example, target, retriever.batch([example.question], attack.planted)[0])
-        whole = example.get("answer_style") in ("yes-no", "label") and attack.kind != "task-irrelevant"
+        whole = example.get("answer_style") in ("yes-no", "label", "two-label") and attack.kind != "task-irrelevant"
         plants.append(Plant(question_id(example), target, tuple(passages), whole))
     return plants
 
@@ -159,7 +159,7 @@ def wrong_answer(example: dspy.Example, others: Sequence[dspy.Example], seed: in
     style, gold = example.get("answer_style") or "short", list(example.answers)
     if style == "yes-no":
         return "no" if gold[0].lower() == "yes" else "yes"
-    if style == "label":
+    if style in ("label", "two-label"):
         return next(label for label in _LABELS if label not in gold)
     draw = random.Random(f"{seed} {question_id(example)}")
     pool = [other for other in others if other.answers and (other.get("answer_style") or "short") == style]

@@ -138,22 +138,26 @@ def _is_borne_out(question: Question, answers: list[str]) -> bool:
     return bool(needed) and all(any(contains(given, one) for given in answers) for one in needed)
 
 
+_EITHER = {"yes-no": ["yes", "no"], "two-label": ["SUPPORTS", "REFUTES"]}
+"""The answers that a style of two answers has."""
+
+
 def _guess(asked: Asked, answers: list[str]) -> str:
     """Return an answer in the style that is asked for, with nothing to go by but memory."""
     if asked.style == "short":
         return asked.mind.believes(asked.words) or UNKNOWN
     if asked.style == "label":
         return "NOT ENOUGH INFO"
-    if asked.style == "yes-no":
-        return asked.mind.traits.choice(["yes", "no"], "guess", normalise(asked.words))
+    if asked.style in _EITHER:
+        return asked.mind.traits.choice(_EITHER[asked.style], "guess", normalise(asked.words))
     return " ".join(answers) or UNKNOWN
 
 
 def _err(asked: Asked, question: Question, answers: list[str]) -> str:
     """Return a wrong answer of the right form."""
     true = question.answers[0]
-    if question.style == "yes-no":
-        return "no" if true.lower() == "yes" else "yes"
+    if question.style in _EITHER:
+        return next(word for word in _EITHER[question.style] if word.lower() != true.lower())
     if question.style == "label":
         unsure = len(answers) < len(question.steps) and true != "NOT ENOUGH INFO"
         return "NOT ENOUGH INFO" if unsure else next(label for label in _LABELS if label != true)

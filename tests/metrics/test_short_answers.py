@@ -23,6 +23,10 @@ texts = st.text(max_size=40) | st.sampled_from(["yes", "no", "the No.", "An appl
         ("a man, an apple", "man apple"),
         ("U.S.A.", "usa"),
         ("theatre", "theatre"),
+        ("García", "garcía"),
+        ("Garci\u0301a", "garcía"),
+        ("André the Giant", "andré giant"),
+        ("Bahá'í", "baháí"),
         ("Cafe\u0301", normalise("Café")),
         ("the", ""),
     ],
@@ -49,7 +53,10 @@ def test_exact_match_and_f1(answer: str, golds: list[str], em: bool, score: floa
     assert f1(answer, golds) == pytest.approx(score)
 
 
-@given(texts, st.lists(texts, min_size=1, max_size=3))
+plain_texts = texts.filter(str.isascii)  # DSPy decomposes letters, and takes the end of "García" for an article
+
+
+@given(plain_texts, st.lists(plain_texts, min_size=1, max_size=3))
 @example("the", ["a"])
 def test_they_are_dspys_exact_match_and_hotpot_f1(answer: str, golds: list[str]) -> None:
     from dspy.evaluate.metrics import EM, HotPotF1, normalize_text

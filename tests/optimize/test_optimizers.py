@@ -156,6 +156,8 @@ def test_a_majority_ignores_failures_and_letter_case_and_adds_up_what_was_spent(
     assert chosen.spent.calls == 8
     assert chosen.votes == ["", "Prague", "Bonn", "the prague."]
     assert Majority([failed, failed])(question="?").failure.cause == "timeout"
+    assert Majority([Says(""), Says(""), Says("Bonn")])(question="?").answer == "Bonn"
+    assert Majority([failed, Says("")])(question="?").failure is None
 
 
 def test_a_failed_prediction_is_never_a_demonstration(mini):

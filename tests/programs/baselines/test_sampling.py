@@ -275,3 +275,12 @@ def test_fusion_adds_up_the_probabilities_of_each_ranking():
     sure, unsure = ranked(A=100.0, B=90.0), ranked(C=1.0, B=1.0)
     assert [passage.id for passage in fuse([sure, unsure, []])] == ["A", "B", "C"]
     assert fuse([[], []]) == []
+
+
+def test_an_empty_answer_has_no_vote():
+    samples = ["", "", "Bonn", "", "the bonn", "Prague"]
+    assert majority(samples, str) == "Bonn"
+    assert agreement(samples, str) == 2 / 6
+    assert majority(["", ""], str) == ""
+    assert agreement(["", ""], str) == 0
+    assert majority(["A", "B", "a"], str) == "A"  # an answer, not an article
