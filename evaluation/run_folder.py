@@ -18,11 +18,11 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import alone_in, append_line, write_atomically
-from ..common.json_files import read_bytes
+from ..common.json_files import read_bytes, validate
 from ..common.manifests import ManifestKind
 from .records import Record
 
@@ -149,7 +149,16 @@ def read_manifest(manifest: Path) -> dict[str, Any]:
         QuestreeError: if there is none, it is damaged, or another version wrote it.
     """
     kind = ManifestKind("run", FORMAT, "delete it and run again, or name another folder")
-    return kind.read(manifest, dict)
+    return kind.read(manifest, lambda content: validate(_Identity, content).model_dump(exclude_unset=True))
+
+
+class _Identity(BaseModel):
+    """What a run is about, as far as something is done with it; the rest is compared, and shown."""
+
+    model_config = ConfigDict(extra="allow")
+
+    lm: dict[str, Any] = {}
+    metrics: list[str] = []
 
 
 def read_records(path: Path) -> list[Record]:

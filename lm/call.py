@@ -28,8 +28,8 @@ from .ledger import add_up, enter
 from .limits import check_deadline, limits, time_left
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
-from .repairs import bound_repairs
-from .transport import bound_replies
+from .repairs import mend_repairs
+from .transport import bound_replies, reading_reply
 from .window import Drop, fit, remember_shown, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
@@ -40,7 +40,7 @@ RETRIES = 3  # the default of `dspy.LM`
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 bound_replies()
-bound_repairs()
+mend_repairs()
 
 
 def call(
@@ -121,7 +121,7 @@ class _Call:
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
         demos = shown_demonstrations(self.predict, self.adapter)
         try:
-            with dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
+            with reading_reply(), dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
                 reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))
         except AbandonedError:  # its thread may be about to end: nothing is known of the request
             raise

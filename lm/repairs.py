@@ -1,13 +1,16 @@
-"""Repairs of malformed JSON in replies, within bounds.
+"""Repairs of replies: of malformed JSON within bounds, and of XML that does not escape its text.
 
 DSPy repairs what a reply gives for a list or an object. That takes time by the square of the length: six seconds for
 20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server could keep all cores
 busy with replies of that kind, long after their questions had failed.
+
+DSPy repairs no XML: an LM that writes "AT&T" or "1 < 2" in its answer, as people do, would fail its question.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import dspy
@@ -18,11 +21,25 @@ LONGEST = 10_000  # characters
 
 _library: Any = json_repair
 _repaired = _library.loads
+_parsed = dspy.XMLAdapter.parse
+
+_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
+_LESS = re.compile(r"<(?![A-Za-z_/])")
 
 
-def bound_repairs() -> None:
-    """Make DSPy repair no text that is longer than that; in a longer one, the first value has to be whole."""
+def mend_repairs() -> None:
+    """Make DSPy repair no JSON that is longer than that, and read XML whose text is not escaped.
+
+    In a longer JSON, the first value has to be whole.
+    """
     _library.loads = _loads
+    dspy.XMLAdapter.parse = _parse_xml
+
+
+def _parse_xml(adapter: dspy.XMLAdapter, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+    """Return the fields of a reply in XML; what can begin neither a tag nor an entity is text."""
+    fields: dict[str, Any] = _parsed(adapter, signature, _LESS.sub("&lt;", _AND.sub("&amp;", completion)))
+    return fields
 
 
 def _loads(text: str, *given: Any, **how: Any) -> Any:

@@ -3,16 +3,17 @@
 DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, and each reply that was
 abandoned would keep one of its hundred connections.
 
-For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx. Its abandoned replies end as well; the size of
-a reply has no bound there.
+For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx. There it is the same, for what is read inside
+`reading_reply`: others of this process, such as MLflow or a model hub's client, may well read more.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
-from contextlib import closing, suppress
-from functools import partial
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +24,18 @@ streams: Any = import_module("httpcore._backends.sync")
 _unbounded_write = streams.SyncStream.write
 
 LARGEST_REPLY = 8 << 20  # bytes, after they are unpacked: some two million tokens
+
+_reading: ContextVar[bool] = ContextVar("questree_reply", default=False)
+
+
+@contextmanager
+def reading_reply() -> Iterator[None]:
+    """Keep within bounds the replies that httpx reads in the block, and on threads with a copy of its context."""
+    token = _reading.set(True)
+    try:
+        yield
+    finally:
+        _reading.reset(token)
 
 
 def bound_replies() -> None:
@@ -43,20 +56,39 @@ class BoundedTransport(transports.StdlibTransport):
         """Yield the pieces of a reply.
 
         Raises:
-            ValueError: if there are too many; whoever asked takes it for a fault of the server.
+            ValueError: if they are too many; whoever asked takes it for a fault of the server.
         """
-        size = 0
-        with closing(super()._iter_body(*given, **more)) as pieces:
-            for piece in pieces:
-                size += len(piece)
-                if size > LARGEST_REPLY:
-                    raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
-                yield piece
+        yield from _bounded(super()._iter_body(*given, **more))
         keep_open()  # another request may use the connection from here on
+
+
+def _bounded(pieces: Generator[bytes]) -> Iterator[bytes]:
+    size = 0
+    with closing(pieces):
+        for piece in pieces:
+            size += len(piece)
+            if size > LARGEST_REPLY:
+                raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
+            yield piece
+
+
+@cache
+def _bound_responses() -> None:
+    """Make httpx read replies within bounds, once it sends something: to import it takes a while."""
+    import httpx
+
+    unbounded: Any = httpx.Response.iter_bytes
+
+    def iter_bytes(response: httpx.Response, *given: Any, **more: Any) -> Iterator[bytes]:
+        pieces = unbounded(response, *given, **more)
+        return _bounded(pieces) if _reading.get() else pieces
+
+    httpx.Response.iter_bytes = iter_bytes  # type: ignore[method-assign, assignment]
 
 
 def _write(stream: Any, *given: Any, **more: Any) -> None:
     """Write to a connection of httpx, unless nobody waits for its reply any more."""
+    _bound_responses()
     close_if_abandoned(partial(_shut, stream.get_extra_info("socket")))
     _unbounded_write(stream, *given, **more)
 

@@ -1,4 +1,4 @@
-"""Malformed JSON in a reply is repaired if it is short; a long one costs no time."""
+"""Malformed JSON in a reply is repaired if it is short, and a long one costs no time; XML may hold raw text."""
 
 from __future__ import annotations
 
@@ -53,3 +53,27 @@ def test_a_short_reply_is_repaired(adapter, scripted, repaired):
     with dspy.context(adapter=ADAPTERS[adapter]):
         assert call(LISTS, question="How?").steps[:2] == ["one", "two"]
     assert repaired
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("AT&T", "AT&T"),
+        ("AT&amp;T, &#38; &nbsp;", "AT&T, & &nbsp;"),
+        ("1 < 2 && 3 <= 4", "1 < 2 && 3 <= 4"),
+        ("&", "&"),
+        ("&lt;answer&gt;", "<answer>"),
+    ],
+)
+def test_text_that_an_xml_reply_does_not_escape_is_text(written, read, scripted):
+    scripted(f"<answer>\n{written}\n</answer>")
+    with dspy.context(adapter=dspy.XMLAdapter()):
+        assert call(dspy.Predict("question -> answer"), question="Who?").answer == read
+
+
+@pytest.mark.parametrize("reply", ["<answer>a", "<answer>a</answers>"])
+def test_xml_that_is_none_is_asked_for_again(reply, scripted):
+    engine = scripted(reply, reply, "<answer>Paris</answer>")
+    with dspy.context(adapter=dspy.XMLAdapter()):
+        assert call(dspy.Predict("question -> answer"), question="Who?").answer == "Paris"
+    assert engine.replies == []

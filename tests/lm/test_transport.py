@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from questree import program
 from questree.lm import transport
 from questree.lm.limits import Limits, limited
 from questree.lm.parallel import AbandonedError, close_if_abandoned, keep_open, within
+from questree.lm.transport import reading_reply
 
 TEXT = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
@@ -103,6 +105,21 @@ def test_an_endless_reply_ends_at_the_largest_size(served, monkeypatch):
     assert "the reply is larger than 1,048,576 bytes" in failure.message
     assert world.closed.acquire(timeout=20)
     assert world.written < 1 << 25  # what the system's buffers take
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_reply_that_httpx_reads_has_a_largest_size_and_nothing_else_that_it_reads(packed, served, monkeypatch):
+    """LiteLLM, by which DSPy asks some LMs, reads whole replies with httpx, and unpacks them."""
+    monkeypatch.setattr(transport, "LARGEST_REPLY", 1 << 20)
+    content = b" " * (2 << 20)
+    sent = gzip.compress(content) if packed else content
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n" % len(sent)
+    served(head + (b"Content-Encoding: gzip\r\n\r\n" if packed else b"\r\n") + sent)
+    address = f"{dspy.settings.lm.kwargs['api_base']}/chat/completions"
+    with httpx.Client() as client:
+        with reading_reply(), pytest.raises(ValueError, match="the reply is larger than 1,048,576 bytes"):
+            within(60, lambda: client.post(address, content=b"{}", timeout=60))
+        assert client.post(address, content=b"{}", timeout=60).content == content
 
 
 @pytest.mark.parametrize(("room", "cause"), [(0, None), (-1, "server")])
