@@ -38,13 +38,17 @@ from .searchain import SearChainWithoutRetrieval as SearChainWithoutRetrieval
 
 # isort: split
 # baselines with retrieval
+from .baselines.adaptive import Adaptive as Adaptive
 from .baselines.dsp import DSP as DSP
+from .baselines.flare import FLARE as FLARE
 from .baselines.ircot import IRCoT as IRCoT
 from .baselines.iter_retgen import IterRetgen as IterRetgen
+from .baselines.multi_hop import MultiHop as MultiHop
 from .baselines.oner import OneR as OneR
 from .baselines.oner import OneRCoT as OneRCoT
 from .baselines.react import ReAct as ReAct
 from .baselines.react import ReActSelfConsistency as ReActSelfConsistency
+from .baselines.search_agent import SearchAgent as SearchAgent
 from .baselines.self_ask import SelfAskRetrieval as SelfAskRetrieval
 from .baselines.subquestions import PlanAndSolveRetrieval as PlanAndSolveRetrieval
 from .baselines.toolformer import Toolformer as Toolformer

@@ -22,6 +22,9 @@ from .knowledge import JudgePassages as JudgePassages
 from .knowledge import NameTopic as NameTopic
 from .knowledge import PassageJudgement as PassageJudgement
 from .knowledge import RecallPassage as RecallPassage
+from .notes import AnswerFromNotes as AnswerFromNotes
+from .notes import TakeNotes as TakeNotes
+from .notes import WriteHopQuery as WriteHopQuery
 from .reader import ReadPassage as ReadPassage
 from .reviews import Assertion as Assertion
 from .reviews import CompleteParagraphs as CompleteParagraphs
@@ -33,9 +36,14 @@ from .reviews import ReviewParagraphsCoT as ReviewParagraphsCoT
 from .reviews import ReviewPath as ReviewPath
 from .searches import AnswerByActing as AnswerByActing
 from .searches import AnswerWithFindings as AnswerWithFindings
+from .searches import CondensePassages as CondensePassages
+from .searches import JudgeSearchesNeeded as JudgeSearchesNeeded
+from .searches import ReasonOrSearch as ReasonOrSearch
+from .searches import SearchInTags as SearchInTags
 from .searches import WriteNextThought as WriteNextThought
 from .searches import WriteOrSearch as WriteOrSearch
 from .searches import WriteSearchQuery as WriteSearchQuery
+from .searches import WriteTentatively as WriteTentatively
 from .subquestions import AnswerSubquestion as AnswerSubquestion
 from .subquestions import AnswerSubquestionFromPassages as AnswerSubquestionFromPassages
 from .subquestions import AskFollowUp as AskFollowUp

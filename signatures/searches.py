@@ -1,10 +1,13 @@
 """Reasoning that searches on its way.
 
 Toolformer (Schick et al., NeurIPS 2023), ReAct (Yao et al., ICLR 2023), IRCoT (Trivedi et al., ACL 2023),
-Demonstrate-Search-Predict (Khattab et al., 2022).
+Demonstrate-Search-Predict (Khattab et al., 2022), Search-o1 (Li et al., EMNLP 2025), Search-R1 (Jin et al., COLM 2025),
+Adaptive-RAG (Jeong et al., NAACL 2024), FLARE (Jiang et al., EMNLP 2023).
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import dspy
 
@@ -71,3 +74,71 @@ class AnswerWithFindings(dspy.Signature):
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()
+
+
+class ReasonOrSearch(dspy.Signature):
+    """Go on reasoning, step by step, towards the answer of the question. Where you are not certain of a fact, do not
+    guess: stop there and search for it. What the search tells will stand behind it in the reasoning, and you will go
+    on from there; if it tells nothing useful, search in other words or for something else. When no fact is missing,
+    give the answer. After the words that rest on a search, keep its mark: [1].
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    written: list[str] = dspy.InputField(desc="the reasoning so far, with what its searches told; may be empty")
+    continuation: str = dspy.OutputField(desc="what comes next in the reasoning")
+    search: str | None = dspy.OutputField(desc="one search query, complete in itself; null when no fact is missing")
+    answer: str | None = dspy.OutputField(
+        desc="the answer alone, in the form that it should have; null when a search is made"
+    )
+
+
+class CondensePassages(dspy.Signature):
+    """Write down what the passages tell of the query, as far as it helps the reasoning on towards the answer of the
+    question. Leave out everything else, and add nothing that no passage tells. After the words that a passage says,
+    write its number as a mark: [2].
+    """
+
+    question: str = question_field()
+    written: list[str] = dspy.InputField(desc="the reasoning so far, which the query continues")
+    query: str = dspy.InputField(desc="what was searched for")
+    passages: list[str] = passages_field()
+    finding: str = dspy.OutputField(desc="a few sentences with their marks; empty when no passage helps")
+
+
+class SearchInTags(dspy.Signature):
+    """Reason towards the answer of the question, and search wherever you lack knowledge. To search, write
+    <search>query</search> and stop there: what is found will stand behind it, between <information> and </information>,
+    and you will go on from there. You may search as often as you want. When you lack nothing, write
+    <answer>answer</answer>: the answer alone, in the form that it should have. After the words that rest on a passage,
+    write its number as a mark: [2].
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    written: list[str] = dspy.InputField(desc="what you wrote so far, with what was found; may be empty")
+    turn: str = dspy.OutputField(desc="what you write next, up to </search> or </answer>")
+
+
+class JudgeSearchesNeeded(dspy.Signature):
+    """Judge how many searches in an encyclopedia it takes to answer the question: none if you are certain of the
+    answer, one if a single search finds all that it needs, several if one fact has to be found before the next can be
+    searched for.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    searches_needed: Literal["none", "one", "several"] = dspy.OutputField()
+
+
+class WriteTentatively(dspy.Signature):
+    """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
+    you remember it. Then copy from the sentence the words that you are not certain of: they will be looked up, and the
+    sentence written anew. When all facts are there, that sentence is: So the answer is …
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
+    tentative: str = dspy.OutputField(desc="one sentence, complete in itself; a guess where you do not remember")
+    uncertain: list[str] = dspy.OutputField(desc="names, dates or other words of the sentence; empty if it is certain")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..asked import Asked
 from ..prompt import Prompt, Values
-from . import answers, chain_of_query, knowledge, searches, subquestions
+from . import answers, chain_of_query, hops, knowledge, searches, subquestions
 
 
 class Skill(NamedTuple):
@@ -41,6 +41,12 @@ SKILLS = [
     Skill("question passages", "information", knowledge.complete_paragraphs),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
     Skill("question passages", "final_content answer", answers.answer_with_knowledge),
+    Skill("question notes", "final_content answer", hops.answer_from_notes),
+    Skill("question notes passages", "new_notes", hops.take_notes),
+    Skill("question notes", "thoughts query", hops.write_hop_query),
+    Skill("question written passages", "finding", hops.condense_passages),
+    Skill("question", "searches_needed", hops.judge_searches_needed),
+    Skill("question thoughts", "tentative uncertain", hops.write_tentatively),
     Skill("question passages", "kept", knowledge.filter_knowledge),
     Skill("question", "passage", knowledge.recall_passage),
     Skill("question", "topic", knowledge.name_topic),

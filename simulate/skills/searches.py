@@ -102,7 +102,9 @@ def _read_written(asked: Asked) -> tuple[list[str], list[str], list[Shown]]:
             texts.append(row)
             continue
         searches.append(found[1])
-        results += [Shown(int(number), text) for number, text in _RESULT.findall(found[2])]
+        told = [Shown(int(number), text) for number, text in _RESULT.findall(found[2])]
+        results += told
+        texts += [] if told else [found[2]]  # a finding, in the words of `write_fact`
     return texts, searches, results
 
 

@@ -20,11 +20,13 @@ from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
 from questree.signatures import PlannedStep, Step
 
-# what no question of the bundled set makes them do: search again, sample without passages, edit a step
+# what no question of the bundled set makes them do: search again, sample without passages, edit a step, end without
+# an answer
 WITHOUT = {
     "searchain": {"revised_chain.revise"},
     "react-self-consistency": {"step_by_step_answer.answer"},
     "toolformer": {"thoughts_answer.answer"},
+    "search-agent": {"thoughts_answer.answer"},
     "verify-and-edit": {"verification.ask_to_verify", "verification.edit_sentence", "thoughts_answer.answer"},
 }
 

@@ -19,6 +19,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "prompts"
 
 def programs():
     named = {name: build(name, {}) for name in PROGRAMS}
+    named["search-agent-tags"] = build("search-agent", {"tags": True})
     named |= {f"tree-of-reviews-{value}": build("tree-of-reviews", {"expansion": value}) for value in ("cot", "direct")}
     return named | {f"fusion-{v}": build("tree-of-reviews", {"fusion": v}) for v in ("analysis", "paragraph")}
 

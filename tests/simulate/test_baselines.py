@@ -197,6 +197,12 @@ def test_without_retrieval_a_model_that_knows_nothing_answers_nothing(name: str)
     assert scores(name, FAIR) == 0
 
 
-@pytest.mark.parametrize("name", ["oner-cot", "plan-and-solve-retrieval", "react", "dsp", "ircot", "tree-of-thought"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *["oner-cot", "plan-and-solve-retrieval", "react", "dsp", "ircot", "tree-of-thought"],
+        *["multi-hop", "search-agent", "adaptive", "flare"],
+    ],
+)
 def test_with_retrieval_the_same_model_answers_from_what_is_found(name: str) -> None:
     assert scores(name, FAIR) == 1

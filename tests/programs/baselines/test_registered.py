@@ -47,6 +47,10 @@ NAMES = [
     "dsp",
     "iter-retgen",
     "ircot",
+    "multi-hop",
+    "search-agent",
+    "adaptive",
+    "flare",
 ]
 Q = "Which river?"
 
@@ -83,6 +87,8 @@ def test_a_program_that_searches_fails_without_a_retriever(name, answering):
             "continuation": {"continuation": "As", "search": "q", "answer": "null"},
             "thoughts": {"thoughts": "Missing.", "query": "q"},
             "query": {"query": "q"},
+            "searches_needed": {"searches_needed": "one"},
+            "tentative": {"tentative": "It is q.", "uncertain": ["q"]},
             "passage": {"passage": "p"},
             "topic": {"topic": "t"},
             "final_content": {"final_content": "So.", "answer": str(next(different))},

@@ -1,0 +1,100 @@
+"""FLARE."""
+
+from __future__ import annotations
+
+import dspy
+from pydantic import Field
+
+from ...common.sentences import sentences
+from ...lm.call import call
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ...signatures.searches import WriteTentatively
+from ..demonstrations import note
+from ..modules import NextThought, ThoughtsAnswer
+from ..program import answered
+from ..references import distinct, numbers_of, settle_marks, supported_by
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+
+class FLARESettings(BaselineSettings):
+    """How long it writes.
+
+    Attributes:
+        k: passages that an uncertain sentence retrieves.
+        max_thoughts: sentences of reasoning at most.
+    """
+
+    k: int = Field(default=5, ge=1)
+    max_thoughts: int = Field(default=8, ge=1)
+
+
+class FLARE(Baseline):
+    """FLARE (Jiang et al., EMNLP 2023, arXiv 2305.06983), the direct variant (section 3.2) with masked queries (3.2.2).
+
+    Each sentence of the reasoning is first written from memory. If the LM is certain of it, it stands; if not, the
+    sentence without its uncertain words is the query, and it is written anew from the passages. The paper finds
+    uncertain words by their probabilities; many LMs do not give these away, so here the LM itself names the words that
+    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `FLARESettings`.
+    """
+
+    name = "flare"
+    Settings = FLARESettings
+    settings: FLARESettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: FLARESettings | None = None):
+        super().__init__(retriever, settings)
+        self.write_tentatively = dspy.Predict(WriteTentatively)
+        self.next_thought = NextThought()
+        self.thoughts_answer = ThoughtsAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Write sentence by sentence, look up what is uncertain, and answer."""
+        question, thoughts, told, passages, last = tree.question, list[str](), list[str](), list[Passage](), None
+        for round in range(1, self.settings.max_thoughts + 1):
+            thought, uncertain = self.tentative(question, answer_style, thoughts)
+            concludes, found = "answer is" in thought.lower(), list[Passage]()
+            if uncertain and not concludes:
+                query = masked(thought, uncertain) or question
+                found = self.retrieve(query, self.settings.k)
+                passages = distinct([passages, found])
+                last = add_search(tree, last, query, found, source="query", round=round)
+                thought, concludes = self.next_thought(
+                    question=question, answer_style=answer_style, passages=found, thoughts=thoughts
+                )
+                tree.update(last, answer=thought or None, source="completed" if found else "lm")
+            elif thought:
+                last = tree.grow(last, round=round, query=thought, answer=thought, sure=True, source="lm")
+            if not thought:
+                break
+            number = numbers_of(passages)
+            thoughts.append(thought)
+            told.append(thought + "".join(f" [{number[passage.id]}]" for passage in found))
+            if concludes:
+                break
+        answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=thoughts)
+        content, references = settle_marks(" ".join(told), passages, supported_by(question))
+        return answered(tree, answer, content, references, passages=passages, thoughts=thoughts)
+
+    def tentative(self, question: str, answer_style: AnswerStyle, thoughts: list[str]) -> tuple[str, list[str]]:
+        """Return the next sentence from memory, and the words of it that the LM is not certain of."""
+        reply = call(self.write_tentatively, question=question, answer_style=answer_style, thoughts=thoughts)
+        written = sentences(str(reply.tentative))
+        thought = written[0] if written else ""
+        uncertain = [words for words in map(str.strip, reply.uncertain) if words and words in thought]
+        ends = "answer is" in thought.lower()
+        note(reply, "ends" if ends else "uncertain" if uncertain else "certain", exemplary=len(written) == 1)
+        return thought, uncertain
+
+
+def masked(sentence: str, uncertain: list[str]) -> str:
+    """Return the sentence without the uncertain words; empty if no word is left."""
+    for words in sorted(uncertain, key=len, reverse=True):
+        sentence = sentence.replace(words, " ")
+    kept = " ".join(sentence.split())
+    return kept if any(letter.isalnum() for letter in kept) else ""

@@ -1,0 +1,99 @@
+"""Multi-hop search with notes, the program of DSPy's own tutorial."""
+
+from __future__ import annotations
+
+import dspy
+from pydantic import Field
+
+from ...lm.call import call
+from ...lm.window import passages_shown
+from ...metrics import marked_fragments
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
+from ..demonstrations import Judgement, note
+from ..program import answered
+from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+
+class MultiHopSettings(BaselineSettings):
+    """How it searches; the defaults are the tutorial's.
+
+    LangProBe's program for HotpotQA is ``hops=2, k=7, question_first=True``, its program for HoVer has three hops.
+
+    Attributes:
+        hops: searches, one after another.
+        k: passages that a search retrieves.
+        question_first: whether the first search is for the question itself; otherwise the LM writes every query.
+    """
+
+    hops: int = Field(default=4, ge=1)
+    k: int = Field(default=10, ge=1)
+    question_first: bool = False
+
+
+class MultiHop(Baseline):
+    """Multi-hop search with notes (DSPy's tutorial on it; LangProBe, Tan et al., 2025, arXiv 2502.20315, section 3).
+
+    Each hop writes a query from the notes, retrieves, and notes what helps; the answer comes from the notes alone. The
+    tutorial, which MIPROv2 compiles, returns notes and titles for HoVer; here an answer is read from the notes, which
+    carry the marks of their passages. LangProBe's, which GEPA compiles too, write one summary a hop where the tutorial
+    adds notes: here they are notes as well.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `MultiHopSettings`.
+    """
+
+    name = "multi-hop"
+    Settings = MultiHopSettings
+    settings: MultiHopSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: MultiHopSettings | None = None):
+        super().__init__(retriever, settings)
+        self.hop_query = dspy.Predict(WriteHopQuery)
+        self.new_notes = dspy.Predict(TakeNotes)
+        self.notes_answer = dspy.Predict(AnswerFromNotes)
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Search and take notes hop by hop, then answer; ``passages`` begins with those that were noted."""
+        question, notes, passages, last = tree.question, list[str](), list[Passage](), None
+        for hop in range(1, self.settings.hops + 1):
+            first = hop == 1 and self.settings.question_first
+            query = question if first else str(call(self.hop_query, question=question, notes=notes).query)
+            found = self.retrieve(query, self.settings.k)
+            last = add_search(tree, last, query, found, source="query", round=hop)
+            notes += self.take_notes(question, notes, query, passages, found)
+            passages = distinct([passages, found])
+        reply = call(self.notes_answer, question=question, answer_style=answer_style, notes=notes)
+        content, references = settle_marks(reply.final_content, passages, supported_by(question))
+        note(reply, exemplary=kept_all_marks(reply.final_content, content))
+        noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
+        return answered(
+            tree, reply.answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes)
+        )
+
+    def take_notes(
+        self, question: str, notes: list[str], query: str, before: list[Passage], found: list[Passage]
+    ) -> list[str]:
+        """Return what is new in the passages that were found; their numbers count those found before as well."""
+        if not found:
+            return []
+        shown = numbered_among(distinct([before, found]), found)
+        reply = call(self.new_notes, question=question, notes=notes, query=query, passages=shown)
+        new, known = [str(one) for one in reply.new_notes if one.strip()], {passage.id for passage in before}
+        marks = marks_in(new)
+        judged = [
+            Judgement([text], int(text[1 : text.index("]")]) in marks)
+            for text, passage in zip(passages_shown(reply), found, strict=False)
+            if passage.id not in known  # one that was noted before is not noted again
+        ]
+        note(reply, "some" if new else "none", judged)
+        return new
+
+
+def marks_in(notes: list[str]) -> set[int]:
+    """Return the numbers of the passages that the notes refer to."""
+    return {number for text in notes for _, numbers in marked_fragments(text) for number in numbers}

@@ -1,0 +1,115 @@
+"""Search inside the reasoning, as trained and prompted search agents do it."""
+
+from __future__ import annotations
+
+import re
+
+import dspy
+from pydantic import Field
+
+from ...common.text import text_or_none
+from ...lm.call import call
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerStyle
+from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
+from ..demonstrations import note
+from ..modules import ThoughtsAnswer
+from ..program import answered
+from ..references import distinct, numbered_among, settle_marks, supported_by
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+_TAG = re.compile(r"<(search|answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
+_ANY_TAG = re.compile(r"</?(?:search|answer|information)>", re.IGNORECASE)
+
+
+class SearchAgentSettings(BaselineSettings):
+    """How it searches; the defaults are Search-o1's for questions over Wikipedia.
+
+    Attributes:
+        max_searches: how many searches are made at most; after the last one, the answer is read from the reasoning.
+        k: passages that a search retrieves.
+        tags: whether it writes Search-R1's tags, and the passages enter the reasoning as they are (there k is 3, and a
+            model may be used that was trained so); otherwise they are condensed first.
+    """
+
+    max_searches: int = Field(default=5, ge=1)
+    k: int = Field(default=10, ge=1)
+    tags: bool = False
+
+
+class SearchAgent(Baseline):
+    """Search-o1 (Li et al., EMNLP 2025, arXiv 2501.05366), prompted; with ``tags`` as Search-R1 has it.
+
+    The LM reasons and calls for a search where it lacks knowledge. What the search finds is condensed to what helps the
+    reasoning (Reason-in-Documents, section 3.4), which goes on from there. Search-o1 needs one unbroken reply of a
+    reasoning model; here each piece of reasoning is a call that is given all pieces before it, so that any LM can be
+    asked, and every step compiled. Search-R1 (Jin et al., COLM 2025, arXiv 2503.09516, section 3.2) trains the LM to
+    write ``<search>`` and ``<answer>``, and puts the passages between ``<information>`` tags, not condensed.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `SearchAgentSettings`.
+    """
+
+    name = "search-agent"
+    Settings = SearchAgentSettings
+    settings: SearchAgentSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: SearchAgentSettings | None = None):
+        super().__init__(retriever, settings)
+        self.reasoning = dspy.Predict(SearchInTags if self.settings.tags else ReasonOrSearch)
+        if not self.settings.tags:
+            self.condense_passages = dspy.Predict(CondensePassages)
+        self.thoughts_answer = ThoughtsAnswer()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Reason and search until the answer is there; if it does not come, read it from the reasoning."""
+        question, told, written, passages, last = tree.question, list[str](), list[str](), list[Passage](), None
+        for searched in range(self.settings.max_searches + 1):
+            text, query, answer = self.go_on(question, answer_style, written)
+            written, told = [*written, text], [*told, text]
+            if query is None or searched == self.settings.max_searches:
+                break
+            found = self.retrieve(query, self.settings.k)
+            last = add_search(tree, last, query, found, source="query", round=searched + 1)
+            passages = distinct([passages, found])
+            shown = numbered_among(passages, found)
+            if self.settings.tags:
+                lines = "\n".join(_ANY_TAG.sub(" ", text) for text in shown) or "Nothing was found."
+                written = [*written, f"<search>{query}</search>", f"<information>{lines}</information>"]
+            else:
+                finding = self.condense(question, written, query, shown)
+                written, told = [*written, f"[Search({query}) → {finding or 'nothing useful'}]"], [*told, finding]
+        if answer is None:
+            answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=written)
+        content, references = settle_marks(" ".join(part for part in told if part), passages, supported_by(question))
+        return answered(tree, answer, content, references, passages=passages)
+
+    def go_on(self, question: str, answer_style: AnswerStyle, written: list[str]) -> tuple[str, str | None, str | None]:
+        """Return what comes next in the reasoning; the query to search for, None at its end; the answer, if given."""
+        reply = call(self.reasoning, question=question, answer_style=answer_style, written=written)
+        if self.settings.tags:
+            text, query, answer = in_tags(str(reply.turn))
+        else:
+            text, query, answer = str(reply.continuation), text_or_none(reply.search), text_or_none(reply.answer)
+        note(reply, "searches" if query else "ends")
+        return text, query, None if query else answer
+
+    def condense(self, question: str, written: list[str], query: str, shown: list[str]) -> str:
+        """Return what the passages tell that helps; empty if nothing does."""
+        if not shown:
+            return ""
+        reply = call(self.condense_passages, question=question, written=written, query=query, passages=shown)
+        finding = text_or_none(reply.finding) or ""
+        note(reply, "some" if finding else "none")
+        return finding
+
+
+def in_tags(turn: str) -> tuple[str, str | None, str | None]:
+    """Return the text before the first tag, and what the tag holds: a query, or an answer."""
+    found = _TAG.search(turn)
+    if found is None:
+        return turn.strip(), None, None
+    before, held = turn[: found.start()].strip(), text_or_none(found[2])
+    return (before, held, None) if found[1].lower() == "search" else (before, None, held)

@@ -1,0 +1,77 @@
+"""Hop after hop, as the simulated model does it: queries from notes, notes and findings, and what needs a search."""
+
+from __future__ import annotations
+
+import re
+
+from ..asked import Asked, Step
+from ..phrases import find_stated, mentions, write_fact
+from ..prompt import Values
+from .answers import cites, conclude, tell
+
+_MARK = re.compile(r"\[(\d+)\]")
+_GUESS = "something not remembered"
+
+
+def write_hop_query(asked: Asked) -> Values:
+    """Write the query for the first fact that the notes lack."""
+    asked = asked.sample()
+    steps = _noted(asked)
+    lacking = asked.missing_queries(steps, [], before=[])
+    return {"thoughts": tell(asked, steps, marks=False), "query": lacking[0] if lacking else asked.words}
+
+
+def take_notes(asked: Asked) -> Values:
+    """Note each fact that is read in the passages and was not noted before."""
+    return {"new_notes": _read(asked, asked.prompt.texts("notes"))}
+
+
+def answer_from_notes(asked: Asked) -> Values:
+    """Answer with what was noted, and with what the model remembers where the notes are silent."""
+    asked = asked.sample()
+    steps = [step if step.answer else step._replace(answer=asked.mind.believes(step.query)) for step in _noted(asked)]
+    return {"final_content": tell(asked, steps), "answer": conclude(asked, steps)}
+
+
+def condense_passages(asked: Asked) -> Values:
+    """Write the facts that are read in the passages and do not stand in the reasoning."""
+    return {"finding": " ".join(_read(asked, asked.prompt.texts("written")))}
+
+
+def judge_searches_needed(asked: Asked) -> Values:
+    """Count the steps whose answer the model does not remember."""
+    lacking = sum(not step.answer for step in asked.gather([], memory=asked.mind.believes))
+    return {"searches_needed": ["none", "one", "several"][min(lacking, 2)]}
+
+
+def write_tentatively(asked: Asked) -> Values:
+    """Write the next fact from memory, or a guess that is named as one."""
+    asked = asked.sample()
+    thoughts = asked.prompt.texts("thoughts")
+    steps = asked.gather([], asked.remember(thoughts))
+    ahead = [step for step in steps if not mentions(step.query, thoughts)]
+    if not ahead:
+        return {"tentative": f"So the answer is: {conclude(asked, steps)}.", "uncertain": []}
+    query, answer = ahead[0].query, ahead[0].answer
+    return {"tentative": write_fact(query, answer or _GUESS), "uncertain": [] if answer else [_GUESS]}
+
+
+def _noted(asked: Asked) -> list[Step]:
+    """Return the steps of the outline with the answers that stand in the notes, and the marks there."""
+    notes = asked.prompt.texts("notes")
+    steps = asked.gather([], memory=lambda query: find_stated(query, notes))
+    return [step._replace(reference=_mark_of(step, notes)) for step in steps]
+
+
+def _mark_of(step: Step, notes: list[str]) -> int | None:
+    stating = [note for note in notes if find_stated(step.query, [note])]
+    mark = _MARK.search(stating[-1]) if stating else None
+    return int(mark[1]) if mark else None
+
+
+def _read(asked: Asked, texts: list[str]) -> list[str]:
+    """Return each fact that is read in the passages and does not stand in the texts, with its mark."""
+    asked = asked.sample()
+    steps = asked.gather(asked.passages, memory=lambda query: find_stated(query, texts))
+    new = [step for step in steps if step.reference and not find_stated(step.query, texts)]
+    return [write_fact(step.query, step.answer, step.reference if cites(asked, step.query) else None) for step in new]
