@@ -1,6 +1,6 @@
 """The papers' analyses, over stored records: no LM is asked.
 
-Means have percentile bootstrap intervals over questions. Questions that failed are left out: scores are of the answered
+Means have 95% intervals over questions. Questions that failed are left out: scores are of the answered
 ones alone.
 """
 

@@ -29,8 +29,11 @@ from .found_passages import ranked as ranked
 from .found_passages import recall_at_k as recall_at_k
 from .found_passages import s_precision as s_precision
 from .intervals import Interval as Interval
+from .intervals import holm as holm
+from .intervals import mcnemar as mcnemar
 from .intervals import mean_interval as mean_interval
 from .intervals import paired_interval as paired_interval
+from .intervals import share_interval as share_interval
 from .registry import METRICS as METRICS
 from .registry import Gold as Gold
 from .registry import Metric as Metric

@@ -1,9 +1,14 @@
-"""Intervals around a mean, by a seeded percentile bootstrap over the questions."""
+"""How sure a figure is: intervals around a mean, and tests of the difference between two programs.
+
+A share of right answers has a Wilson interval, any other mean a seeded percentile bootstrap over the questions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb, sqrt
+from statistics import NormalDist
 
 _DRAWS_AT_ONCE = 4_000_000  # numbers, 32 MB: bounds memory whatever the number of questions
 
@@ -17,7 +22,7 @@ class Interval:
         low: lower end.
         high: upper end.
         n: the number of questions.
-        level: share of resampled means that lie between the ends.
+        level: how often such an interval holds the true mean.
     """
 
     mean: float
@@ -31,21 +36,46 @@ class Interval:
 
 
 def mean_interval(scores: Sequence[float], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Interval:
-    """Return the mean of the scores, one for each question, with its percentile bootstrap interval (Efron, 1979).
+    """Return the mean of the scores, one for each question, with its interval.
 
-    The interval is somewhat too narrow for few questions, and has no width if all scores are equal: ten right
-    answers of ten give [1, 1], which says nothing about an eleventh.
+    If every score is 0 or 1, it is Wilson's (`share_interval`): the bootstrap is too narrow for few questions, and has
+    no width if all are right. Else it is the percentile bootstrap (Efron, 1979).
 
     Raises:
         ValueError: if there are no scores, or level does not lie between 0 and 1.
     """
-    import numpy as np
+    if len(scores) and set(scores) <= {0, 1}:
+        return share_interval(round(sum(scores)), len(scores), level=level)
+    return _bootstrap(scores, level=level, resamples=resamples, seed=seed)
 
-    values = np.asarray(scores, dtype=float)
-    if values.size == 0:
+
+def share_interval(right: int, n: int, *, level: float = 0.95) -> Interval:
+    """Return the share of right ones among n with its score interval (Wilson, 1927).
+
+    Raises:
+        ValueError: if n is below 1, or level does not lie between 0 and 1.
+    """
+    _check(n, level)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share, scale = right / n, 1 + z * z / n
+    middle = (share + z * z / (2 * n)) / scale
+    reach = z / scale * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    low = 0.0 if right == 0 else max(0.0, middle - reach)
+    return Interval(share, low, 1.0 if right == n else min(1.0, middle + reach), n, level)
+
+
+def _check(n: int, level: float) -> None:
+    if n < 1:
         raise ValueError("no scores: a mean and its interval need at least one")
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
+
+
+def _bootstrap(scores: Sequence[float], *, level: float, resamples: int, seed: int) -> Interval:
+    import numpy as np
+
+    values = np.asarray(scores, dtype=float)
+    _check(values.size, level)
     rng = np.random.default_rng(seed)
     block = max(1, _DRAWS_AT_ONCE // values.size)
     means = np.concatenate(
@@ -77,4 +107,35 @@ def paired_interval(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} scores: a pair needs the same questions")
     differences = [b - a for a, b in zip(first, second, strict=True)]
-    return mean_interval(differences, level=level, resamples=resamples, seed=seed)
+    return _bootstrap(differences, level=level, resamples=resamples, seed=seed)
+
+
+def mcnemar(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the p-value of two programs being right equally often: McNemar's test, mid-p (Fagerland et al., 2013).
+
+    Both hold the same questions in the same order. Only the questions count that one got right and the other did not.
+
+    Returns:
+        None if a score is neither 0 nor 1.
+
+    Raises:
+        ValueError: if the two differ in length.
+    """
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} scores: a pair needs the same questions")
+    if not {*first, *second} <= {0, 1}:
+        return None
+    gained = sum(b > a for a, b in zip(first, second, strict=True))
+    lost = sum(b < a for a, b in zip(first, second, strict=True))
+    n, fewer = gained + lost, min(gained, lost)
+    at_most = 2 * sum(comb(n, k) for k in range(fewer + 1)) - comb(n, fewer)
+    return 1.0 if gained == lost else at_most / 2**n
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Return the p-values of several comparisons, adjusted for their number (Holm, 1979), by the same names."""
+    adjusted, largest = dict[str, float](), 0.0
+    for place, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[name]))
+        adjusted[name] = largest
+    return {name: adjusted[name] for name in p_values}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import sqrt
 from pathlib import Path
 
 import dspy
@@ -14,7 +13,7 @@ from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
 from ...lm.ledger import total
 from ...lm.policy import RunPolicy
-from ...metrics import Interval
+from ...metrics import Interval, share_interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever
 from ...retrieval.defences import defended
@@ -30,8 +29,8 @@ _Z = 1.959964  # of 95%
 HOW_TO_READ = (
     "Attack success: the share of questions answered with the attacker's target, with its 95% Wilson interval; beside "
     "it, how often the same answer was given over the clean corpus. Found: questions for which a planted passage was "
-    "retrieved; then planted passages retrieved and cited, a question. Accuracy with 95% bootstrap intervals, over the "
-    "attacked questions; a failed question earns nothing."
+    "retrieved; then planted passages retrieved and cited, a question. Accuracy with 95% intervals, over the "
+    "attacked questions; a failed question counts as wrong."
 )
 
 
@@ -233,7 +232,7 @@ def _row(name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: E
         questions=len(plants),
         clean=_score(clean, plants),
         attacked=_score(attacked, plants),
-        success=share(sum(wins), len(wins)),
+        success=share_interval(sum(wins), len(wins)),
         unprompted=sum(_won(one, plant, before[plant.question]) for plant in plants) / len(plants),
         found=sum(map(bool, retrieved)) / len(plants) if reached else 0.0,
         retrieved=sum(retrieved) / len(plants) if reached else 0.0,
@@ -250,10 +249,3 @@ def _score(run: Evaluation, plants: Sequence[Plant]) -> Interval:
 
 def _won(one: Attack, plant: Plant, record: Record) -> bool:
     return record.failure is None and one.won(plant, record.answer)
-
-
-def share(count: int, n: int) -> Interval:
-    """Return a share with its 95% interval (Wilson, 1927), which has a width even at 0 and at 1."""
-    middle = (count + _Z**2 / 2) / (n + _Z**2)
-    reach = _Z / (n + _Z**2) * sqrt(count * (n - count) / n + _Z**2 / 4)
-    return Interval(count / n, max(0.0, middle - reach), min(1.0, middle + reach), n)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ...metrics import Interval, paired_interval
+from ...metrics import Interval, holm, mcnemar, paired_interval
 from ..evaluation import ANSWERED, FAILURES, Evaluation
 from ..tables import Table, flat, markdown_of
 from .published import published
@@ -56,9 +56,10 @@ class Comparison:
         """Return the rows as a table."""
         facts = {"task": self.task, "questions": str(self._first.n), "LM": self.lm, "retriever": self.retriever}
         note = (
-            f"Intervals hold 95% of means over resampled questions (n={self._first.n}); differences are paired, "
-            f"question by question. {FAILURES} {_recall_rule(self._found)}Calls, words, rounds and "
-            "seconds are of a question, cost is of all; what the client's cache answered is free, and counts as a call."
+            f"95% intervals over {self._first.n} questions: Wilson's of a share of right answers, else a bootstrap's. "
+            f"Differences are paired, question by question. {self._p_rule}{FAILURES} {_recall_rule(self._found)}Calls, "
+            "words, rounds and seconds are of a question, cost is of all; what the client's cache answered is free, and "
+            "counts as a call."
         )
         return Table(
             title=self.title,
@@ -118,6 +119,22 @@ class Comparison:
         """Return the difference of each program but the first, by name."""
         return {name: self.difference(name) for name in list(self.evaluations)[1:]}
 
+    @cached_property
+    def _p_values(self) -> dict[str, float]:
+        """Return the adjusted p-value of each difference, by name; none if the metric is not 0 or 1."""
+        first = [record.scores[self.metric] for record in self._first.records]
+        found = {
+            name: mcnemar(first, [record.scores[self.metric] for record in one.records])
+            for name, one in list(self.evaluations.items())[1:]
+        }
+        known = {name: p for name, p in found.items() if p is not None}
+        return holm(known) if len(known) == len(found) else {}
+
+    @property
+    def _p_rule(self) -> str:
+        adjusted = f", adjusted for {len(self._p_values)} comparisons (Holm)" if len(self._p_values) > 1 else ""
+        return f"p is of McNemar's test (mid-p){adjusted}. " if self._p_values else ""
+
     def _line(self, name: str) -> dict[str, str]:
         """Return the row of a program as people read it: its scores, what it found, what it took."""
         one, difference, spent = self.evaluations[name], self._differences.get(name), self.evaluations[name].spent
@@ -127,6 +144,7 @@ class Comparison:
             self.metric: _within(one.score),
             **({ANSWERED: _within(one.answered) if one.answered else "–"} if failed else {}),
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
+            **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
             **{metric: f"{score.mean:.3f}" for metric, score in one.others.items()},
             **{figure: _figure(_retrieval(one).get(figure)) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
@@ -161,6 +179,7 @@ class Comparison:
                 "score": one.score,
                 **({"answered": one.answered} if one.answered else {}),
                 **({"difference": difference} if difference else {}),
+                **({"p": self._p_values[name]} if name in self._p_values else {}),
                 **one.others,
                 **_retrieval(one),
                 "failed": sum(one.failures.values()),
@@ -203,6 +222,10 @@ def _recall_rule(found: Sequence[str]) -> str:
 
 def _within(interval: Interval) -> str:
     return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _p_value(p: float | None) -> str:
+    return "" if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _signed(interval: Interval) -> str:

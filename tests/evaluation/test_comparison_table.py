@@ -74,6 +74,14 @@ def test_failed_questions_count_as_wrong_and_the_answered_ones_stand_beside():
     assert "answered alone" not in compared(a=made([1])).table.lines[0]
 
 
+def test_a_difference_of_right_answers_has_a_p_value_for_all_comparisons_together():
+    scores = {"a": [0] * 8 + [1], "b": [1] * 7 + [0] * 2, "c": [0] * 8 + [1]}
+    comparison = compared(**{name: made(of) for name, of in scores.items()})
+    assert [line["p"] for line in comparison.table.lines] == ["", "0.078", "1.000"]  # twice .0391
+    assert "adjusted for 2 comparisons (Holm)" in comparison.table.note
+    assert "p" not in compared(a=made([0.5]), b=made([1])).table.lines[0]
+
+
 def test_a_table_says_where_titles_stand_for_passages():
     by_title = Evaluation(
         "f1", tuple(r.model_copy(update={"retrieval": {"title recall@5": 0.5}}) for r in made([1], recall=1).records)
@@ -126,7 +134,7 @@ def test_files_escape_what_is_not_ours_and_run_nothing():
     assert page.count("<svg") == 2
     Balanced().feed(page)
     rows = [line for line in files["table.md"].splitlines() if line[:1] == "|"]
-    assert {line.count("|") - line.count(r"\|") for line in rows[:4]} == {8}
+    assert {line.count("|") - line.count(r"\|") for line in rows[:4]} == {9}
     assert {line.count("|") - line.count(r"\|") for line in rows[4:]} == {6}
     assert json.loads(files["comparison.json"])["programs"][0]["program"] == HOSTILE
 

@@ -1,4 +1,4 @@
-"""Bootstrap intervals."""
+"""Intervals and tests, against published values and by coverage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from questree.metrics import mean_interval, paired_interval
+from questree.metrics import holm, mcnemar, mean_interval, paired_interval, share_interval
 
 
 def test_the_interval_of_a_proportion_is_the_normal_one_for_many_questions() -> None:
@@ -27,7 +27,7 @@ def test_it_is_seeded_and_holds_its_mean() -> None:
 
 
 def test_many_questions_are_drawn_in_blocks_of_all_resamples() -> None:
-    wide, narrow = mean_interval([0.0, 1.0] * 50), mean_interval([0.0, 1.0] * 5_000)
+    wide, narrow = mean_interval([0.0, 0.9] * 50), mean_interval([0.0, 0.9] * 5_000)
     assert narrow.high - narrow.low == pytest.approx((wide.high - wide.low) / 10, rel=0.1)
 
 
@@ -55,4 +55,51 @@ def test_what_cannot_be_averaged_is_refused() -> None:
 
 
 def test_it_prints_with_its_n() -> None:
-    assert str(mean_interval([1.0, 1.0])) == "1.000 [1.000, 1.000] (n=2)"
+    assert str(mean_interval([1.0, 1.0])) == "1.000 [0.342, 1.000] (n=2)"
+    assert str(mean_interval([0.5, 0.5])) == "0.500 [0.500, 0.500] (n=2)"
+
+
+@pytest.mark.parametrize(
+    ("right", "n", "low", "high"),
+    [  # Newcombe, Statistics in Medicine 1998, table I: the score method without continuity correction
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_a_share_has_wilsons_interval(right: int, n: int, low: float, high: float) -> None:
+    interval = mean_interval([1.0] * right + [0.0] * (n - right))
+    assert interval == share_interval(right, n)
+    assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
+
+
+@pytest.mark.parametrize(("n", "p"), [(10, 0.05), (30, 0.05), (30, 0.5), (10, 0.3)])
+def test_it_holds_the_true_share_about_as_often_as_it_says(n: int, p: float) -> None:
+    chances = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+    held = [share_interval(k, n).low <= p <= share_interval(k, n).high for k in range(n + 1)]
+    assert sum(chance for chance, holds in zip(chances, held, strict=True) if holds) > 0.9
+
+
+def _answers(both: int, gained: int, lost: int) -> tuple[list[float], list[float]]:
+    return [1.0] * both + [0.0] * gained + [1.0] * lost, [1.0] * both + [1.0] * gained + [0.0] * lost
+
+
+def test_mcnemars_mid_p_is_the_published_one() -> None:
+    """Fagerland, Lydersen and Laake, BMC Medical Research Methodology 2013, table 3: 1 against 7, mid-p 0.039."""
+    assert mcnemar(*_answers(1, 7, 1)) == pytest.approx(0.0391, abs=5e-5)
+    assert mcnemar(*_answers(5, 0, 1)) == 0.5
+    assert mcnemar(*_answers(5, 3, 3)) == 1.0
+    assert mcnemar(*_answers(5, 0, 0)) == 1.0
+    assert mcnemar(*_answers(0, 2000, 1500)) < 1e-9
+    assert mcnemar([0.5], [1.0]) is None
+    with pytest.raises(ValueError, match="2 and 1 scores"):
+        mcnemar([1.0, 0.0], [1.0])
+
+
+def test_holm_adjusts_for_the_number_of_comparisons() -> None:
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}) == pytest.approx(
+        {"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02}
+    )
+    assert holm({"a": 0.6, "b": 0.7}) == {"a": 1.0, "b": 1.0}
+    assert holm({}) == {}

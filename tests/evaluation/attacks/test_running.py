@@ -10,8 +10,7 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
-from questree.evaluation.attacks.attack import share
-from questree.metrics import metric
+from questree.metrics import metric, share_interval
 from questree.programs import build
 from questree.retrieval import BM25Retriever, Span
 from questree.simulate import simulated_lm
@@ -118,7 +117,7 @@ def test_nothing_to_attack_and_no_such_defence_are_refused(tmp_path):
 
 
 def test_a_share_has_an_interval_also_where_nothing_counts():
-    nothing, half = share(0, 50), share(25, 50)
+    nothing, half = share_interval(0, 50), share_interval(25, 50)
     assert nothing.low == 0
     assert nothing.high == pytest.approx(0.0714, abs=1e-3)  # Wilson's interval, as tabled for 0 of 50
     assert (half.low + half.high) / 2 == pytest.approx(0.5)
