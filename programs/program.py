@@ -17,7 +17,7 @@ from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import enter, ledger
 from ..lm.limits import deadline, in_time
 from ..metrics import ranked
-from ..retrieval import Passage, Retriever, asking
+from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .references import distinct
@@ -33,7 +33,8 @@ class Program(dspy.Module):
     """A question-answering program. A subclass writes `reason`; this class turns failures into failed predictions.
 
     Args:
-        retriever: where passages come from; None for programs that use none. All copies share it.
+        retriever: where passages come from, DSPy's retrievers included (see `as_retriever`); None for programs that
+            use none. All copies share it.
         settings: saved with the program; each subclass has settings of its own.
     """
 
@@ -46,7 +47,7 @@ class Program(dspy.Module):
 
     def __init__(self, retriever: Retriever | None, settings: BaseModel):
         super().__init__()
-        self.retriever = retriever
+        self.retriever = None if retriever is None else as_retriever(retriever)
         self.settings = settings
 
     @abstractmethod

@@ -3,6 +3,7 @@
 Importing the room is light: models and their libraries are imported where one is loaded.
 """
 
+from .adapted import as_retriever as as_retriever
 from .base import BaseRetriever as BaseRetriever
 from .base import NeuralRetriever as NeuralRetriever
 from .base import WrappingRetriever as WrappingRetriever

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..common.errors import QueryError
@@ -26,6 +26,8 @@ class BaseRetriever(ABC):
     fingerprint: str
     remote: bool = False
     passages: Passages | None = None
+    place: Callable[[], BaseRetriever] | None = None
+    """Opens the same retriever in another process; None for one that has no place of its own."""
 
     @property
     def similarity(self) -> Similarity | None:
@@ -39,6 +41,14 @@ class BaseRetriever(ABC):
     @abstractmethod
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, best first."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BaseRetriever:
+        """Return the retriever itself: copies of a program share it."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Let it travel to another process by its place, if it has one: an index is never written into a pickle."""
+        return object.__reduce_ex__(self, 2) if self.place is None else (self.place, ())
 
 
 class WrappingRetriever(BaseRetriever):

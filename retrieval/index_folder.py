@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,21 @@ def load_index(
     )
     if corpus is not None:
         _check_corpus(folder, manifest, corpus)
+    retriever.place = partial(reopen, str(folder.resolve()), retriever.fingerprint)
+    return retriever
+
+
+def reopen(folder: str, fingerprint: str) -> IndexRetriever:
+    """Load the index that a pickle names by its folder.
+
+    Raises:
+        IndexRefused: as `load_index`; or another index stands there by now.
+    """
+    retriever = load_index(folder)
+    if retriever.fingerprint != fingerprint:
+        raise IndexRefused(
+            f"{folder} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}."
+        )
     return retriever
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from ...common.errors import QueryError
@@ -13,6 +14,7 @@ from ..bm25 import BM25Retriever
 from ..contracts import Similarity
 from ..passage import Passage
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
+from .server_limits import read_token
 from .wire import Compare, Health, Likeness, Results, Search
 
 FIND_NOTHING = (BM25Retriever.name,)
@@ -31,6 +33,7 @@ class RemoteRetriever(BaseRetriever):
     def __init__(self, exchange: Exchange, health: Health) -> None:
         self.name, self.fingerprint, self.address = health.name, health.fingerprint, exchange.address
         self._exchange, self._health = exchange, health
+        self.place = partial(reconnect, self.address, self.fingerprint)
 
     @classmethod
     def connect(
@@ -131,3 +134,14 @@ class RemoteRetriever(BaseRetriever):
 
     def _refused(self, what: str) -> RemoteError:
         return unusable(self.address, what)
+
+
+def reconnect(address: str, fingerprint: str) -> RemoteRetriever:
+    """Return the retriever of the server that a pickle names by its address; the token comes from the environment.
+
+    Raises:
+        RemoteError: as `RemoteRetriever.connect`; or the server has another index by now.
+    """
+    retriever = RemoteRetriever.connect(address, token=read_token())
+    retriever._check_index(fingerprint)
+    return retriever

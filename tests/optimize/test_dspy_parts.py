@@ -1,0 +1,107 @@
+"""DSPy's own ways to give a retriever, and to save a whole program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import numpy as np
+import pytest
+
+import questree
+from questree.common.errors import QuestreeError
+from questree.common.manifests import json_hash
+from questree.metrics import metric
+from questree.optimize import Examples, compile, optimizer
+from questree.retrieval import Passage, as_retriever
+
+TEXTS = [
+    "Franz Kafka | He was born in Prague.",
+    "Prague | The Vltava flows through it.",
+    "Lübeck | It lies on the Trave.",
+]
+
+
+def embed(texts: list[str]) -> Any:
+    """Embed texts by their words."""
+    rows = np.zeros((len(texts), 64), dtype=np.float32)
+    for row, text in zip(rows, texts, strict=True):
+        for word in text.lower().replace(".", "").replace("?", "").split():
+            row[int(json_hash(word), 16) % 64] += 1
+    return rows
+
+
+def test_dspy_s_embeddings_are_a_retriever():
+    found = as_retriever(dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embed, k=2))("Where was Kafka born?", 1)
+    assert found == [Passage(id="0", title="Franz Kafka", text="He was born in Prague.", score=1.0)]
+    others = as_retriever(dspy.retrievers.Embeddings(corpus=TEXTS[:2], embedder=embed))
+    assert others.fingerprint != as_retriever(dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embed)).fingerprint
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [{"text": "The Vltava flows through it.", "title": "Prague", "id": 7, "score": 3}],
+        [{"long_text": "Prague | The Vltava flows through it.", "pid": 7, "score": 3}],
+        dspy.Prediction(passages=["Prague | The Vltava flows through it."], indices=[7]),
+        [Passage(id="7", title="Prague", text="The Vltava flows through it.", score=3)],
+    ],
+)
+def test_what_others_give_becomes_passages(found):
+    [passage] = as_retriever(lambda query: found)("Which river?", 5)
+    assert (passage.id, passage.title, passage.text) == ("7", "Prague", "The Vltava flows through it.")
+    assert passage.score == (1 if isinstance(found, dspy.Prediction) else 3)
+
+
+def test_what_is_no_retriever_is_refused_and_what_gives_no_passages_fails_the_question():
+    with pytest.raises(QuestreeError, match="is no retriever"):
+        questree.program("oner", retriever=7)
+    program = questree.program("oner", retriever=lambda query: "a text")
+    assert program(question="Why?").failure.message == "TypeError: <lambda> gave str, and no list of passages"
+
+
+def test_a_program_over_a_function_is_compiled_saved_and_evaluated(mini, tmp_path):
+    def search(query: str, k: int) -> list[Passage]:
+        return mini.index(query, k)
+
+    program = questree.program("oner", retriever=search)
+    compiled = compile(
+        program,
+        Examples(train=mini.train[:4], dev=mini.dev[:2], task="mini"),
+        metric("em"),
+        optimizer=optimizer("labeled-few-shot"),
+        out=tmp_path,
+    )
+    assert compiled.after.n == 2
+    assert program.retriever.name == "search"
+
+
+def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, tmp_path):
+    index = questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
+    program = questree.program("searchain", retriever=index)
+    program.save(tmp_path / "whole", save_program=True)
+    size = sum(file.stat().st_size for file in (tmp_path / "whole").iterdir())
+    assert size < 100_000
+    loaded = dspy.load(tmp_path / "whole", allow_pickle=True)
+    question = mini.dev[0].question
+    assert loaded(question=question).answer == program(question=question).answer
+    questree.build_index(list(mini.index.passages)[:9], tmp_path / "index", kind="bm25", overwrite=True)
+    with pytest.raises(Exception, match="the program was saved with"):
+        dspy.load(tmp_path / "whole", allow_pickle=True)
+
+
+def test_mlflow_s_dspy_flavour_logs_and_loads_a_program(mini, tmp_path, tracking_store):
+    import mlflow
+
+    index = questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
+    program = questree.program("oner", retriever=index)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(tracking_store(tmp_path))
+    try:
+        with mlflow.start_run():
+            logged = mlflow.dspy.log_model(program, name="program")
+        loaded = mlflow.dspy.load_model(logged.model_uri)
+        question = mini.dev[0].question
+        assert loaded(question=question).answer == program(question=question).answer
+    finally:
+        mlflow.set_tracking_uri(before)
