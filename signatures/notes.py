@@ -8,10 +8,14 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 
 class WriteHopQuery(dspy.Signature):
-    """Write the search query for the next fact that the answer of the question needs and the notes lack."""
+    """Write the search query for the next fact that the answer of the question needs and the notes lack. When they lack
+    none, ask for what would confirm the fact that is least certain.
+    """
 
     question: str = question_field()
-    notes: list[str] = dspy.InputField(desc="facts that earlier searches found; may be empty")
+    notes: list[str] = dspy.InputField(
+        desc="facts that earlier searches found, each with the number of its passage; may be empty"
+    )
     thoughts: str = dspy.OutputField(desc="what the notes tell, and what is missing")
     query: str = dspy.OutputField(desc="asks for one fact, complete in itself")
 

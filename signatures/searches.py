@@ -78,14 +78,16 @@ class AnswerWithFindings(dspy.Signature):
 
 class ReasonOrSearch(dspy.Signature):
     """Go on reasoning, step by step, towards the answer of the question. Where you are not certain of a fact, do not
-    guess: stop there and search for it. What the search tells will stand behind it in the reasoning, and you will go
-    on from there; if it tells nothing useful, search in other words or for something else. When no fact is missing,
-    give the answer. After the words that rest on a search, keep its mark: [1].
+    guess: stop there and search for it. What the search tells will then stand in the reasoning, and you will go on from
+    there; if it tells nothing useful, search in other words or for something else. When no fact is missing, give the
+    answer. What a search told may have marks, such as [1]: where you repeat it, repeat its mark.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    written: list[str] = dspy.InputField(desc="the reasoning so far, with what its searches told; may be empty")
+    written: list[str] = dspy.InputField(
+        desc="the reasoning so far, with its searches: [Search(query) → what it told]; may be empty"
+    )
     continuation: str = dspy.OutputField(desc="what comes next in the reasoning")
     search: str | None = dspy.OutputField(desc="one search query, complete in itself; null when no fact is missing")
     answer: str | None = dspy.OutputField(
@@ -141,4 +143,6 @@ class WriteTentatively(dspy.Signature):
     answer_style: str = answer_style_field()
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
     tentative: str = dspy.OutputField(desc="one sentence, complete in itself; a guess where you do not remember")
-    uncertain: list[str] = dspy.OutputField(desc="names, dates or other words of the sentence; empty if it is certain")
+    uncertain: list[str] = dspy.OutputField(
+        desc="words of the sentence, such as a name or a date, each as it stands there; empty if you are certain of all"
+    )
