@@ -133,5 +133,25 @@ SQUAD_ON_THE_HUB = {
     "question": "Where?",
     "answers": {"text": ["the Wend"], "answer_start": [17]},
 }
+HOVER = {
+    "uid": "h1",
+    "claim": "The town of Osmund lies on the Wend.",
+    "supporting_facts": [["Osmund", 0], ["Larkhall", 1], ["Osmund", 2]],
+    "label": "NOT_SUPPORTED",
+    "num_hops": 2,
+    "hpqa_id": "5a",
+}
+POPQA = {
+    "id": 7,
+    "question": "Which river is by Larkhall?",
+    "possible_answers": '["Wend", "River Wend"]',
+    "prop": "river",
+}
+FRAMES = {
+    "Prompt": "Which river is by the town where Osmund was born, in the century after?",
+    "Answer": "The Wend",
+    "reasoning_types": "Multiple constraints | Temporal reasoning",
+    "wiki_links": "['https://en.wikipedia.org/wiki/Low_Barge', 'https://en.wikipedia.org/wiki/Larkhall%2C_Wend#Town']",
+}
 BAMBOOGLE = 'Question,Answer\n"Which river, if any, is by Osmund\'s town?",Wend\n'
 BAMBOOGLE_ON_THE_HUB = {"Question": "Which river, if any, is by Osmund's town?", "Answer": "Wend"}

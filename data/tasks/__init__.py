@@ -7,9 +7,12 @@ from .base import Row as Row
 from .base import Sample as Sample
 from .eli5 import ELI5
 from .fever import FEVER
+from .frames import FRAMES
 from .hotpotqa import HOTPOTQA, HOTPOTQA_FULLWIKI
+from .hover import HOVER
 from .musique import MUSIQUE
 from .open_questions import BAMBOOGLE, NQ
+from .popqa import POPQA
 from .slots import TREX, ZSRE
 from .squad import SQUAD
 from .strategyqa import STRATEGYQA
@@ -34,11 +37,12 @@ _RECORDED = KnownTask(
     citation="Cao et al., EMNLP 2023 (ProbTree), over the questions' data sets",
     source="https://github.com/THU-KEG/ProbTree",
 )
-_MULTI_HOP = (HOTPOTQA, HOTPOTQA_FULLWIKI, MUSIQUE, TWOWIKI, STRATEGYQA)
+_MULTI_HOP = (HOTPOTQA, HOTPOTQA_FULLWIKI, MUSIQUE, TWOWIKI, STRATEGYQA, HOVER)
 _KNOWLEDGE_INTENSIVE = (ZSRE, TREX, FEVER, ELI5)
+_TESTING = (BAMBOOGLE, POPQA, FRAMES)
 _CALIBRATION = (NQ, TRIVIAQA, WEBQUESTIONS, TREC, SQUAD)
 
 KNOWN_TASKS: dict[str, KnownTask] = {
-    task.name: task for task in (_MINI, *_MULTI_HOP, *_KNOWLEDGE_INTENSIVE, *_CALIBRATION, BAMBOOGLE, _RECORDED)
+    task.name: task for task in (_MINI, *_MULTI_HOP, *_KNOWLEDGE_INTENSIVE, *_CALIBRATION, *_TESTING, _RECORDED)
 }
 """Every task known by name. A file of another name is read by its questions' own types."""

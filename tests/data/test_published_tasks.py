@@ -43,6 +43,9 @@ FILES: list[tuple[str, str, object]] = [
     ("trec", "large2180-test.tsv", rows.TREC),
     ("squad", "dev-v1.1.json", rows.SQUAD),
     ("bamboogle", "bamboogle.csv", rows.BAMBOOGLE),
+    ("hover", "hover_dev_release_v1.1.json", [rows.HOVER]),
+    ("popqa", "test.jsonl", rows.POPQA),
+    ("frames", "test.jsonl", rows.FRAMES),
 ]
 
 HUB: dict[str, dict[str, Any]] = {
@@ -61,6 +64,9 @@ HUB: dict[str, dict[str, Any]] = {
     "trec": dict(zip(("number", "kind", "question", "pattern"), rows.TREC.rstrip("\n").split("\t"), strict=True)),
     "squad": rows.SQUAD_ON_THE_HUB,
     "bamboogle": rows.BAMBOOGLE_ON_THE_HUB,
+    "hover": rows.HOVER,
+    "popqa": rows.POPQA,
+    "frames": rows.FRAMES,
 }
 
 
@@ -128,6 +134,31 @@ def test_2wikimultihopqa_is_read_from_its_parquet_files_alone(data: Path, tmp_pa
 def test_what_is_fetched_is_pinned_to_a_commit(task: KnownTask) -> None:
     pinned = [task.hub.revision] if task.hub.revision else list(task.hub.files.values())
     assert all(re.search(r"\b[0-9a-f]{40}\b", pin) for pin in pinned)
+
+
+def test_hover_asks_whether_a_claim_is_supported(fetched) -> None:
+    with pytest.raises(QuestreeError, match="'MAYBE' is no label"):
+        fetched("hover", "hover_train.json", [{**rows.HOVER, "label": "MAYBE"}])
+    question = fetched("hover", "hover_dev_release_v1.1.json", [rows.HOVER])
+    assert (question.answers, question.hops, question.style) == (("no",), 2, "yes-no")
+    assert question.gold_titles == ("Osmund", "Larkhall")
+
+
+def test_hover_is_read_from_its_authors_lists_of_facts_by_datasets_too(tmp_path: Path) -> None:
+    """A fact is a list of a text and a number, which not every reader of JSON takes."""
+    import datasets
+
+    (tmp_path / "dev.json").write_text(json.dumps([rows.HOVER, {**rows.HOVER, "uid": "h2"}]))
+    files, cache = {"dev": str(tmp_path / "dev.json")}, str(tmp_path / "cache")
+    read = datasets.load_dataset("json", data_files=files, split="dev", cache_dir=cache)
+    assert KNOWN_TASKS["hover"].read(Row("row 1", read[0]))["gold_titles"] == ["Osmund", "Larkhall"]
+
+
+def test_popqa_and_frames_are_for_testing_alone(fetched) -> None:
+    popqa, frames = fetched("popqa", "train.jsonl", rows.POPQA), fetched("frames", "train.jsonl", rows.FRAMES)
+    assert (popqa.split, popqa.id, popqa.answers) == ("test", "7", ("Wend", "River Wend"))
+    assert (frames.split, frames.hops) == ("test", 2)
+    assert frames.gold_titles == ("Low Barge", "Larkhall, Wend")
 
 
 def test_hotpotqa(fetched) -> None:
