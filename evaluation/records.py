@@ -18,7 +18,8 @@ from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
-from ..metrics import citation_scores, normalise_title, passage_names, precision, ranked, recall_at_k, s_precision
+from ..metrics import citation_scores, precision, ranked, recall_at_k, s_precision
+from ..metrics.found_passages import gold_names, names_as
 from ..programs import ReasoningTree
 from ..programs.tree import without_repeats
 from ..retrieval import Passage
@@ -324,12 +325,9 @@ def retrieval_scores(
 
 def _found(prediction: dspy.Prediction, gold_passages: Sequence[str], gold_titles: Sequence[str]) -> dict[str, float]:
     """Return recall and precision of what was seen and of what was kept, by passage where that is possible."""
-    gold = list(gold_passages) or [normalise_title(title) for title in gold_titles]
-
-    def names(passages: Sequence[Passage]) -> list[str]:
-        return passage_names(passages, gold) if gold_passages else [normalise_title(one.title) for one in passages]
-
-    kept, seen = names(prediction.passages), names(prediction.get("seen") or prediction.passages)
+    gold = gold_names(gold_passages, gold_titles)
+    kept = names_as(prediction.passages, gold_passages)
+    seen = names_as(prediction.get("seen") or prediction.passages, gold_passages)
     scores: dict[str, float | None] = {}
     if prediction.get("seen") is not None:
         scores = {f"recall@{k}": recall_at_k(seen, gold, k) for k in RECALL_AT}

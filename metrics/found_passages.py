@@ -58,6 +58,16 @@ def passage_names(passages: Iterable[Any], gold: Iterable[str]) -> list[str]:
     return [one.id if one.id in known else passage_fingerprint(one.title, one.text) for one in passages]
 
 
+def gold_names(gold_passages: Sequence[str], gold_titles: Sequence[str]) -> list[str]:
+    """Return the names of the gold passages: ids and fingerprints, or normal titles if only they are known."""
+    return list(gold_passages) or [normalise_title(title) for title in gold_titles]
+
+
+def names_as(passages: Iterable[Any], gold_passages: Sequence[str]) -> list[str]:
+    """Return the name of each passage of the kind that `gold_names` gives: its title if no gold passage is known."""
+    return passage_names(passages, gold_passages) if gold_passages else [normalise_title(p.title) for p in passages]
+
+
 def recall_at_k(names: Sequence[str], gold: Iterable[str], k: int | None = None) -> float | None:
     """Return the share of the gold names that are among the first k passages' names; of all passages where k is None.
 
@@ -76,6 +86,12 @@ def precision(names: Sequence[str], gold: Iterable[str]) -> float | None:
     if not wanted:
         return None
     return sum(name in wanted for name in names) / len(names) if names else 0.0
+
+
+def f1_of_names(names: Iterable[str], gold: Iterable[str]) -> float:
+    """Return the F1 of a set of passages against the gold ones; 1 if both are empty (MuSiQue's rule)."""
+    chosen, wanted = set(names), set(gold)
+    return 2 * len(chosen & wanted) / (len(chosen) + len(wanted)) if chosen or wanted else 1.0
 
 
 def s_precision(names: Sequence[str], gold: Iterable[str]) -> bool | None:

@@ -58,8 +58,8 @@ class Comparison:
         note = (
             f"95% intervals over {self._first.n} questions: Wilson's of a share of right answers, else a bootstrap's. "
             f"Differences are paired, question by question. {self._p_rule}{FAILURES} {_recall_rule(self._found)}Calls, "
-            "words, rounds and seconds are of a question, cost is of all; what the client's cache answered is free, and "
-            "counts as a call."
+            "words, rounds and seconds are of a question, cost is of all; what the client's cache answered is free "
+            "and counts as a call."
         )
         return Table(
             title=self.title,

@@ -6,10 +6,11 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.metrics import METRICS, metric, metric_for
+from questree.metrics import METRICS, metric, metric_for, passage_fingerprint
 
 
 def gold(*answers: str, **fields: object) -> SimpleNamespace:
@@ -111,3 +112,30 @@ def test_scoring_loads_no_heavy_library() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert out.stdout.strip() == "[]"
+
+
+def passage(title: str, text: str) -> SimpleNamespace:
+    return SimpleNamespace(id=title, title=title, text=text)
+
+
+def test_answer_recall_looks_into_what_was_seen() -> None:
+    seen = [passage(f"P{n}", "nothing") for n in range(5)] + [passage("Kafka", "Born in Prague.")]
+    prediction = dspy.Prediction(answer="", passages=seen[:1], seen=seen)
+    gold = dspy.Example(answers=["Prague", "Praha"])
+    assert (metric("answer-recall@5")(gold, prediction), metric("answer-recall")(gold, prediction)) == (0.0, 1.0)
+    assert metric("answer-recall")(dspy.Example(answers=["Pra"]), prediction) == 0.0
+    pattern = dspy.Example(answers=["Prag(ue)?"], answers_are_regex=True)
+    assert metric("answer-recall")(pattern, prediction) == 1.0
+    assert metric("answer-recall")(gold, dspy.Prediction(answer="Prague", passages=[])) == 0.0
+
+
+def test_support_f1_compares_the_cited_passages_with_the_gold_ones() -> None:
+    cited = [passage("A", "one"), passage("B", "two")]
+    prediction = dspy.Prediction(answer="", references=cited)
+    support = metric("support-f1")
+    assert support(dspy.Example(answers=[], gold_passages=["A", "C", "D"]), prediction) == pytest.approx(0.4)
+    assert support(dspy.Example(answers=[], gold_titles=["a", "b"]), prediction) == 1.0
+    by_text = dspy.Example(answers=[], gold_passages=[passage_fingerprint("A", "another part")], gold_titles=["A"])
+    assert support(by_text, prediction) == 0.0
+    with pytest.raises(QuestreeError, match="has neither"):
+        support(dspy.Example(answers=[]), prediction)

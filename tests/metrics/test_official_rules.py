@@ -1,0 +1,169 @@
+"""Our scores against the rules of the official scripts, written anew from what is published, on all real data.
+
+What differs on purpose stands in `test_what_differs_on_purpose`; on the data nothing else differs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from questree.data.question_files import read_questions
+from questree.evaluation.records import retrieval_scores
+from questree.metrics import cover_exact_match, exact_match, f1, rouge_l
+from questree.retrieval import Passage
+
+SHORT = [
+    "hotpotqa",
+    "2wikimultihopqa",
+    "musique",
+    "recorded",
+    "nq",
+    "squad",
+    "triviaqa",
+    "webquestions",
+    "zsre",
+    "trex",
+]
+
+
+def official_normal_form(text: str) -> str:
+    """SQuAD 1.1's: lower case, without punctuation, without articles, single spaces."""
+    kept = "".join(character for character in text.lower() if character not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", kept).split())
+
+
+def squad_f1(answer: str, gold: str) -> float:
+    """SQuAD 1.1's and MuSiQue's: the harmonic mean of precision and recall of words."""
+    said, right = official_normal_form(answer).split(), official_normal_form(gold).split()
+    same = sum((Counter(said) & Counter(right)).values())
+    if not same:
+        return 0.0
+    precision, recall = same / len(said), same / len(right)
+    return 2 * precision * recall / (precision + recall)
+
+
+def hotpot_f1(answer: str, gold: str) -> float:
+    """HotpotQA's and 2WikiMultiHopQA's: nothing for a yes, a no or a noanswer that the other side is not."""
+    said, right = official_normal_form(answer), official_normal_form(gold)
+    if said != right and {said, right} & {"yes", "no", "noanswer"}:
+        return 0.0
+    return squad_f1(answer, gold)
+
+
+def holds_in_order(text: list[str], words: list[str]) -> bool:
+    """Whether the words stand in the text side by side (the way in which DPR looks for an answer)."""
+    return any(text[at : at + len(words)] == words for at in range(len(text) - len(words) + 1))
+
+
+def rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def answered(folder: Path, name: str) -> Iterator[tuple[str, list[str]]]:
+    """Answers with their gold: the recorded ones, the gold one in a sentence and cut, and another question's."""
+    questions = rows(folder, name)
+    for number, row in enumerate(questions):
+        golds = row["answers"]
+        if "recording" in row:
+            yield row["recording"]["prediction"], golds
+        for answer in (golds[-1], f"The answer is {golds[0]}.", golds[0][: len(golds[0]) // 2], "No", "yes"):
+            yield answer, golds
+        yield questions[number - 1]["answers"][0], golds
+
+
+def composed(texts: list[str]) -> bool:
+    return all(unicodedata.is_normalized("NFC", text) for text in texts)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_em_and_f1_are_the_official_ones(shared_data: Path, name: str) -> None:
+    for answer, golds in answered(shared_data, name):
+        said, right = unicodedata.normalize("NFC", answer), [unicodedata.normalize("NFC", gold) for gold in golds]
+        normal = [official_normal_form(gold) for gold in right]
+        assert exact_match(answer, golds) == (official_normal_form(said) in normal), (answer, golds)
+        assert f1(answer, golds) == pytest.approx(max(hotpot_f1(said, gold) for gold in right)), (answer, golds)
+        if composed([answer, *golds]):
+            assert exact_match(answer, golds) == any(official_normal_form(answer) == one for one in normal)
+        if not {official_normal_form(one) for one in (answer, *golds)} & {"yes", "no", "noanswer"}:
+            assert f1(answer, golds) == pytest.approx(max(squad_f1(said, gold) for gold in right))
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_cover_em_finds_the_gold_words_side_by_side(shared_data: Path, name: str) -> None:
+    for answer, golds in answered(shared_data, name):
+        said = official_normal_form(unicodedata.normalize("NFC", answer)).split()
+        right = [official_normal_form(unicodedata.normalize("NFC", gold)).split() for gold in golds]
+        assert cover_exact_match(answer, golds) == any(words and holds_in_order(said, words) for words in right)
+
+
+def longest_common(one: list[str], other: list[str]) -> int:
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = row
+        row = [0]
+        for at, against in enumerate(other):
+            row.append(before[at] + 1 if word == against else max(before[at + 1], row[at]))
+    return row[-1]
+
+
+def test_rouge_l_is_the_longest_common_subsequence(shared_data: Path) -> None:
+    """ROUGE 1.5.5 with stemming, as rouge-score has it: words of letters and digits, the longer ones stemmed."""
+    from nltk.stem.porter import PorterStemmer
+
+    stem = PorterStemmer().stem
+
+    def words(text: str) -> list[str]:
+        return [stem(word) if len(word) > 3 else word for word in re.findall("[a-z0-9]+", text.lower())]
+
+    questions = rows(shared_data, "eli5")[:60]
+    for number, row in enumerate(questions):
+        for answer in (questions[number - 1]["answers"][0], row["answers"][-1][:400], " ".join(row["claims"])):
+            said, best = words(answer), 0.0
+            for gold in row["answers"]:
+                right = words(gold)
+                common = longest_common(said, right)
+                best = max(best, 2 * common / (len(said) + len(right)) if common else 0.0)
+            assert rouge_l(answer, row["answers"]) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("name", ["hotpotqa", "musique"])
+def test_recall_counts_the_supporting_paragraphs(shared_data: Path, name: str) -> None:
+    """Each question's own paragraphs stand for what was found; the data set says which of them support the answer."""
+    for question in read_questions(shared_data / f"{name}.jsonl"):
+        shown = question.paragraphs
+        passages = [Passage(id=str(n), title=one.title, text=one.text) for n, one in enumerate(shown)]
+        example = question.to_example()
+        found = dspy.Prediction(passages=passages, seen=passages)
+        scores = retrieval_scores(found, example.gold_passages, example.gold_titles)
+        supporting = [one.is_supporting for one in shown]
+        for k in (2, 5, 15):
+            assert scores[f"recall@{k}"] == pytest.approx(sum(supporting[:k]) / sum(supporting))
+        assert scores["recall@all"] == 1.0
+        assert scores["precision@all"] == pytest.approx(sum(supporting) / len(shown))
+
+
+def test_titles_alone_would_count_other_paragraphs_of_the_same_article(shared_data: Path) -> None:
+    titles = Counter(row["title"] for row in rows(shared_data / "corpora", "musique"))
+    shared = [
+        any(titles[one["title"]] > 1 for one in row["paragraphs"] if one["is_supporting"])
+        for row in rows(shared_data, "musique")
+    ]
+    assert (sum(shared), len(shared)) == (123, 200)
+
+
+def test_what_differs_on_purpose() -> None:
+    """Both spellings of a letter are one; and of two empty texts, MuSiQue's script says that they are equal."""
+    assert exact_match("Garci\u0301a", ["García"])
+    assert official_normal_form("Garci\u0301a") != official_normal_form("García")
+    assert f1("the", ["a"]) == 0.0
+    assert f1("no one", ["no"]) == 0.0 < squad_f1("no one", "no")
