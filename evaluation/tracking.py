@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from .evaluation import Evaluation
 from .traces import traced
 
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
+_SQLITE = "sqlite:///"
 _AT_ONCE = 100  # parameters in one request: MLflow's limit
 
 
@@ -64,6 +66,7 @@ class Tracking:
         before, tags = mlflow.get_tracking_uri(), {"simulated": str(simulated).lower(), **process_tags()}
         try:
             try:
+                _check_store(self.uri)
                 mlflow.set_tracking_uri(self.uri)
                 experiment = self._experiment()
                 if mlflow.active_run() is None:
@@ -92,9 +95,9 @@ class Tracking:
         return str(mlflow.create_experiment(self.experiment, artifact_location=self._artifact_location()))
 
     def _artifact_location(self) -> str | None:
-        if not self.uri.startswith("sqlite:///"):
+        if not self.uri.startswith(_SQLITE):
             return None
-        return (Path(self.uri.removeprefix("sqlite:///")).resolve().parent / "mlartifacts").as_uri()
+        return (Path(self.uri.removeprefix(_SQLITE)).resolve().parent / "mlartifacts").as_uri()
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,22 @@ class _UntrackedRun(TrackedRun):
 
 OFF = Tracking.off()
 UNTRACKED = _UntrackedRun("", "", OFF, {})
+
+
+def _check_store(uri: str) -> None:
+    """Open an SQLite store for writing: where it cannot be written, MLflow tries for two minutes.
+
+    Raises:
+        sqlite3.OperationalError: if it cannot be written.
+    """
+    if not uri.startswith(_SQLITE):
+        return
+    with closing(sqlite3.connect(uri.removeprefix(_SQLITE).partition("?")[0], timeout=0)) as store:
+        try:
+            store.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):  # another process writes, and MLflow waits for it
+                raise
 
 
 def without_password(uri: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from math import inf
 from typing import Any
@@ -38,6 +39,8 @@ SHORTENINGS = 4  # of a prompt that should fit the window, but that the server f
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
+
+logger = logging.getLogger(__name__)
 
 bound_replies()
 mend_repairs()
@@ -181,6 +184,7 @@ class _Call:
             raise self.failed(cause_of(error), error) from error
         seconds = retries.wait_before(self.retries, error)
         check_deadline(self.name, seconds, because=first_line(error))
+        logger.info("%s again in %.1f s: %s", self.name, seconds, without_address(first_line(error), self.lm))
         retries.sleep(seconds)
 
     def failed(self, cause: Cause, error: Exception) -> CallFailedError:

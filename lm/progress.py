@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -83,6 +84,8 @@ class Listener(Protocol):
         """Take an event."""
 
 
+logger = logging.getLogger(__name__)
+
 _listener: ContextVar[Listener | None] = ContextVar("questree_listener", default=None)
 _numbers = count(1)
 
@@ -98,8 +101,9 @@ def telling(listener: Listener) -> Iterator[None]:
 
 
 def is_told() -> bool:
-    """Return whether anybody listens."""
-    return _listener.get() is not None or dspy.settings.send_stream is not None
+    """Return whether anybody listens, be it the log."""
+    listened = _listener.get() is not None or dspy.settings.send_stream is not None
+    return listened or logger.isEnabledFor(logging.INFO)
 
 
 def check_followed() -> None:
@@ -116,6 +120,7 @@ def check_followed() -> None:
 
 def tell(event: Event) -> None:
     """Tell an event to whoever listens."""
+    logger.info("%s", event)
     if (listener := _listener.get()) is not None:
         listener.hear(event)
     if (stream := dspy.settings.send_stream) is not None:

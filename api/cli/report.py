@@ -174,6 +174,9 @@ def print_compiled(name: str, compiled: Compiled) -> None:
         f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
         f"{compiled.compilation.seconds:.0f} s"
     )
+    kept = sum(len(predictor.demos) for predictor in compiled.program.predictors())
+    kept += len(getattr(compiled.program, "lessons", ()))  # of a program that chooses them by question
+    console.print(f"{kept or 'no'} demonstration{'' if kept == 1 else 's'} kept")
 
 
 def _signed(interval: Interval) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,42 +29,63 @@ def show(
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
-    """Show a compiled program, an evaluation, or one question's tree."""
+    """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores."""
     from rich.console import Console
 
     console = Console(file=out)
-    if (Path(source) / "records.jsonl").exists():
-        _show_run(console, Path(source), question or id, form, why)
+    folder = Path(source)
+    if (folder / "records.jsonl").exists():
+        _show_run(console, folder, question or id, form, why)
+    elif any(folder.glob("*/records.jsonl")):
+        _show_runs(console, folder)
     else:
         _show_program(console, source, tracking_uri)
+
+
+def _show_runs(console: Any, folder: Path) -> None:
+    """Print the scores of all runs in a folder, and what to type for each."""
+    from ..evaluation import Evaluation
+    from ..evaluation.run_folder import stored_runs
+    from .report import evaluation_table
+
+    runs = stored_runs([folder])
+    console.print(evaluation_table({run.name: Evaluation(run.metric, run.records, run.simulated) for run in runs}))
+    console.print(f"each question: questree show {folder}/{runs[0].name}", markup=False, soft_wrap=True)
+    if (folder / "program").is_dir():
+        console.print(f"the program: questree show {folder}/program", markup=False, soft_wrap=True)
 
 
 def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:
     from ..common.errors import QuestreeError
     from ..common.text import printable
-    from ..evaluation import read_records
+    from ..evaluation.run_folder import stored_runs
 
-    records = read_records(folder)
+    [run] = stored_runs([folder])
+    records = run.records
     if id is None:
         if why:
             raise QuestreeError(f"--why needs a question: questree show {folder} QUESTION --why")
-        console.print(_table(records))
+        console.print(_table(records, simulated=run.simulated))
         return
     found = next((record for record in records if record.id == id), None)
     if found is None:
         raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
-    text = _why(found) if why else _tree(found, form)
+    text = _why(found) if why else _tree(found, form, simulated=run.simulated)
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(records: list[Record]) -> Any:
+def _table(records: Sequence[Record], *, simulated: bool) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     from ..common.text import printable
+    from .report import SIMULATED
 
     metrics = list(dict.fromkeys(name for record in records for name in record.scores))
-    table = Table("id", "question", "answer", "gold", *metrics, "calls", "failure")
+    table = Table(title=SIMULATED if simulated else None)
+    for heading in ("id", "question", "answer", "gold", *metrics, "calls", "failure"):
+        # whoever reads an id wants to type it: only texts are broken
+        table.add_column(heading, no_wrap=heading in ("id", *metrics, "calls"), overflow="fold")
     for record in records:
         cells = [record.id, record.question, record.answer, record.answers[0]]
         cells += [f"{record.scores[metric]:.2f}" if metric in record.scores else "–" for metric in metrics]
@@ -86,7 +108,7 @@ def _why(record: Record) -> str:
     return "\n\n".join([f"{what}\n{place}", *texts])
 
 
-def _tree(record: Record, form: Form) -> str:
+def _tree(record: Record, form: Form, *, simulated: bool) -> str:
     """Return a question's tree in a form."""
     from ..programs import ReasoningTree
     from ..programs.tree_views import as_mermaid, as_text
@@ -98,7 +120,8 @@ def _tree(record: Record, form: Form) -> str:
     if form == "mermaid":
         return as_mermaid(tree)
     answer = record.answer if record.failure is None else f"none ({record.failure})"
-    return f"{as_text(tree)}\n\n{record.final_content}\n\nAnswer: {answer}"
+    note = "  (simulated)" if simulated else ""
+    return f"{as_text(tree)}\n\n{record.final_content}\n\nAnswer: {answer}{note}"
 
 
 def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:

@@ -14,18 +14,12 @@ if TYPE_CHECKING:
 
 def tasks() -> None:
     """List the tasks that --task knows by name, and which of them are here."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from ..data import KNOWN_TASKS, SPLITS, data_folder
+    from .report import print_figures
 
     folder = data_folder()
     headings = ("task", "questions from", "train / dev / test", "metric", "answers", "corpus", "licence", "here")
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+    lines = []
     for task in KNOWN_TASKS.values():
         sizes = " / ".join(f"{task.sizes[split]:,}" if split in task.sizes else "-" for split in SPLITS)
         cells = (
@@ -38,8 +32,8 @@ def tasks() -> None:
             task.licence,
             _here(task, folder),
         )
-        table.add_row(*map(Text, cells))
-    Console().print(table)
+        lines.append(dict(zip(headings, cells, strict=True)))
+    print_figures(lines, simulated=False)
     typer.echo(f"{folder} holds what is here. Get a task: questree fetch NAME")
     typer.echo("Samples of the papers, by name after a colon (--task hotpotqa:tree-of-reviews):")
     for task in KNOWN_TASKS.values():

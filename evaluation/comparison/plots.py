@@ -47,7 +47,9 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     for number, (point, (cx, cy)) in enumerate(zip(points, places, strict=True)):
         kind = "dot first" if number == 0 else "dot"
         label = escape(f"{point.name}: {point.y}, {x} {point.x:.4g}")
-        parts.append(f'<path class="whisker" d="M{cx:.1f} {up(point.y.low):.1f}V{up(point.y.high):.1f}"/>')
+        ends = f"M{cx:.1f} {up(point.y.low):.1f}V{up(point.y.high):.1f}"
+        caps = "".join(f"M{cx - 4:.1f} {up(end):.1f}h8" for end in (point.y.low, point.y.high))
+        parts.append(f'<path class="whisker" d="{ends}{caps}"/>')
         parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{label}</title></circle>')
         parts.append(_name(point.name, cx, cy, taken))
     return _svg(height, [*parts, *_axes(height, x, y)])
@@ -157,7 +159,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 STYLE = """
 svg{width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
-svg .grid{stroke:var(--line);fill:none} svg .whisker{stroke:#888;stroke-opacity:.45;fill:none}
+svg .grid{stroke:var(--line);fill:none} svg .whisker{stroke:#1d6fb8;stroke-opacity:.6;stroke-width:2;fill:none}
 svg .lead{stroke:#bbb;fill:none}
 svg .dot{fill:var(--paper);stroke:#1d6fb8;stroke-width:2} svg .dot.first{fill:#1d6fb8}
 svg .end{text-anchor:end} svg .middle{text-anchor:middle}

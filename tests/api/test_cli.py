@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -213,3 +214,55 @@ def test_mlflow_s_own_variables_name_store_and_experiment(workplace):
         [sys.executable, "-c", code], env=os.environ | own, capture_output=True, text=True, check=True
     )
     assert told.stdout.split() == ["http://127.0.0.1:1", "theirs", "mine"]
+
+
+def test_show_says_simulated_and_gives_ids_that_can_be_typed(questree, index, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = questree("evaluate", "direct", "--tracking-uri", "none", "--out", "run", "--limit", "3")
+    assert ran.code == 0, ran.err
+    ids = [json.loads(line)["id"] for line in (index.parent / "run" / "records.jsonl").read_text().splitlines()]
+    shown = questree("show", "run").out
+    assert "simulated LM" in shown
+    assert all(id in shown for id in ids)
+    assert "(simulated)" in questree("show", "run", ids[0]).out
+
+
+def test_show_takes_the_folder_of_a_compilation_and_of_a_comparison(questree, index):
+    few = ("--retriever", index, "--tracking-uri", "none", "--limit", "2")
+    ran = questree("compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", *few, "--out", "made")
+    assert "demonstrations kept" in ran.out
+    shown = questree("show", "made")
+    assert shown.code == 0, shown.err
+    assert "questree show made/program" in shown.out
+    assert {"before", "after"} <= {*shown.out.replace("/", " ").split()}
+    assert questree("compare", "oner", "direct", *few, "--out", "both").code == 0
+    shown = questree("show", "both").out
+    assert "simulated LM" in shown
+    assert {"oner", "direct"} <= {*shown.split()}
+
+
+def test_no_word_of_the_tasks_is_broken_on_a_narrow_screen(questree, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    told = questree("tasks").out
+    from questree.data import KNOWN_TASKS
+
+    assert all(task.metric in told and task.licence in told for task in KNOWN_TASKS.values())
+
+
+def test_debug_logs_each_call_and_each_node(questree, index):
+    root = logging.getLogger()
+    before, root.handlers = root.handlers, []
+    try:
+        told = questree("--debug", "ask", QUESTION, "--retriever", index).err
+    finally:
+        root.handlers = before
+        root.setLevel(logging.WARNING)
+    assert "PlanChain: " in told
+    assert " tokens in, " in told
+
+
+def test_a_store_that_cannot_be_written_is_said_at_once(questree, index):
+    (index.parent / "file").touch()
+    ran = questree("evaluate", "direct", "--limit", "1", "--tracking-uri", "sqlite:///file/mlflow.db", "--out", "run")
+    assert ran.code == 2
+    assert "Cannot track to sqlite:///file/mlflow.db: unable to open database file" in ran.err
