@@ -16,6 +16,7 @@ from .answer_scores import yes_no_accuracy as yes_no_accuracy
 from .citations import citation_precision as citation_precision
 from .citations import citation_recall as citation_recall
 from .citations import citation_scores as citation_scores
+from .citations import claim_terms as claim_terms
 from .citations import keep_marks as keep_marks
 from .citations import marked_fragments as marked_fragments
 from .citations import marking_accuracy as marking_accuracy

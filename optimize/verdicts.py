@@ -11,8 +11,10 @@ import dspy
 
 from ..evaluation.records import ScoreFunction, metric_name
 from ..lm.failure import Failure
+from ..metrics import Metric
 from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
 from ..programs.tree import ReasoningTree
+from .annotations import in_prose, is_free
 from .feedback import feedback
 
 
@@ -48,6 +50,7 @@ class Verdicts:
             if failed:
                 self.failures["error" if failure is None else failure.cause] += 1
             if verdict and trace and self.teaching is not None:
+                trace[:] = [step for step in trace if self._answers_right(step, example)]
                 self.teaching.leave_the_best(trace, example, getattr(prediction, "tree", None))
         return verdict
 
@@ -67,6 +70,14 @@ class Verdicts:
         # with a trace, a metric answers yes or no
         value = self.metric(example, prediction, [] if trace is None else trace)
         return bool(value >= 1)
+
+    def _answers_right(self, step: TraceStep, example: Any) -> bool:
+        """Return False for a step that answers the whole question wrongly, though the program got it right later."""
+        _, inputs, reply = step
+        answer = reply.get("answer") or reply.get("supported_answer")
+        if not isinstance(self.metric, Metric) or not answer or inputs.get("question") != example.question:
+            return True
+        return self.metric.verdict(example, dspy.Prediction(answer=str(answer)))
 
 
 class Teaching:
@@ -92,7 +103,8 @@ class Teaching:
         for step in select_demonstrations(trace, example):
             sound.setdefault(step[0].stage, []).append(step)  # a predictor's name for itself, the same in all copies
         chosen = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
-        trace[:] = chosen if tree is None else [as_found(step, tree) for step in chosen]
+        found = chosen if tree is None else [as_found(step, tree, example) for step in chosen]
+        trace[:] = [in_prose(step, example) if is_free(step[0].lm) else step for step in found]
 
     def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
         chosen = min(steps, key=lambda step: self._shown[predictor, kind_of(step)])

@@ -6,15 +6,16 @@ kind of step it was, and which passages it kept and which it turned away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
 import dspy
 
+from ..common.placeholders import fill_in
 from ..common.text import neutralise
-from ..metrics import contains
-from ..signatures import PlannedStep, Step
+from ..metrics import contains, normalise
+from ..signatures import PlannedStep, Step, TracedStep
 from .tree import ReasoningTree
 
 TraceStep = tuple[dspy.Predict, dict[str, Any], dspy.Prediction]
@@ -47,6 +48,15 @@ def note(
     reply._kind, reply._judgements, reply._exemplary = kind, list(judgements), exemplary
 
 
+def with_fields(reply: dspy.Prediction, fields: dict[str, Any]) -> dspy.Prediction:
+    """Return the reply with other values in these fields, and with what was noted on it."""
+    changed = dspy.Prediction(**{**dict(reply.items()), **fields})
+    for name in ("_kind", "_judgements", "_exemplary"):
+        if hasattr(reply, name):
+            setattr(changed, name, getattr(reply, name))
+    return changed
+
+
 def kind_of(step: TraceStep) -> str:
     """Return the kind of a step among those of its predictor; empty if its predictor knows no kinds."""
     return str(getattr(step[2], "_kind", ""))
@@ -62,22 +72,26 @@ def is_exemplary(step: TraceStep) -> bool:
     return bool(getattr(step[2], "_exemplary", True))
 
 
-def as_found(step: TraceStep, tree: ReasoningTree) -> TraceStep:
-    """Return the step with those recalled answers left out of its plan that no passage supported in the end.
+def as_found(step: TraceStep, tree: ReasoningTree, example: Any = None) -> TraceStep:
+    """Return the step with those recalled answers left out of its plan that turned out to be wrong, or unsupported.
 
     A plan that was corrected or completed later would teach to be sure where one is not, and SearChain lives on plans
-    that say what is not known. A plan is left as it is where nothing was looked up.
+    that say what is not known. A plan is left as it is where nothing was looked up. An answer stays if a passage
+    supported its step in the end, or if the annotations have it.
 
     Args:
         step: of the question's trace.
         tree: of the question, as it ended.
+        example: the question, with ``annotated_steps`` where there are such.
     """
     predictor, inputs, reply = step
     plans = {name: value for name, value in reply.items() if _is_plan(value)}
     if not plans or not any(node.found for node in tree.nodes):
         return step
-    found = {name: [_as_found(planned, tree) for planned in value] for name, value in plans.items()}
-    return predictor, inputs, dspy.Prediction(**{**dict(reply.items()), **found})
+    steps = getattr(example, "annotated_steps", None) or []
+    true = {normalise(one["question"]): str(one["answer"]) for one in steps if one.get("answer")}
+    found = {name: [_as_found(planned, tree, true) for planned in value] for name, value in plans.items()}
+    return predictor, inputs, with_fields(reply, found)
 
 
 def is_planner(predictor: dspy.Predict) -> bool:
@@ -91,13 +105,14 @@ def _is_plan(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, Step | PlannedStep) for one in value)
 
 
-def _as_found(planned: Step | PlannedStep, tree: ReasoningTree) -> Step | PlannedStep:
+def _as_found(planned: Step | PlannedStep, tree: ReasoningTree, true: Mapping[str, str]) -> Step | PlannedStep:
     recalled = planned.answer if isinstance(planned, Step) else planned.recalled
     supported = [
         node.answer
         for node in tree.nodes
         if planned.query in (node.template, node.query) and node.support and node.answer
     ]
+    supported += [true[key] for key in [normalise(planned.query)] if key in true]
     if recalled is None or any(contains(recalled, one) or contains(one, recalled) for one in supported):
         return planned
     left_out = {"answer": None} if isinstance(planned, Step) else {"recalled": None, "sure": False}
@@ -114,7 +129,11 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
         trace: the calls of one question.
         example: the question; without ``gold_titles`` nothing is contradicted.
     """
-    sound = [step for step in trace if is_exemplary(step) and not contradicts(judgements_of(step), example)]
+    sound = [
+        step
+        for step in trace
+        if is_exemplary(step) and not contradicts(judgements_of(step), example) and not _tells_wrong(step, example)
+    ]
     by_predictor = _group(sound, lambda step: id(step[0]))
     return [step for steps in by_predictor for step in alternate(steps, kind_of)]
 
@@ -123,6 +142,19 @@ def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:
     """Return whether a passage with a gold title was turned away, or passages without one were kept."""
     gold = list(getattr(example, "gold_titles", None) or [])
     return bool(gold) and any(judged.kept != _any_gold(judged.passages, gold) for judged in judgements)
+
+
+def _tells_wrong(step: TraceStep, example: Any) -> bool:
+    """Return whether a step that the prompt shows as found has another answer than the annotations."""
+    true: dict[str, str] = {}
+    answers: list[str | None] = []
+    for one in getattr(example, "annotated_steps", None) or []:
+        answers.append(one.get("answer"))
+        if answers[-1]:
+            true[normalise(fill_in(one["question"], answers[:-1]))] = str(answers[-1])
+    shown = [one for value in step[1].values() if isinstance(value, list) for one in value]
+    told = [(true.get(normalise(one.query)), one.answer) for one in shown if isinstance(one, Step | TracedStep)]
+    return any(gold and given and not contains(gold, given) and not contains(given, gold) for gold, given in told)
 
 
 def alternate(items: Sequence[T], kind: Callable[[T], Hashable]) -> list[T]:

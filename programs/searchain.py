@@ -272,7 +272,7 @@ class SearChain(Program):
             solved=tree.path_to(node)[:-1],
             node=node,
             later=later,
-            tried=[one.query for one in tree.nodes if one.stance is not None],
+            tried=list(dict.fromkeys(one.query for one in tree.nodes if one.stance is not None)),
         )
         if not rest:
             return branch

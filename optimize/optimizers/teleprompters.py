@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError
 from ...programs import Program
-from ...programs.demonstrations import as_found, select_demonstrations
+from ...programs.demonstrations import TraceStep, alternate, as_found, kind_of, select_demonstrations
 from ..annotations import annotated_teacher
 from ..composed import Lesson, Majority, NearestDemonstrations
 from .base import PATIENCE, Job, Optimizer
@@ -49,15 +50,30 @@ class AnnotatedFewShot(Optimizer):
     questions: int = Field(default=60, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Bootstrap with `annotated_teacher`. Its verdicts bring each kind of step in turn: the first k differ."""
-        examples = job.trainset[: self.questions]
-        teleprompter = dspy.BootstrapFewShot(
-            metric=job.verdicts, max_bootstrapped_demos=len(examples), max_labeled_demos=0, max_errors=PATIENCE
-        )
-        taught = teleprompter.compile(student, teacher=annotated_teacher(student, examples), trainset=examples)
+        """Ask the annotations, and show of each predictor the first k steps that are good, their kinds in turn."""
+        examples = _by_length(job.trainset)[: self.questions]
+        teacher, taught = annotated_teacher(student, examples), student.reset_copy()
+        good: dict[str, list[TraceStep]] = defaultdict(list)
+        for example in examples:
+            with dspy.context(trace=[]):
+                prediction = teacher(**example.inputs())
+                trace = list(dspy.settings.trace)
+            if job.verdicts(example, prediction, trace):  # leaves one step of each predictor in the trace
+                for step in trace:
+                    good[step[0].stage].append(step)
         for predictor in taught.predictors():
-            predictor.demos = predictor.demos[: self.k]
+            chosen = alternate(good[predictor.stage], kind_of)[: self.k]
+            predictor.demos = [dspy.Example(augmented=True, **inputs, **reply) for _, inputs, reply in chosen]
         return taught
+
+
+def _by_length(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
+    """Return the examples so that shorter and longer reasoning alternate; one step shows nothing of the next one."""
+
+    def steps(example: dspy.Example) -> int:
+        return len(getattr(example, "annotated_steps", None) or [])
+
+    return alternate([one for one in examples if steps(one) != 1] or examples, steps)
 
 
 class Demonstrating(Optimizer):

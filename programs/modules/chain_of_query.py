@@ -36,7 +36,10 @@ class ChainOfQuery(dspy.Module):
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
         """Return the planned chain."""
-        planned: list[PlannedStep] = call(self.plan, question=question, answer_style=answer_style).planned_chain
+        reply = call(self.plan, question=question, answer_style=answer_style)
+        planned: list[PlannedStep] = reply.planned_chain
+        recalls = {"sure" if step.sure else "unsure" if step.recalled else "nothing" for step in planned}
+        note(reply, ", ".join(sorted(recalls)))
         return planned
 
 
@@ -185,7 +188,8 @@ class Tracing(dspy.Module):
             return any(node.passage == passage and tells(fragment, node.answer or "") for node in supported)
 
         final_content, references = settle_marks(reply.final_content, passages, belongs)
-        note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
+        kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
+        note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
         return str(text_or_none(reply.answer) or ""), final_content, references
 
 

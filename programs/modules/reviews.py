@@ -69,11 +69,14 @@ class PathReview(dspy.Module):
             passages=numbered(passages),
         )
         answer, query = text_or_none(reply.supported_answer), text_or_none(reply.next_query)
-        supported = answer is not None and text_or_none(reply.missing) is None
+        missing = text_or_none(reply.missing)
+        supported = answer is not None and missing is None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
         action = action_of(review.relevant, review.supported, answer)
         judged = passages_shown(reply)
-        note(reply, action, [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)])
+        kind = "reject after facts" if action == "reject" and review.thoughts else action
+        judgements = [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)]
+        note(reply, kind, judgements, exemplary=(missing is None) == (query is None))
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
         return Verdict(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))

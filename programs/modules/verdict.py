@@ -13,7 +13,7 @@ from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import contains, normalise, rouge_l
+from ...metrics import claim_terms, contains, normalise, rouge_l
 from ...retrieval import Passage, Reader, Span
 from ...signatures import AnswerStyle, CheckStep, Stance
 from ..demonstrations import note
@@ -65,7 +65,7 @@ class StepCheck(dspy.Module):
             return Verdict("silent", query)
         reply = call(self.check, query=query, proposed_answer=proposed or "", passages=numbered(passages))
         shown, found = shown_of(passages, reply), text_or_none(reply.found)
-        note(reply, kind=f"{reply.verdict}, {'recalled' if proposed else 'not recalled'}")
+        note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
         passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
             remembered = found or text_or_none(reply.remembered)
@@ -145,17 +145,18 @@ def stands_in(text: str, answer: str) -> bool:
 def sentence_with(answer: str, passage: Passage, query: str) -> str | None:
     """Return the sentence of the passage that tells the answer to the query; None if the passage does not hold it.
 
-    It is the one with most words of the query among those that hold the answer; among all of them if the title holds
-    it, since a passage calls its subject "she" or "the river". An answer that no single sentence holds gives the whole
-    text.
+    It is the one with most names, and then most words, of the query among those that hold the answer; among all of
+    them if the title holds it, since a passage calls its subject "she" or "the river". An answer that no single
+    sentence holds gives the whole text.
     """
     if not holds(passage, answer):
         return None
     told = sentences(passage.text)
     holding = told if stands_in(passage.title, answer) else [one for one in told if stands_in(one, answer)]
-    asked = set(normalise(query).split())
+    asked, names = set(normalise(query).split()), claim_terms(query)
 
-    def fits(sentence: str) -> tuple[int, bool]:
-        return len(asked & set(normalise(sentence).split())), stands_in(sentence, answer)
+    def fits(sentence: str) -> tuple[int, int, bool]:
+        named = sum(stands_in(sentence, name) for name in names)
+        return named, len(asked & set(normalise(sentence).split())), stands_in(sentence, answer)
 
     return max(holding, key=fits) if holding else passage.text

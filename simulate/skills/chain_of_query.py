@@ -48,11 +48,16 @@ def plan_whole_chain(asked: Asked) -> Values:
 
 
 def revise_chain(asked: Asked) -> Values:
-    """Plan on from the query that found nothing: later queries describe what it asked for."""
+    """Ask in other words for what was not found; without such words, later queries describe it."""
     if asked.question is None:
         return {"rest": []}
     solved, templates = asked.steps("solved"), asked.mind.outline(asked.question)
-    answers = _align(templates, [*solved, Step(asked.prompt.given("failed_query"))])
+    failed = asked.prompt.given("failed_query")
+    answers = _align(templates, [*solved, Step(failed)])
+    reworded = asked.mind.rewords(failed)
+    if answers and reworded:
+        rest = _plan_on(asked, templates, answers[:-1], len(solved), None)
+        return {"rest": [rest[0] | {"query": reworded}, *rest[1:]]}
     return {"rest": _plan_on(asked, templates, answers, len(solved), None) if answers else []}
 
 

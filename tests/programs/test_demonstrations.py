@@ -44,7 +44,8 @@ def reply_of(action: str, program: Any) -> dict[str, Any]:
     accepts = action == "accept"
     if program is TREE:
         reply = {"facts": "Hm [1].", "last_adds": action != "reject", "missing": "" if accepts else "a fact"}
-        return {**reply, "supported_answer": "a" if accepts else "", "next_query": "", "guess": ""}
+        query = "" if accepts else "What is it?"
+        return {**reply, "supported_answer": "a" if accepts else "", "next_query": query, "guess": ""}
     reply = {"relevant": action != "reject", "supported": accepts, "answer": "a" if accepts else None}
     thoughts = {"thoughts": "Hm."} if program is CHAIN else {}
     return {**thoughts, **reply, "next_query": None}
@@ -115,10 +116,12 @@ def test_without_gold_passages_nothing_is_contradicted():
 
 
 def test_kinds():
-    assert [kind_of(review("A", action)) for action in ("accept", "search", "reject")] == ["accept", "search", "reject"]
+    actions = ("accept", "search", "reject")
+    assert [kind_of(review("A", action)) for action in actions] == ["accept", "search", "reject after facts"]
+    assert [kind_of(review("A", action, PAPER_TREE)) for action in actions] == list(actions)
     assert [kind_of(filtering("AB", kept)) for kept in ([1, 2], [2], [], [7])] == ["all", "some", "none", "none"]
     tracing = last_step(SearChain().tracing, {"final_content": "So.", "answer": "a"}, path=[], **ASKED)
-    assert [kind_of(step) for step in (fusion(), tracing)] == ["", ""]
+    assert [kind_of(step) for step in (fusion(), tracing)] == ["", "cites"]
 
 
 def test_what_is_noted_on_a_reply_is_in_no_demonstration():
@@ -136,7 +139,7 @@ def test_the_first_demonstrations_of_a_review_are_of_different_kinds():
     trace = [review("G", "search"), review("G", "search"), review("X", "accept"), review("X", "reject")]
     trace += [review("G", "accept"), review("X", "reject")]
     kinds = [kind_of(step) for step in select_demonstrations(trace, example("G"))]
-    assert kinds == ["search", "reject", "accept", "search", "reject"]
+    assert kinds == ["search", "reject after facts", "accept", "search", "reject after facts"]
 
 
 def test_predictors_are_balanced_each_by_itself():

@@ -1,0 +1,165 @@
+"""Facts of a demonstration told in sentences, as a person would write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dspy
+from pydantic import BaseModel
+
+from ...data import Question
+from ...programs.demonstrations import TraceStep, with_fields
+from ...programs.modules.verdict import sentence_with, stands_in
+from ...retrieval import Passage
+from ...signatures import PassageJudgement, TracedStep
+from ...simulate import World
+from ...simulate.phrases import describe
+
+_GIVEN = {"question", "answer_style", "passages"}  # what no LM wrote
+_NUMBERED = re.compile(r"^\[(\d+)\] (?:(.*?) \| )?(.*)$", re.DOTALL)
+_AUXILIARY = r"(?!is\b|was\b|are\b|were\b|did\b|does\b|do\b|has\b|have\b|can\b)"
+_STATEMENTS = [  # "…" is the answer, "@" its preposition
+    (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), r"… \1"),
+    (re.compile(r"^(?:who|what) (is|was) (the .+)$", re.IGNORECASE), r"\2 \1 …"),
+    (re.compile(rf"^(?:which|what) \w+ ({_AUXILIARY}\w+(?:ed|s) .+)$", re.IGNORECASE), r"… \1"),
+    (re.compile(r"^(?:where|when) (is|was|were) (.+?)( first|) ((?-i:[a-z]+))$", re.IGNORECASE), r"\2 \1\3 \4 @ …"),
+    (
+        re.compile(r"^in (?:which|what) [\w -]+? (is|was|were) (.+?)( first|) ((?-i:[a-z]+))$", re.IGNORECASE),
+        r"\2 \1\3 \4 @ …",
+    ),
+]
+_NESTED = re.compile(r"\b(?:the one who|the place (?:of|where)|(?:in|of) which|the answer to|that)\b", re.IGNORECASE)
+_BAD_ENGLISH = re.compile(
+    r"“| that (?:is|was|are|were|did|does|do|has|have) | (?:is|was)$"
+    r"|^the (?!one who).* (?:which|where) .* [^\Wa-z_]\S*$"
+)
+_MARK = re.compile(r"\[(\d+)\]")
+
+Support = Callable[[str, str, int], str | None]
+"""Gives the sentence that tells an answer to a query in the passage of that number."""
+
+
+def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
+    """Return the step with its facts in sentences: short ones, or where the query is not of that kind, the passage's.
+
+    The simulated LM tells a fact as ``query: answer [1].``, so that it can read it again. A user's LM is to write
+    prose, and writes what the demonstrations show it.
+
+    Args:
+        step: of a trace.
+        example: the question, with its annotated steps.
+    """
+    predictor, inputs, reply = step
+    question = Question.from_example(example)
+    facts = _Facts([fact.query for fact in World([question]).facts], _support(inputs), _guesses(inputs))
+    written = {name: value if name in _GIVEN else facts.retell(value) for name, value in inputs.items()}
+    told = {name: facts.retell(value) for name, value in reply.items()}
+    if told.get("missing"):
+        told["missing"] = noun_phrase(str(told["missing"])) or f"the answer to “{told['missing']}”"
+    if "final_content" in told:
+        told["final_content"] = _concluded(told["final_content"], str(reply.get("answer") or ""))
+    return predictor, written, with_fields(reply, told)
+
+
+class _Facts:
+    """Finds the facts in a text that are told as ``query: answer [1].``, and tells them in sentences."""
+
+    def __init__(self, queries: list[str], support: Support, guesses: set[str]):
+        stems = sorted({query.strip().rstrip("?") for query in queries}, key=len, reverse=True)
+        any_query = "|".join(map(re.escape, stems))
+        end = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"
+        self._told = re.compile(rf"({any_query}): ([^:]+?)((?:\s?\[\d+\])*){end}")
+        self._named = re.compile(rf"({any_query})\.(?=\s|$)")
+        self._open = re.compile(rf"The question “({any_query})\??” stays open\. ?")
+        self._support, self._guesses = support, guesses
+
+    def retell(self, value: Any) -> Any:
+        """Return the value with the facts in all its texts told anew."""
+        if isinstance(value, str):
+            told = self._told.sub(self._sentence, value)
+            told = self._open.sub(_not_found, told)
+            return self._named.sub(lambda found: f"{_subject(found[1])} is not known.", told).strip()
+        if isinstance(value, list):
+            return [self.retell(one) for one in value]
+        if isinstance(value, dict):
+            return {key: self.retell(one) for key, one in value.items()}
+        if isinstance(value, PassageJudgement):
+            says = self._told.sub(lambda found: self._quote(found, value.number), value.says)
+            return value.model_copy(update={"says": says})
+        if isinstance(value, BaseModel) and not isinstance(value, TracedStep):
+            return value.model_copy(update={name: self.retell(one) for name, one in value})
+        return value
+
+    def _sentence(self, found: re.Match[str]) -> str:
+        query, answer, marks = found.groups()
+        if answer in self._guesses and not marks:
+            return f"{_subject(query)} may be {answer}, but this is a guess."
+        sentences = [self._support(query, answer, int(number)) for number in _MARK.findall(marks)]
+        sentence = next((one.strip().rstrip(".!?") for one in sentences if one and stands_in(one, answer)), None)
+        return f"{_state(query, answer) or sentence or f'{_subject(query)} is {answer}'}{marks}."
+
+    def _quote(self, found: re.Match[str], number: int) -> str:
+        """Return the sentence of the passage that was judged."""
+        query, answer, _ = found.groups()
+        stated = _state(query, answer)
+        return f"{stated}." if stated else self._support(query, answer, number) or found[0]
+
+
+def _state(query: str, answer: str) -> str | None:
+    """Return a fact in a short sentence without a full stop; None where the query follows none of the patterns."""
+    bare = query.strip().rstrip("?")
+    for pattern, sentence in [] if _NESTED.search(bare, 1) else _STATEMENTS:
+        found = pattern.match(bare)
+        if found:
+            at = "on" if re.match(r"\d{1,2} \w|[A-Z][a-z]+ \d{1,2}\b", answer) else "in"
+            stated = found.expand(sentence).replace("@", at).replace("…", answer)
+            return stated[:1].upper() + stated[1:]
+    return None
+
+
+def _not_found(found: re.Match[str]) -> str:
+    """Return that a fact was not found; nothing where another fact has to be found first."""
+    return "" if _NESTED.search(found[1], 1) else f"{_subject(found[1])} has not been found. "
+
+
+def noun_phrase(query: str) -> str | None:
+    """Return what a query asks for as a noun phrase: "the place where Ibsen was born"; None where it is bad English."""
+    described = describe(query)
+    return None if _NESTED.search(query, 1) or _BAD_ENGLISH.search(described) else described
+
+
+def _subject(query: str) -> str:
+    """Return what a query asks for, as the beginning of a sentence."""
+    phrase = noun_phrase(query) or f"the answer to “{query.strip().rstrip('?')}?”"
+    return phrase[:1].upper() + phrase[1:]
+
+
+def _support(inputs: dict[str, Any]) -> Support:
+    """Return what finds a sentence in the passages, or among the steps, that a prompt shows."""
+    steps = {step.mark: step.support for step in _traced(inputs) if step.mark}
+    shown = (_NUMBERED.match(str(row)) for row in inputs.get("passages") or [])
+    passages = {int(row[1]): Passage(id=row[1], title=row[2] or "", text=row[3]) for row in shown if row}
+
+    def support(query: str, answer: str, number: int) -> str | None:
+        sentence: str | None = steps.get(number)
+        if sentence is None and number in passages:
+            sentence = sentence_with(answer, passages[number], query)
+        return sentence
+
+    return support
+
+
+def _guesses(inputs: dict[str, Any]) -> set[str]:
+    """Return the answers of the steps that are not certain."""
+    return {step.answer for step in _traced(inputs) if step.answer and not step.sure and not step.mark}
+
+
+def _traced(inputs: dict[str, Any]) -> Iterator[TracedStep]:
+    return (step for step in inputs.get("steps") or [] if isinstance(step, TracedStep))
+
+
+def _concluded(content: str, answer: str) -> str:
+    """Return the content with the answer as its last sentence."""
+    return f"{content} So the answer is {answer.rstrip('.')}." if answer else content

@@ -1,0 +1,149 @@
+"""A teacher that knows the annotations: it demonstrates every step of a program, and no LM is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import dspy
+
+from ...common.placeholders import numbers_in
+from ...data import Question
+from ...metrics import normalise
+from ...programs import Program
+from ...programs.demonstrations import is_planner
+from ...simulate import Mind, SimulatedEngine, Traits, World
+from ...simulate.phrases import describe
+from ...simulate.world import Fact
+from .retriever import UnevenRetriever
+from .prose import noun_phrase
+
+NAME = "annotations"
+
+# It knows half of the facts for certain, and the others without being certain. What it reads is what was annotated.
+_READER = Traits(
+    knows=0.5,
+    invents=0,
+    reads=1,
+    misreads=0,
+    plans=1,
+    plans_shown=1,
+    cites=1,
+    cites_shown=1,
+    whim=0,
+    trusts=1,
+    completes=1,
+    misjudges=0,
+    misjudges_shown=0,
+    overlooks=0,
+    overlooks_shown=0,
+    asks=1,
+    asks_shown=1,
+    malformed=0,
+)
+# The share of facts that a planner is certain of, recalls, and recalls wrong; the others it does not recall.
+# First of what the question names, then of what another fact leads to.
+_RECALLED = ((0.85, 0.0, 0.1), (0.0, 0.5, 0.25))
+
+
+class AnnotatedWorld(World):
+    """A world that also understands a query as a noun phrase: "the place where Herman Melville was born"."""
+
+    def __init__(self, questions: Iterable[Question]):
+        super().__init__(questions)
+        self._described = {normalise(describe(fact.query)): fact for fact in reversed(self.facts)}
+
+    def fact(self, query: str) -> Fact | None:
+        """Return the fact that the query asks for, as a question or as a noun phrase."""
+        return super().fact(query) or self._described.get(normalise(query))
+
+
+class Planner(Mind):
+    """A mind that recalls best what the question itself names, and less of what another fact leads to.
+
+    So plans show every kind of step: certain, uncertain and not recalled. Sometimes it is wrong, with an answer to a
+    similar query, so that passages have something to contradict.
+    """
+
+    kind = "planner"
+
+    def __init__(self, world: World, traits: Traits):
+        super().__init__(world, traits)
+        self._depths: dict[str, int] = {}
+        self._answers: list[tuple[str, str]] = []
+        for question in world.questions:
+            for query, answer, depth in _resolved(question):
+                self._depths.setdefault(normalise(query), depth)
+                self._answers.append((query, answer))
+
+    def believes(self, query: str) -> str | None:
+        """Return what it is certain of; None where it is not."""
+        return self._recall(query)[0]
+
+    def half_knows(self, query: str) -> str | None:
+        """Return what comes to mind, certain or not, right or wrong; None where nothing does."""
+        certain, uncertain = self._recall(query)
+        return certain or uncertain
+
+    def rewords(self, query: str) -> str | None:
+        """Return the query as a noun phrase, which `AnnotatedWorld` understands; None where that is bad English."""
+        return noun_phrase(query) if self.world.fact(query) else None
+
+    def _recall(self, query: str) -> tuple[str | None, str | None]:
+        """Return what it is certain of, and what else comes to mind."""
+        fact = self.world.fact(query)
+        if fact is None:
+            return None, None
+        sure, unsure, wrong = _RECALLED[any(self._depths.get(need, 0) for need in fact.needs)]
+        draw = self.traits.chance("recalls", normalise(fact.answers[0]))  # who is well known is known in all questions
+        if draw < sure:
+            return fact.answers[0], None
+        if draw < sure + unsure:
+            return None, fact.answers[0]
+        return None, self._mistake(query) if draw < sure + unsure + wrong else None
+
+    def _mistake(self, query: str) -> str | None:
+        """Return the answer to the query that is most like this one, of those with another answer."""
+        fact, words = self.world.fact(query), set(normalise(query).split())
+        true = {normalise(answer) for answer in fact.answers} if fact else set()
+        others = [(len(words & set(normalise(one).split())), answer) for one, answer in self._answers]
+        wrong = [(alike, answer) for alike, answer in others if normalise(answer) not in true]
+        best = [answer for alike, answer in wrong if alike == max(wrong)[0]]
+        return self.traits.choice(best, "mistake", normalise(query)) if best else None
+
+
+def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Program:
+    """Return a copy of the student that asks, in the place of an LM, the annotations of the examples.
+
+    It knows the steps, answers and gold passages of these questions, and replies to each prompt by them. Some searches
+    miss (`UnevenRetriever`). What it makes of a question is a demonstration only where the metric and the gold passages
+    agree, without those planned answers that turned out wrong, and in prose (see `Teaching`).
+
+    Args:
+        student: uncompiled.
+        examples: made by `Question.to_example`.
+    """
+    world = AnnotatedWorld([Question.from_example(example) for example in examples])
+    reader, planner = Mind(world, _READER), Planner(world, _READER)
+    teacher: Program = student.reset_copy()
+    if teacher.retriever is not None:
+        teacher.retriever = UnevenRetriever(teacher.retriever, planner)
+    for predictor in teacher.predictors():
+        mind = planner if is_planner(predictor) else reader
+        predictor.lm = dspy.LM(f"{NAME}/{mind.fingerprint}", engine=SimulatedEngine(mind), cache=False, num_retries=0)
+    teacher._compiled = True  # or DSPy would give it rows of the task as demonstrations, and take its LM away
+    return teacher
+
+
+def is_free(lm: dspy.BaseLM | None) -> bool:
+    """Return whether a call of this LM costs nothing, since annotations answer it."""
+    return lm is not None and str(lm.model).startswith(f"{NAME}/")
+
+
+def _resolved(question: Question) -> list[tuple[str, str, int]]:
+    """Return the query, answer and depth of each answered step: 0 where it leans on no other step's answer."""
+    depths: list[int] = []
+    for step in question.steps:
+        earlier = [depths[number - 1] for number in numbers_in(step.question) if number <= len(depths)]
+        depths.append(1 + max(earlier) if earlier else 0)
+    resolved = zip(question.resolved_steps(), depths, strict=True)
+    return [(step.question, step.answer, depth) for step, depth in resolved if step.answer]
