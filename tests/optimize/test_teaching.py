@@ -21,7 +21,8 @@ def step(title: str, relevant: bool, supported: bool = False):
         "supported_answer": "x" if supported else None,
     }
     asked = {"question": "q", "answer_style": "short", "passages": titled([title]), "tried": []}
-    return last_step(PROGRAM.paragraph_review, reply | {"next_query": None if missing is None else "When?", "guess": None}, **asked)
+    reply |= {"next_query": None if missing is None else "When?", "guess": None}
+    return last_step(PROGRAM.paragraph_review, reply, **asked)
 
 
 REJECTS, SEARCHES, ACCEPTS = step("Other", False), step("Gold", True), step("Gold", True, True)
