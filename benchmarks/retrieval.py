@@ -25,7 +25,8 @@ from statistics import fmean
 from typing import Any, Protocol
 
 from questree.data import Question, load_task
-from questree.metrics import mean_interval
+from questree.metrics import mean_interval, recall_at_k
+from questree.metrics.found_passages import gold_names, names_as
 from questree.retrieval import Passage, PlaidSettings, build_index, load_index, read_corpus
 from questree.retrieval.late_interaction.checkpoint import find_checkpoint
 from questree.retrieval.late_interaction.compat import colbert_ready, load_extensions
@@ -176,13 +177,14 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def table(results: dict[str, dict[str, Any]], questions: Sequence[Question], passages: Sequence[Passage]) -> str:
     """The Markdown table; the last column is the share of exact search's ten passages that are among the ten."""
-    titles = {passage.id: passage.title for passage in passages}
+    by_id = {passage.id: passage for passage in passages}
     lines = [
         "| retriever | build s | peak MB | index MB | ms a query | ms in batches of 32 | recall@5 | top-10 overlap |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, of in results.items():
-        recall = mean_interval([recall_at_5(q, ids, titles) for q, ids in zip(questions, of["found"], strict=True)])
+        found = [[by_id[id_] for id_ in ids] for ids in of["found"]]
+        recall = mean_interval([recall_at_5(q, some) for q, some in zip(questions, found, strict=True)])
         both = zip(of["found"], results.get("exact", of)["found"], strict=True)
         overlap = fmean(len(set(ids) & set(exact)) / len(exact) for ids, exact in both) if "exact" in results else nan
         lines.append(
@@ -192,10 +194,10 @@ def table(results: dict[str, dict[str, Any]], questions: Sequence[Question], pas
     return "\n".join(lines) + "\n"
 
 
-def recall_at_5(question: Question, found: Sequence[str], titles: dict[str, str]) -> float:
-    """The share of the question's gold titles among the first five."""
-    gold = set(question.gold_titles)
-    return len(gold & {titles[id_] for id_ in found[:5]}) / len(gold)
+def recall_at_5(question: Question, found: Sequence[Passage]) -> float:
+    """The share of the question's gold passages among the first five; of its gold titles, where only they are known."""
+    gold = question.known_gold()
+    return recall_at_k(names_as(found, gold), gold_names(gold, question.gold_titles), 5) or 0.0
 
 
 def main() -> None:
