@@ -1,7 +1,7 @@
 """Demonstrations that are made of annotated questions: no LM is asked."""
 
+from .prose import in_prose as in_prose
 from .retriever import UnevenRetriever as UnevenRetriever
 from .teacher import NAME as NAME
 from .teacher import annotated_teacher as annotated_teacher
 from .teacher import is_free as is_free
-from .prose import in_prose as in_prose

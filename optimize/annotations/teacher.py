@@ -14,8 +14,8 @@ from ...programs.demonstrations import is_planner
 from ...simulate import Mind, SimulatedEngine, Traits, World
 from ...simulate.phrases import describe
 from ...simulate.world import Fact
-from .retriever import UnevenRetriever
 from .prose import noun_phrase
+from .retriever import UnevenRetriever
 
 NAME = "annotations"
 
