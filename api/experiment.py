@@ -13,7 +13,7 @@ from .parts import Parts
 if TYPE_CHECKING:
     import dspy
 
-    from .evaluation import Comparison, Evaluation, Progress
+    from .evaluation import Comparison, Evaluation, Progress, Repeats
     from .evaluation.attacks import AttackRun
     from .evaluation.records import ScoreFunction
     from .optimize import Compiled, CompileProgress
@@ -69,6 +69,37 @@ class Experiment(Parts):
             )
             tracked.evaluation(evaluation)
         return evaluation, out
+
+    def repeat(
+        self,
+        name: str,
+        count: int,
+        *,
+        metrics: Sequence[str] | None = None,
+        on_progress: Callable[[str, Progress], None] | None = None,
+        **program_settings: Any,
+    ) -> tuple[Repeats, Path]:
+        """Score a program several times, each time with replies of its own; the LM has to sample."""
+        from .evaluation import repeat
+        from .evaluation.identity import digest
+        from .evaluation.run import run_identity
+
+        self.use_lm()
+        program = self.program(name, **program_settings)
+        identity = run_identity(program, task=self.task.name)
+        out = self._folder(f"repeats-{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
+        repeats = repeat(
+            program,
+            self._questions_for([program]),
+            self._scores(metrics),
+            count,
+            task=self.task.name,
+            out=out,
+            seed=self.settings.seed,
+            policy=self.settings.policy,
+            on_progress=on_progress,
+        )
+        return repeats, out
 
     def compile(
         self,

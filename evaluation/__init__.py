@@ -6,6 +6,8 @@ from .comparison.comparison import compare as compare
 from .comparison.result import Comparison as Comparison
 from .evaluation import Evaluation as Evaluation
 from .records import Record as Record
+from .repeats import Repeats as Repeats
+from .repeats import repeat as repeat
 from .run import Interrupted as Interrupted
 from .run import Progress as Progress
 from .run import evaluate as evaluate

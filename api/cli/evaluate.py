@@ -17,14 +17,26 @@ def evaluate(
     ] = "searchain",
     metric: options.Metrics = None,
     set_: options.ProgramSettings = None,
+    repeats: Annotated[
+        int,
+        typer.Option(min=1, help="Ask everything so often, with an LM that samples (--temperature)."),
+    ] = 1,
 ) -> None:
     """Ask a program every question of a split and score it.
 
     The same command goes on where it was interrupted.
     """
     from ..experiment import Experiment
-    from .report import evaluation_table, progress_bar
+    from .report import comparison_bars, evaluation_table, print_repeats, progress_bar
 
+    if repeats > 1:
+        with comparison_bars() as on_repeat:
+            repeated, folder = Experiment(settings).repeat(
+                program, repeats, metrics=metric, on_progress=on_repeat, **options.named_values(set_, "--set")
+            )
+        print_repeats(repeated)
+        typer.echo(f"each question: questree show {folder}/repeat-1")
+        return
     with progress_bar() as on_progress:
         evaluation, folder = Experiment(settings).evaluate(
             program, metrics=metric, on_progress=on_progress, **options.named_values(set_, "--set")

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ..evaluation import Evaluation
+    from ..evaluation import Evaluation, Repeats
     from ..evaluation import Progress as RunProgress
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
@@ -162,6 +162,20 @@ def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
     for name in {name: None for one in figures for name in one}:
         table.add_row(name, *(one.get(name, "") for one in figures))
     return table
+
+
+def print_repeats(repeats: Repeats) -> None:
+    """Print the score of repeated runs, that of each run, and the variance within and between questions."""
+    score, first = repeats.score, repeats.runs[0]
+    figures = {
+        first.metric: f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]",
+        "questions": str(first.n),
+        **{f"run {number}": f"{run.score.mean:.3f}" for number, run in enumerate(repeats.runs, start=1)},
+        "variance within questions": f"{repeats.within:.3f}",
+        "variance between questions": f"{repeats.between:.3f}",
+        "failed": str(sum(sum(run.failures.values()) for run in repeats.runs)),
+    }
+    print_figures([{"": name, "value": value} for name, value in figures.items()], simulated=first.simulated)
 
 
 def print_compiled(name: str, compiled: Compiled) -> None:

@@ -1,0 +1,108 @@
+"""Repeated runs of one program: how much of the spread of scores is chance, and how much lies in the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, variance
+
+import dspy
+
+from ..common.errors import QuestreeError
+from ..lm.ledger import total
+from ..lm.policy import RunPolicy
+from ..metrics import Interval, mean_interval
+from ..programs import Program
+from .evaluation import Evaluation
+from .records import ScoreFunction
+from .run import Progress, evaluate
+
+_APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Runs of the same program over the same questions, each with replies of its own.
+
+    Attributes:
+        runs: two or more.
+    """
+
+    runs: tuple[Evaluation, ...]
+
+    @property
+    def score(self) -> Interval:
+        """Return the mean over questions of their mean score, with its interval: a question counts once."""
+        return mean_interval([fmean(scores) for scores in self._by_question], seed=self.runs[0].seed)
+
+    @property
+    def within(self) -> float:
+        """Return the variance of a question's score from run to run, a mean over the questions: what chance does."""
+        return fmean(variance(scores) for scores in self._by_question)
+
+    @property
+    def between(self) -> float:
+        """Return the variance of the questions' own scores, without what chance adds to it; 0 for one question."""
+        means = [fmean(scores) for scores in self._by_question]
+        return max(0.0, variance(means) - self.within / len(self.runs)) if len(means) > 1 else 0.0
+
+    @property
+    def _by_question(self) -> list[tuple[float, ...]]:
+        """Return the scores of each question, one from each run."""
+        metric = self.runs[0].metric
+        return list(zip(*([one.scores[metric] for one in run.records] for run in self.runs), strict=True))
+
+
+def repeat(
+    program: Program,
+    examples: Sequence[dspy.Example],
+    metrics: Sequence[ScoreFunction],
+    count: int,
+    *,
+    task: str = "",
+    out: Path | None = None,
+    seed: int = 0,
+    policy: RunPolicy | None = None,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> Repeats:
+    """Evaluate a program several times with an LM that samples.
+
+    Args:
+        program, examples, metrics, task, seed: see `evaluate`.
+        count: how many times, two or more.
+        out: a folder; the runs are in the folders ``repeat-1`` … of it, which the same call resumes.
+        policy: see `evaluate`; a budget in it is for all runs together.
+        on_progress: called with the name of the run, and how far it is.
+
+    Raises:
+        QuestreeError: if the count is below two, or the LM decodes greedily; also what `evaluate` raises.
+    """
+    lm = dspy.settings.lm
+    if count < 2:
+        raise QuestreeError(f"{count} repeats: give two or more.")
+    if lm is None or not lm.kwargs.get("temperature"):
+        raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
+    runs: list[Evaluation] = []
+    for number in range(1, count + 1):
+        name = f"repeat-{number}"
+        # a rollout of its own, or the client's cache would give every run the same replies
+        with dspy.context(lm=lm.copy(rollout_id=number * _APART)):
+            runs.append(
+                evaluate(
+                    program,
+                    examples,
+                    metrics,
+                    task=task,
+                    out=out and out / name,
+                    seed=seed,
+                    policy=policy,
+                    spent_before=total([run.spent for run in runs]),
+                    on_progress=None if on_progress is None else _named(on_progress, name),
+                )
+            )
+    return Repeats(tuple(runs))
+
+
+def _named(on_progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:
+    return lambda progress: on_progress(name, progress)
