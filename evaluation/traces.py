@@ -25,10 +25,12 @@ _LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
 
 @contextmanager
 def traced(run_id: str, experiment_id: str) -> Iterator[None]:
-    """Write DSPy's calls inside the block as traces of a run."""
+    """Write DSPy's calls inside the block as traces of a run; MLflow's own autologging is silent meanwhile."""
     import mlflow
 
-    with dspy.context(callbacks=[*dspy.settings.callbacks, TraceWriter(run_id, experiment_id)]):
+    # both at once would write each call twice, and each span would stand in the other's trace
+    others = [one for one in dspy.settings.callbacks if not type(one).__module__.startswith("mlflow.")]
+    with dspy.context(callbacks=[*others, TraceWriter(run_id, experiment_id)]):
         yield
     mlflow.flush_trace_async_logging()
 

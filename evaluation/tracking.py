@@ -137,7 +137,7 @@ class TrackedRun:
         mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
 
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
-        """Log a candidate of an optimizer as a nested run.
+        """Log a candidate of an optimizer as a nested run, from whichever thread.
 
         Args:
             number: from 0, in the order in which candidates were scored.
@@ -146,8 +146,10 @@ class TrackedRun:
         """
         import mlflow
 
-        name = f"candidate {number}"
-        with mlflow.start_run(experiment_id=self.experiment, run_name=name, nested=True, tags=dict(self.tags)):
+        name, tags = f"candidate {number}", dict(self.tags)
+        with mlflow.start_run(
+            experiment_id=self.experiment, run_name=name, nested=True, parent_run_id=self.id, tags=tags
+        ):
             mlflow.log_params({"candidate": number, "demonstrations": sum(len(one["demos"]) for one in state.values())})
             mlflow.log_metrics(dict(figures))
             mlflow.log_dict(without_secrets(dict(state)), "program.json")

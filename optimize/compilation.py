@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -36,6 +37,8 @@ from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
 from .verdicts import Teaching, Verdicts
+
+MOST_TRACKED = 100  # candidates as nested runs of MLflow
 
 
 def compile(
@@ -217,9 +220,14 @@ class _Plan:
     ) -> Compilation:
         """Let the optimizer work; return what it made, tried and paid."""
 
+        tracked = count()
+        whole = min(len(train), len(val)) or len(train)
+
         def on_candidate(candidate: Candidate) -> None:
-            figures = {"score": candidate.score, "questions": candidate.questions}
-            run.candidate(candidate.number, figures, candidate.state)
+            # GEPA looks at hundreds of candidates, each on three questions, before it scores one on all of them
+            if candidate.questions >= whole and next(tracked) < MOST_TRACKED:
+                figures = {"score": candidate.score, "questions": candidate.questions}
+                run.candidate(candidate.number, figures, candidate.state)
             self.tell(CompileProgress("compile", candidate=candidate))
 
         self.tell(CompileProgress("compile"))

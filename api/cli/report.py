@@ -79,18 +79,19 @@ def _spent(runs: Sequence[RunProgress]) -> str:
 @contextmanager
 def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
     """Show a bar for each stage of a compilation, with the best candidate so far; yield an ``on_progress``."""
-    best = 0.0
+    most, best = 0, 0.0  # a score on few questions is easily a high one
     with _Bars(TextColumn("{task.description:>8}"), BarColumn()) as bars:
 
         def on_progress(progress: CompileProgress) -> None:
-            nonlocal best
+            nonlocal most, best
             if progress.questions is not None:
                 done, total = progress.questions.done, progress.questions.total
                 bars.show(progress.stage, done, total, f"{done}/{total} questions")
             elif progress.candidate is not None:
-                number, score = progress.candidate.number, progress.candidate.score
-                best = max(best, score)
-                bars.show(progress.stage, text=f"candidate {number}: {score:.3f}, best {best:.3f}")
+                one = progress.candidate
+                most, best = max((most, best), (one.questions, one.score))
+                scored = f"{one.score:.3f} on {one.questions} questions"
+                bars.show(progress.stage, text=f"candidate {one.number}: {scored}; best {best:.3f} on {most}")
             else:
                 bars.show(progress.stage)
 

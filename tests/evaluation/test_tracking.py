@@ -3,6 +3,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 
 import dspy
@@ -208,3 +209,27 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
     logs = {name for name, value in vars(TrackedRun).items() if callable(value) and not name.startswith("_")}
     assert logs <= vars(type(run)).keys()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store):
+    import mlflow
+
+    uri = tracking_store(tmp_path)
+    with Tracking(uri=uri).run("compile", {}) as run:
+        thread = threading.Thread(target=run.candidate, args=(0, {"score": 0.5}, {}))
+        thread.start()
+        thread.join()
+    [found] = [one for one in mlflow.MlflowClient(uri).search_runs(["1"]) if one.info.run_name == "candidate 0"]
+    assert found.data.tags["mlflow.parentRunId"] == run.id
+
+
+def test_beside_mlflow_s_autologging_each_question_is_one_trace_of_the_run(mini, tmp_path, tracking_store, caplog):
+    import mlflow
+    from mlflow.dspy.callback import MlflowCallback
+
+    uri = tracking_store(tmp_path)
+    with dspy.context(callbacks=[MlflowCallback()]), Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
+        evaluate(mini.program(), mini.dev[:3], mini.metric)
+    traces = mlflow.MlflowClient(uri).search_traces(locations=["1"])
+    assert [trace.info.request_metadata["mlflow.sourceRun"] for trace in traces] == [run.id] * 3
+    assert "Failed to start span" not in caplog.text

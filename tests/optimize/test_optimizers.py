@@ -9,6 +9,7 @@ from dspy.utils import DummyLM
 from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.tracking import Tracking
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError, Failure
 from questree.optimize import OPTIMIZERS, load, optimizer
@@ -305,3 +306,23 @@ def test_no_optimizer_shows_a_step_that_is_incomplete_or_claims_what_no_passage_
 
 def gold(mini, demo):
     return next(example.gold_titles for example in mini.train if example.question == demo["question"])
+
+
+def test_gepa_s_looks_at_three_questions_are_no_runs_of_their_own(mini, tmp_path, tracking_store):
+    import mlflow
+
+    uri = tracking_store(tmp_path)
+    compiled = compile_program(
+        mini.program(),
+        mini.examples(),
+        mini.metric,
+        optimizer=optimizer("gepa", **SMALL["gepa"]),
+        tracking=Tracking(uri=uri, traces=False),
+    )
+    runs = mlflow.MlflowClient(uri).search_runs(["1"])
+    candidates = [run for run in runs if run.info.run_name.startswith("candidate")]
+    assert 0 < len(candidates) < len(compiled.compilation.candidates)
+    assert len({run.data.tags["mlflow.parentRunId"] for run in candidates}) == 1
+    assert {run.data.metrics["questions"] for run in candidates} == {
+        max(c.questions for c in compiled.compilation.candidates)
+    }
