@@ -81,7 +81,8 @@ class SeededRetriever(WrappingRetriever):
     def _placed(self, query: str, genuine: list[Passage]) -> list[Passage]:
         """Return the genuine passages in their order, and each planted one before the first with a lower BM25 score."""
         small = BM25Retriever.from_passages([*genuine, *self.planted])
-        scores = {passage.id: passage.score for passage in small(query, k=len(genuine) + len(self.planted))}
+        scores = dict.fromkeys((passage.id for passage in (*genuine, *self.planted)), 0.0)  # of those it does not find
+        scores |= {passage.id: passage.score for passage in small(query, k=len(scores))}
         waiting = sorted(self.planted, key=lambda passage: -scores[passage.id])
         mixed: list[Passage] = []
         for passage in genuine:

@@ -7,7 +7,7 @@ from tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
-from questree.evaluation.attacks.plants import wrong_answer
+from questree.evaluation.attacks.plants import POISONS, wrong_answer
 from questree.metrics import contains
 from questree.retrieval import (
     BaseRetriever,
@@ -39,7 +39,8 @@ def test_a_target_is_wrong_and_of_the_same_sort():
 def test_the_same_seed_plants_the_same(kind, bm25):
     first, again = (plants_for(Attack(kind, 2, seed=3), EXAMPLES, EXAMPLES, bm25) for _ in range(2))
     assert first == again
-    assert all(len(plant.passages) == 2 for plant in first)
+    fewest = 2 if kind in POISONS else 1  # an injection needs a genuine passage that is found
+    assert all(fewest <= len(plant.passages) <= 2 for plant in first)
 
 
 def test_poison_is_the_question_and_a_claim(bm25):
@@ -141,7 +142,7 @@ def test_agreement_leaves_out_what_repeats_the_question_or_another_passage():
 def test_a_search_for_a_step_is_guarded_by_the_question_that_it_is_made_for(bm25):
     plant = plants_for(Attack("poison", 1), [RIVER.to_example()], EXAMPLES, bm25)[0]
     guarded = AgreementRetriever(seeded(bm25, plant.passages))
-    step = "Where was Franz Kafka born?"
+    step = "Who wrote The Metamorphosis?"
     assert plant.passages[0].id in [one.id for one in guarded(step, k=7)]
     with asking(RIVER.question):
         assert plant.passages[0].id not in [one.id for one in guarded(step, k=7)]
@@ -150,7 +151,7 @@ def test_a_search_for_a_step_is_guarded_by_the_question_that_it_is_made_for(bm25
 def test_the_next_best_take_the_place_of_what_is_left_out(bm25):
     plant = plants_for(Attack("poison", 3), [RIVER.to_example()], EXAMPLES, bm25)[0]
     guarded = AgreementRetriever(seeded(bm25, plant.passages))
-    found = guarded(RIVER.question, k=3)
-    assert len(found) == 3
+    found = guarded(RIVER.question, k=1)
+    assert len(found) == 1
     assert not {passage.id for passage in found} & {passage.id for passage in plant.passages}
     assert guarded.fingerprint != AgreementRetriever(bm25).fingerprint
