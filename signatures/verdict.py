@@ -32,7 +32,7 @@ class CheckStep(dspy.Signature):
         desc="the answer to the query, copied word for word from that passage: a name or date as a whole, and no more; "
         "empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField()
+    verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
     remembered: str = dspy.OutputField(
         desc="your own answer to the query, if no passage has it, none is proposed, and you are certain; else empty"
     )

@@ -23,12 +23,16 @@ def prompts(
     ] = None,
     set_: options.ProgramSettings = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+    page: Annotated[
+        typer.FileTextWrite | None, typer.Option(help="Write an HTML page to this file; two programs side by side.")
+    ] = None,
 ) -> None:
     """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two."""
     from rich.console import Console
 
     from ..common.errors import QuestreeError
     from ..common.text import printable
+    from ..programs.prompt_page import as_page
     from ..programs.prompts import differences, rendered_prompts
 
     settings = options.named_values(set_, "--set")
@@ -39,6 +43,10 @@ def prompts(
     ]
     if not any(shown):
         raise QuestreeError(f"{program} has no predictor {predictor!r}; leave out --predictor to see all of them.")
+    if page is not None:
+        title = f"The prompts of {program}" if other is None else f"The prompts of {program} and of {other}"
+        page.write(as_page(title, shown[-1], before=None if other is None else shown[0]))
+        return
     text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
     Console(file=out).print(printable(text or "No prompt differs."), markup=False, highlight=False, soft_wrap=True)
 

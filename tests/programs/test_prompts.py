@@ -12,6 +12,7 @@ import dspy
 import pytest
 
 from questree.programs import PROGRAMS, build
+from questree.programs.prompt_page import as_page
 from questree.programs.prompts import differences, rendered_prompts
 
 FOLDER = Path(__file__).resolve().parents[1] / "prompts"
@@ -69,3 +70,24 @@ def test_the_command_shows_prompts_and_what_differs(questree):
     wrong = questree("prompts", "direct", "--predictor", "nobody")
     assert (wrong.code, "has no predictor 'nobody'" in wrong.err) == (2, True)
     assert questree("prompts", "no-such-program").code == 2
+
+
+def test_the_page_folds_demonstrations_and_escapes_everything():
+    program = build("direct", {})
+    program.predictors()[0].demos = [dspy.Example(question="<b>who</b>", answer_style="short", answer="<i>me</i>")]
+    page = as_page("A & B", rendered_prompts(program))
+    assert "<b>who" not in page
+    assert all(text in page for text in ("&lt;b&gt;who", "A &amp; B"))
+    assert page.count("<details>") == 1
+
+
+def test_the_page_of_two_programs_marks_what_differs():
+    before, after = rendered_prompts(build("direct", {})), rendered_prompts(build("cot", {}))
+    page = as_page("both", after, before=before)
+    assert all(mark in page for mark in ("<del>", "<ins>"))
+    assert "<del>" not in as_page("same", before, before=before)
+
+
+def test_the_command_writes_a_page(questree, tmp_path):
+    assert questree("prompts", "direct", "--page", str(tmp_path / "p.html")).code == 0
+    assert "<h2>" in (tmp_path / "p.html").read_text(encoding="utf-8")
