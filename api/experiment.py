@@ -35,6 +35,7 @@ class Experiment(Parts):
         name: str,
         *,
         metrics: Sequence[str] | None = None,
+        judge: str | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Evaluation, Path]:
@@ -44,7 +45,7 @@ class Experiment(Parts):
         from .evaluation.records import metric_name
         from .evaluation.run import run_identity
 
-        scores = self._scores(metrics)
+        scores = self._scores(metrics, judge)
         self.use_lm()
         program = self.program(name, **program_settings)
         identity = run_identity(program, task=self.task.name)
@@ -76,6 +77,7 @@ class Experiment(Parts):
         count: int,
         *,
         metrics: Sequence[str] | None = None,
+        judge: str | None = None,
         on_progress: Callable[[str, Progress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Repeats, Path]:
@@ -91,7 +93,7 @@ class Experiment(Parts):
         repeats = repeat(
             program,
             self._questions_for([program]),
-            self._scores(metrics),
+            self._scores(metrics, judge),
             count,
             task=self.task.name,
             out=out,
@@ -181,6 +183,7 @@ class Experiment(Parts):
         names: Iterable[str],
         *,
         metrics: Sequence[str] | None = None,
+        judge: str | None = None,
         on_progress: Callable[[str, Progress], None] | None = None,
     ) -> tuple[Comparison, Path]:
         """Score programs on the same questions, with the same retriever, LM and metrics.
@@ -195,7 +198,7 @@ class Experiment(Parts):
         shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, None]  # None: whichever metrics
         out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
         return self._compare(
-            programs, metrics, out=out, title=f"compare on {settings.task}", on_progress=on_progress
+            programs, metrics, judge=judge, out=out, title=f"compare on {settings.task}", on_progress=on_progress
         ), out
 
     def attack(
@@ -257,6 +260,7 @@ class Experiment(Parts):
         metrics: Sequence[str] | None,
         *,
         out: Path,
+        judge: str | None = None,
         title: str,
         on_progress: Callable[[str, Progress], None] | None,
     ) -> Comparison:
@@ -265,7 +269,7 @@ class Experiment(Parts):
         return compare(
             programs,
             self._questions_for(programs.values()),
-            self._scores(metrics),
+            self._scores(metrics, judge),
             task=self.task.name,
             out=out,
             seed=self.settings.seed,
@@ -278,12 +282,24 @@ class Experiment(Parts):
     def _folder(self, name: str) -> Path:
         return self.settings.out or Path("runs") / name
 
-    def _scores(self, names: Sequence[str] | None) -> list[ScoreFunction]:
-        """Return these metrics; else the task's own, and for short answers also the two that other papers report."""
+    def _scores(self, names: Sequence[str] | None, judge: str | None = None) -> list[ScoreFunction]:
+        """Return these metrics; else the task's own, and for short answers also the two that other papers report.
+
+        Args:
+            names: of metrics.
+            judge: the name of an LM that judges as well, greedily; the address of ``--lm`` is only its own.
+        """
         from .metrics import metric
 
         own = [self.task.metric, *(["em", "f1"] if self.task.style == "short" else [])]
-        return [metric(one) for one in names or own]
+        scores: list[ScoreFunction] = [metric(one) for one in names or own]
+        if judge is None:
+            return scores
+        from .evaluation.lm_judge import Judge
+
+        address = self.settings.api_base if judge == self.settings.lm else None
+        asked = self.settings.model_copy(update={"lm": judge, "api_base": address, "temperature": 0.0})
+        return [*scores, Judge(Parts(asked).lm)]
 
     def _labelled(self, names: Iterable[str]) -> dict[str, Program]:
         """Return programs by the name to show: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2``."""

@@ -79,3 +79,16 @@ class AnswerFromThoughts(dspy.Signature):
     answer_style: str = answer_style_field()
     thoughts: list[str] = dspy.InputField()
     answer: str = answer_field()
+
+
+class JudgeAnswer(dspy.Signature):
+    """Say whether the proposed answer to the question is right: whether it means the same as one of the gold answers.
+
+    It may be longer or in other words. It is wrong if it means something else, leaves open what is meant, or names
+    several answers of which only some are right.
+    """
+
+    question: str = question_field()
+    gold_answers: list[str] = dspy.InputField(desc="right answers; each of them alone is right")
+    proposed_answer: str = dspy.InputField()
+    right: bool = dspy.OutputField()

@@ -24,6 +24,7 @@ def compare(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
     metric: options.Metrics = None,
+    judge: options.Judge = None,
 ) -> None:
     """Score several programs on the same questions: a table with intervals, a page with plots.
 
@@ -31,13 +32,17 @@ def compare(
     """
     from ..experiment import Experiment
     from ..programs import PROGRAMS
-    from .report import comparison_bars, print_figures
+    from .report import comparison_bars, print_agreement, print_figures
 
     with comparison_bars() as on_progress:
         comparison, folder = Experiment(settings).compare(
-            [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])], metrics=metric, on_progress=on_progress
+            [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])],
+            metrics=metric,
+            judge=judge,
+            on_progress=on_progress,
         )
     print_figures(comparison.table.lines, simulated=comparison.simulated)
+    print_agreement(comparison.evaluations.values())
     typer.echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
     if comparison.stopped:
         from ..common.errors import QuestreeError

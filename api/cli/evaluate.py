@@ -16,6 +16,7 @@ def evaluate(
         str, typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/…")
     ] = "searchain",
     metric: options.Metrics = None,
+    judge: options.Judge = None,
     set_: options.ProgramSettings = None,
     repeats: Annotated[
         int,
@@ -27,21 +28,24 @@ def evaluate(
     The same command goes on where it was interrupted.
     """
     from ..experiment import Experiment
-    from .report import comparison_bars, evaluation_table, print_repeats, progress_bar
+    from .report import comparison_bars, evaluation_table, print_agreement, print_repeats, progress_bar
 
     if repeats > 1:
         with comparison_bars() as on_repeat:
+            given = options.named_values(set_, "--set")
             repeated, folder = Experiment(settings).repeat(
-                program, repeats, metrics=metric, on_progress=on_repeat, **options.named_values(set_, "--set")
+                program, repeats, metrics=metric, judge=judge, on_progress=on_repeat, **given
             )
         print_repeats(repeated)
+        print_agreement(repeated.runs)
         typer.echo(f"each question: questree show {folder}/repeat-1")
         return
     with progress_bar() as on_progress:
         evaluation, folder = Experiment(settings).evaluate(
-            program, metrics=metric, on_progress=on_progress, **options.named_values(set_, "--set")
+            program, metrics=metric, judge=judge, on_progress=on_progress, **options.named_values(set_, "--set")
         )
     from rich.console import Console
 
     Console().print(evaluation_table({program: evaluation}))
+    print_agreement([evaluation])
     typer.echo(f"each question: questree show {folder}")

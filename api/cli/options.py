@@ -20,6 +20,10 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", help="A metric by name; repeat it. The first is the score. Default: the task's."),
 ]
+Judge = Annotated[
+    str | None,
+    typer.Option(help="An LM by its DSPy name: it judges every answer as well, beside cover-EM."),
+]
 Host = Annotated[str, typer.Option(help="Address to listen at. One that other machines reach needs a token.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
 TokenFile = Annotated[

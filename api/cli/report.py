@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +163,15 @@ def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
     for name in {name: None for one in figures for name in one}:
         table.add_row(name, *(one.get(name, "") for one in figures))
     return table
+
+
+def print_agreement(evaluations: Iterable[Evaluation]) -> None:
+    """Print how far a judge among the metrics agrees with cover-EM, over all the answers."""
+    from ..evaluation.lm_judge import agreement
+
+    records = [record for one in evaluations for record in one.records]
+    for judge in [name for name in records[0].scores if name.startswith("judge ")]:
+        Console().print(f"{judge} agrees with cover-EM: {escape(str(agreement(records, judge)))}")
 
 
 def print_repeats(repeats: Repeats) -> None:

@@ -1,0 +1,62 @@
+"""An LM as the judge of an answer, and how far it agrees with cover-EM. Off unless it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import dspy
+
+from ..common.errors import QuestreeError
+from ..lm.call import call
+from ..metrics import Interval, metric, share_interval
+from ..signatures.answers import JudgeAnswer
+from .records import Record
+
+
+class Judge:
+    """A metric: 1 if the LM says that the answer means the same as a gold answer.
+
+    Its calls are no part of what a question cost.
+
+    Args:
+        lm: the judge.
+    """
+
+    def __init__(self, lm: dspy.BaseLM):
+        self.lm, self.name = lm, f"judge {lm.model}"
+        self.judge_answer = dspy.Predict(JudgeAnswer)
+
+    def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float:
+        """Return 1 or 0; 0 without an LM call where there is no answer.
+
+        Raises:
+            QuestreeError: if the gold answers are regular expressions.
+            CallFailedError: if the judge gives no usable reply.
+        """
+        if getattr(example, "answers_are_regex", False):
+            raise QuestreeError("An LM cannot judge by regular expressions; leave --judge out for this task.")
+        if not prediction.answer:
+            return 0.0
+        with dspy.context(lm=self.lm, trace=None):
+            reply = call(
+                self.judge_answer,
+                question=example.question,
+                gold_answers=list(example.answers),
+                proposed_answer=prediction.answer,
+            )
+        return float(reply.right)
+
+
+def agreement(records: Iterable[Record], judge: str) -> Interval | None:
+    """Return the share of the answered questions on which the judge and cover-EM agree; None if there are none.
+
+    Args:
+        records: scored by the judge.
+        judge: its name as a metric.
+    """
+    covers = metric("cover-em")
+    same = [
+        record.scores[judge] == float(covers(record, record.prediction)) for record in records if record.failure is None
+    ]
+    return share_interval(sum(same), len(same)) if same else None

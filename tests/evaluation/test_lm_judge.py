@@ -1,0 +1,47 @@
+"""An LM as a judge."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+from fakes import ScriptedEngine
+from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+
+from questree.common.errors import QuestreeError
+from questree.evaluation.lm_judge import Judge, agreement
+from questree.evaluation.records import MetricError
+from questree.evaluation.run import evaluate
+from questree.lm.policy import RunPolicy
+
+ONE = RunPolicy(concurrency=1)
+
+
+def judging(*replies) -> tuple[Judge, ScriptedEngine]:
+    engine = ScriptedEngine(list(replies))
+    return Judge(dspy.LM("some/judge", engine=engine, cache=False, num_retries=0)), engine
+
+
+def test_the_judge_sees_question_gold_and_answer_and_its_verdict_is_a_score():
+    judge, engine = judging({"right": "True"}, {"right": "True"})
+    found = evaluate(Parrot(), [RIGHT, WRONG, LOST], [right, judge], policy=ONE)
+    assert found.scores["judge some/judge"].mean == pytest.approx(2 / 3)  # the failed question is not shown to it
+    assert all(told in engine.prompts[1] for told in ("say wrong", '["right"]', "[[ ## proposed_answer ## ]]\nwrong"))
+    agreed = agreement(found.records, judge.name)
+    assert (agreed.mean, agreed.n) == (0.5, 2)
+    assert agreement([], judge.name) is None
+
+
+def test_a_judge_that_cannot_be_asked_stops_the_scoring_and_loses_no_answer(tmp_path):
+    judge, _ = judging("?", "?", "?")
+    with pytest.raises(MetricError, match="The metric 'judge some/judge' cannot score"):
+        evaluate(Parrot(), [RIGHT], [judge], out=tmp_path)
+    judge, _ = judging({"right": "False"})
+    program = Parrot()
+    assert evaluate(program, [RIGHT], [judge], out=tmp_path).score.mean == 0
+    assert program.asked == []
+
+
+def test_patterns_are_not_judged():
+    judge, _ = judging()
+    with pytest.raises(QuestreeError, match="regular expressions"):
+        judge(example("a", "say it", answers_are_regex=True), dspy.Prediction(answer="it"))
