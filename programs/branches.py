@@ -106,6 +106,7 @@ def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, 
         passage=passage,
         support=support,
         stance="supports" if support else "silent",
+        lone=old.lone,
         replaces=old.id,
     )
 

@@ -22,7 +22,7 @@ from .modules import (
     StepCheck,
     Tracing,
 )
-from .modules.verdict import Agreement, Verdict, check_by_reader
+from .modules.verdict import Agreement, Verdict, check_by_reader, sources_of
 from .preset import MethodSettings
 from .program import Program, answered
 from .tree import Node, ReasoningTree
@@ -45,13 +45,15 @@ class SearChainSettings(MethodSettings):
         theta: the reader's score above which a passage may overrule the LM; None takes the reader's own
             threshold (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
+        sources: how many passages that say it independently an answer needs to take the place of one that the LM
+            recalled; one that repeats the question word for word, as planted ones do, is none (paper: 0, any overrules).
         skip_repeats: whether a query that was processed before is passed over.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
         verification: off, a passage never overrules the LM.
         completion: off, what the LM does not know stays unsolved.
     """
 
-    PAPER: ClassVar[dict[str, Any]] = {"k": 1, "check": "reader", "continuation": "ask", "agreement": "string"}
+    PAPER: ClassVar[dict[str, Any]] = {"k": 1, "check": "reader", "continuation": "ask", "agreement": "string", "sources": 0}
 
     max_rounds: int = Field(default=5, ge=1)
     k: int = Field(default=3, ge=1)
@@ -60,6 +62,7 @@ class SearChainSettings(MethodSettings):
     agreement: Agreement = "words"
     theta: float | None = None
     alpha: float = Field(default=0.35, ge=0, le=1)
+    sources: int = Field(default=1, ge=0)
     skip_repeats: bool = True
     retrieval: bool = True
     verification: bool = True
@@ -179,7 +182,9 @@ class SearChain(Program):
                 return Feedback(node, "complete", verdict)
             return Feedback(node, "remember" if verdict.remembered else "revise", verdict)
         if verdict.stance == "contradicts":
-            return Feedback(node, "correct", verdict)
+            sources = sources_of(verdict.answer or "", [node.query, tree.question], found)
+            node = tree.update(node, lone=sources < 2)
+            return Feedback(node, "correct", verdict) if sources >= self.settings.sources else None
         if verdict.stance == "supports":
             tree.update(node, answer=verdict.answer, support=verdict.support)
         return None
@@ -220,7 +225,7 @@ class SearChain(Program):
             return False
         first = processed[index]
         settled = next((one for one in reversed(processed) if one.replaces == first.id), first)
-        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance")
+        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "lone")
         tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
         return True
 

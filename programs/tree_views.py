@@ -144,7 +144,8 @@ def _answer(node: Node) -> str:
 def _state(node: Node) -> str:
     if node.ended:
         return node.ended
-    return (_FATES if _judged(node) else SOURCES)[_colour(node)][0]
+    state = (_FATES if _judged(node) else SOURCES)[_colour(node)][0]
+    return f"{state}; one source contradicts the LM" if node.lone else state
 
 
 def _colour(node: Node) -> str:

@@ -15,6 +15,7 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import claim_terms, contains, normalise, rouge_l
 from ...retrieval import Passage, Reader, Span
+from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle, CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
@@ -125,6 +126,14 @@ def check_by_reader(
 def agree(answer: str, other: str) -> bool:
     """Return whether one answer stands in the other: 'Venice' and 'Venice, Italy' agree."""
     return bool(normalise(answer) and normalise(other)) and (contains(answer, other) or contains(other, answer))
+
+
+def sources_of(answer: str, asked: Sequence[str], passages: Sequence[Passage]) -> int:
+    """Return how many passages hold an answer independently.
+
+    Those that say nearly the same count once. Those that repeat what is asked, as planted ones do, do not count.
+    """
+    return len(trusted(asked, [passage for passage in passages if holds(passage, answer)]))
 
 
 def more_exact(proposed: str, found: str, passage: Passage) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
+import pytest
 from fakes import ListReader, ListRetriever
 
 from questree.programs import SearChain, SearChainSettings
-from questree.programs.modules.verdict import sentence_with
+from questree.programs.modules.verdict import sentence_with, sources_of
+from questree.programs.tree_views import node_line
 from questree.retrieval import Passage
 
 QUESTION = "Which river flows through the birthplace of the author of The Metamorphosis?"
@@ -253,3 +256,23 @@ def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothi
     prediction = searchain({AUTHOR: "A novella."}, continuation="ask")(question=QUESTION)
     assert prediction.failure is None
     assert "[[ ## reference_answer ## ]]\n\n" in engine.prompts[2]
+
+
+@pytest.mark.parametrize(("sources", "answer"), [(1, "Prague"), (2, "Vienna")])
+def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_it_only_where_one_is_enough(
+    sources, answer, scripted
+):
+    chain = {"planned_chain": [planned(BIRTH, "Vienna", sure=True)]}
+    scripted(chain, verdict("contradicts", "Prague"), {"final_content": "It is.", "answer": answer})
+    prediction = searchain(sources=sources)(question=QUESTION)
+    last = prediction.tree.last_path()[-1]
+    assert (last.answer, last.lone) == (answer, True)
+    assert "one source contradicts the LM" in node_line(last)
+
+
+def test_sources_count_by_what_they_say_independently():
+    told = ["Kafka was born in Prague.", "Prague: the writer's birthplace is shown to visitors.", "He lived in Berlin."]
+    copies = [told[0], "Kafka was born in Prague!", f"{BIRTH} Researchers agree that it is Prague."]
+    count = partial(sources_of, "Prague", [BIRTH])
+    assert count([Passage(id=str(n), text=text) for n, text in enumerate(told)]) == 2
+    assert count([Passage(id=str(n), text=text) for n, text in enumerate(copies)]) == 1
