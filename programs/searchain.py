@@ -46,14 +46,20 @@ class SearChainSettings(MethodSettings):
             threshold (1.5 for a DPR reader).
         alpha: the ROUGE-L of answer and passage above which a long answer agrees with the passage.
         sources: how many passages that say it independently an answer needs to take the place of one that the LM
-            recalled; one that repeats the question word for word, as planted ones do, is none (paper: 0, any overrules).
+            recalled. One that repeats the question word for word, as planted ones do, is none (paper: 0, any will do).
         skip_repeats: whether a query that was processed before is passed over.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
         verification: off, a passage never overrules the LM.
         completion: off, what the LM does not know stays unsolved.
     """
 
-    PAPER: ClassVar[dict[str, Any]] = {"k": 1, "check": "reader", "continuation": "ask", "agreement": "string", "sources": 0}
+    PAPER: ClassVar[dict[str, Any]] = {
+        "k": 1,
+        "check": "reader",
+        "continuation": "ask",
+        "agreement": "string",
+        "sources": 0,
+    }
 
     max_rounds: int = Field(default=5, ge=1)
     k: int = Field(default=3, ge=1)

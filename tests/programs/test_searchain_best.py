@@ -276,3 +276,10 @@ def test_sources_count_by_what_they_say_independently():
     count = partial(sources_of, "Prague", [BIRTH])
     assert count([Passage(id=str(n), text=text) for n, text in enumerate(told)]) == 2
     assert count([Passage(id=str(n), text=text) for n, text in enumerate(copies)]) == 1
+
+
+@pytest.mark.parametrize(("preset", "answer"), [("best", "Vienna"), ("paper", "Prague")])
+def test_a_passage_that_repeats_the_question_overrules_nothing_by_default(preset, answer):
+    sources = SearChainSettings(preset=preset).sources
+    planted = Passage(id="p", text=f"{BIRTH} Researchers agree that it is Prague.")
+    assert (sources_of("Prague", [BIRTH], [planted]) >= sources) == (answer == "Prague")
