@@ -20,6 +20,8 @@ from ..common.files import write_atomically
 from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
+from ..metrics import normalise_title
+from ..metrics.found_passages import names_as
 from ..programs import Program
 from .evaluation import Evaluation
 from .identity import lm_facts, reader_facts, retriever_facts, state_digest
@@ -132,8 +134,26 @@ def evaluate(
         loop.run(on_progress or (lambda progress: None))
     names = [metric_name(metric) for metric in metrics]
     records = [loop.records[id] for id in by_id]
+    _check_corpus(records)
     scored = (one.model_copy(update={"scores": {name: one.scores[name] for name in names}}) for one in records)
     return Evaluation(names[0], tuple(scored), simulated=bool(lm_facts()["simulated"]), seed=seed)
+
+
+def _check_corpus(records: Sequence[Record]) -> None:
+    """Warn if gold titles were found and no gold passage: then the corpus is probably cut into other passages."""
+    if any(record.retrieval.get("recall@all") for record in records):
+        return
+    titled = [
+        record
+        for record in records
+        if record.gold_passages and {*map(normalise_title, record.gold_titles)} & {*names_as(record.seen or (), ())}
+    ]
+    if titled:
+        logger.warning(
+            "No gold passage was found, though the titles of some were, for %d questions: the corpus is cut into other "
+            "passages than the questions name. Leave `gold_passages` and `paragraphs` out of the file to go by title.",
+            len(titled),
+        )
 
 
 def run_identity(program: Program, *, task: str) -> dict[str, Any]:

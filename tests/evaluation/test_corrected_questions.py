@@ -118,3 +118,24 @@ def test_a_compilation_does_not_go_on_with_other_training_questions(mini, tmp_pa
     other = dspy.Example(**{**train[0], "answer": "something else"}).with_inputs(*train[0].inputs())
     with pytest.raises(QuestreeError, match="holds another run: training questions was"):
         compiled([other, *train[1:]], dev)
+
+
+def test_a_record_of_an_older_version_is_measured_anew_from_what_it_holds_and_not_asked(tmp_path, caplog):
+    run([RIGHT], tmp_path)
+    (record,) = read_records(tmp_path)
+    former = record.model_dump(mode="json", exclude={"seen", "gold_passages", "scores"})
+    former |= {"gold": "a former digest", "retrieval": {"recall": 0.5, "precision": 1.0}}
+    (tmp_path / "records.jsonl").write_text(json.dumps(former) + "\n")
+    found, asked = run([RIGHT], tmp_path)
+    assert asked == []
+    assert "that an older version scored: 1. They are scored again." in caplog.text
+    assert found.retrieval["title recall@all"] == 0.5
+    assert not {"recall", "title recall@5"} & found.retrieval.keys()  # its order is not known
+
+
+def test_a_corpus_of_other_passages_than_the_questions_name_is_warned_of(tmp_path, caplog):
+    run([example("a", "say right", gold_passages=["p1"])], tmp_path / "named")
+    assert "No gold passage was found" not in caplog.text
+    found, _ = run([example("a", "say right", gold_passages=["elsewhere"])], tmp_path / "unknown")
+    assert found.retrieval["recall@all"] == 0.0
+    assert "No gold passage was found, though the titles of some were, for 1 questions" in caplog.text
