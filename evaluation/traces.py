@@ -1,4 +1,4 @@
-"""Traces in MLflow, one for each question: the program, its predictors and its LM calls are spans.
+"""Traces in MLflow, one for each question: the program, its predictors, its searches and its LM calls are spans.
 
 MLflow's own autologging would change DSPy's global configuration, which only one thread may do, and would keep each
 prompt three times. This one listens in the caller's context only. Of an object that JSON does not know it writes only
@@ -17,6 +17,7 @@ from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
 from ..common.secrets import without_secrets
 from ..lm.failure import remember_lm
+from ..retrieval import Passage
 from .records import plain
 
 _LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
@@ -45,15 +46,22 @@ class TraceWriter(BaseCallback):
         self._lock = threading.Lock()
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Open a span for a program or a predictor."""
-        predictor = isinstance(instance, dspy.Predict)
-        name = instance.signature.__name__ if predictor else type(instance).__name__
+        """Open a span for a program, a predictor or a search."""
         kwargs = inputs.get("kwargs", inputs)
-        self._open(call_id, name, "CHAIN", {key: value for key, value in kwargs.items() if key not in _LEFT_OUT})
+        shown = {key: value for key, value in kwargs.items() if key not in _LEFT_OUT}
+        if isinstance(instance, dspy.Retrieve):
+            self._open(call_id, "search", "RETRIEVER", shown)
+            return
+        predictor = isinstance(instance, dspy.Predict)
+        self._open(call_id, instance.signature.__name__ if predictor else type(instance).__name__, "CHAIN", shown)
 
     def on_module_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """Close the span of a program or a predictor, which has answered or raised."""
-        self._close(call_id, dict(outputs) if isinstance(outputs, dspy.Prediction) else outputs, exception)
+        """Close the span of a program, a predictor or a search, which has answered or raised."""
+        if isinstance(outputs, dspy.Prediction):
+            outputs = dict(outputs)
+        elif isinstance(outputs, list) and all(isinstance(one, Passage) for one in outputs):
+            outputs = [_document(passage) for passage in outputs]
+        self._close(call_id, outputs, exception)
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Open a span for an LM call."""
@@ -104,6 +112,12 @@ class TraceWriter(BaseCallback):
             }
         status = "OK" if exception is None else "ERROR"
         span.end(outputs=without_secrets(plain(outputs)), attributes=attributes, status=status)
+
+
+def _document(passage: Passage) -> dict[str, Any]:
+    """Return a passage as MLflow's judges of retrieval read it."""
+    where = {"doc_uri": passage.id, "title": passage.title, "score": passage.score}
+    return {"page_content": passage.text, "metadata": where, "id": passage.id}
 
 
 def _token_usage(usage: dict[str, Any]) -> dict[str, Any] | None:

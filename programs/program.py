@@ -97,9 +97,12 @@ class Program(dspy.Module):
             raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
         if not query.strip():  # the LM wrote none: a search for nothing finds nothing
             return []
-        found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
-        if retriever.remote:
-            found = without_secrets(found)  # a server may repeat its token
+
+        def search(query: str, k: int) -> list[Passage]:
+            found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
+            return without_secrets(found) if retriever.remote else found  # a server may repeat its token
+
+        found: list[Passage] = _Search(search)(query=query, k=k)
         enter(found=found)  # at once: what was found stays known whatever becomes of the question
         return found
 
@@ -143,6 +146,18 @@ class Program(dspy.Module):
     def deepcopy(self) -> Program:
         """Return a copy as ``copy.deepcopy`` does: DSPy's own method falls back to copying the index."""
         return copy.deepcopy(self)
+
+
+class _Search(dspy.Retrieve):
+    """A search as DSPy's callbacks know one: MLflow makes a span of the type RETRIEVER of it."""
+
+    def __init__(self, search: Callable[[str, int], list[Passage]]):
+        super().__init__()
+        self._search = search
+
+    def forward(self, query: str, k: int) -> list[Passage]:
+        """Return what the search finds."""
+        return self._search(query, k)
 
 
 def answered(

@@ -65,8 +65,19 @@ app.add_typer(analyse.app, name="analyse")
 app.add_typer(simulate.app, name="simulate")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"questree {version('questree')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _shared(debug: bool = typer.Option(False, "--debug", help="Show tracebacks and log what happens.")) -> None:
+def _shared(
+    debug: bool = typer.Option(False, "--debug", help="Show tracebacks and log what happens."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
+) -> None:
     logging.setLogRecordFactory(_record_without_secrets)
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(name)s: %(message)s")
 

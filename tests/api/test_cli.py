@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 
 import dspy
 import pytest
@@ -266,3 +267,7 @@ def test_a_store_that_cannot_be_written_is_said_at_once(questree, index):
     ran = questree("evaluate", "direct", "--limit", "1", "--tracking-uri", "sqlite:///file/mlflow.db", "--out", "run")
     assert ran.code == 2
     assert "Cannot track to sqlite:///file/mlflow.db: unable to open database file" in ran.err
+
+
+def test_the_version_is_that_of_the_package(questree):
+    assert questree("--version").out == f"questree {version('questree')}\n"

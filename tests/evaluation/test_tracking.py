@@ -233,3 +233,19 @@ def test_beside_mlflow_s_autologging_each_question_is_one_trace_of_the_run(mini,
     traces = mlflow.MlflowClient(uri).search_traces(locations=["1"])
     assert [trace.info.request_metadata["mlflow.sourceRun"] for trace in traces] == [run.id] * 3
     assert "Failed to start span" not in caplog.text
+
+
+def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, tmp_path, tracking_store):
+    import mlflow
+    from mlflow.entities import Document
+
+    uri = tracking_store(tmp_path)
+    with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
+        program = mini.program()
+        prediction = program(question=mini.dev[0].question)
+    [trace] = mlflow.MlflowClient(uri).search_traces(locations=["1"])
+    searches = [span for span in trace.data.spans if span.span_type == "RETRIEVER"]
+    queries = [span.inputs["query"] for span in searches]
+    assert queries == list(dict.fromkeys(node.query for node in prediction.tree.nodes if node.found))
+    found = {document.id for span in searches for document in (Document(**one) for one in span.outputs)}
+    assert found == {passage.id for node in prediction.tree.nodes for passage in node.found}
