@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -102,6 +102,7 @@ class ReasoningTree(BaseModel):
 
     question: str
     nodes: list[Node] = Field(default_factory=list)
+    _repr_html_: ClassVar[Callable[[ReasoningTree], str]]
     _watch: Callable[[ReasoningTree], None] | None = PrivateAttr(default=None)
 
     def watched_by(self, watch: Callable[[ReasoningTree], None] | None) -> ReasoningTree:

@@ -189,3 +189,13 @@ h1{font-size:1.4rem} .answer{font-size:1.2rem;font-weight:600}
 $style</style></head><body>
 <h1>$question</h1>$answer$content<ol>$references</ol>$tree</body></html>
 """)
+
+
+def _in_notebook(tree: ReasoningTree) -> str:
+    """Return the tree as a notebook shows it. Everything in it is escaped."""
+    return f"<style>{TREE_STYLE}</style><p><b>{in_page(tree.question)}</b></p>{as_fragment(tree)}"
+
+
+# `print(tree)` and a notebook show the tree; tree.py cannot import its views
+ReasoningTree.__str__ = as_text  # type: ignore[assignment, method-assign]
+ReasoningTree._repr_html_ = _in_notebook

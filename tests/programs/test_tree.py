@@ -84,3 +84,10 @@ def test_the_page_is_self_contained_and_escapes_everything():
     assert not {"script", "img", "link", "iframe"} & set(page.tags)
     assert not {"src", "href", "onload", "onerror"} & set(page.attributes)
     assert page.tags.count("details") == 1
+
+
+def test_a_printed_tree_is_the_tree_and_a_notebook_shows_it_escaped(tree):
+    tree.grow(None, query="<script>alert(1)</script>", answer="<b>", source="lm")
+    assert str(tree) == as_text(tree)
+    assert "<script>" not in tree._repr_html_()
+    assert "&lt;script&gt;" in tree._repr_html_()
