@@ -104,4 +104,5 @@ def test_mlflow_s_dspy_flavour_logs_and_loads_a_program(mini, tmp_path, tracking
         question = mini.dev[0].question
         assert loaded(question=question).answer == program(question=question).answer
     finally:
+        mlflow.clear_active_model()  # loading makes it the model that later figures are of, in whichever store
         mlflow.set_tracking_uri(before)
