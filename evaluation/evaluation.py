@@ -70,8 +70,11 @@ class Evaluation:
     def retrieval(self) -> dict[str, float]:
         """Return means of what was found (`records.retrieval_scores`), each over the questions that have it.
 
-        ``documents a call`` is how many passages an LM call was worth, over all questions (ToR, table 5).
+        ``documents a call`` is how many passages an LM call was worth, over all questions (ToR, table 5). Where nothing
+        was retrieved for any question, there is nothing to measure.
         """
+        if not any(record.passages or record.seen for record in self.records):
+            return {}
         names = dict.fromkeys(name for record in self.records for name in record.retrieval)
         known = {name: [r.retrieval[name] for r in self.records if name in r.retrieval] for name in names}
         means = {name: fmean(values) for name, values in known.items()}

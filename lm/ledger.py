@@ -147,6 +147,11 @@ def next_place() -> Place:
     return (*here, current.steps[here])
 
 
+def here() -> Place:
+    """Return the place under which this context's steps are counted: which of several tasks it is."""
+    return _place.get()
+
+
 def stand_at(place: Place) -> None:
     """Count the steps of this context under a place: those of one task of several that run at the same time."""
     _place.set(place)

@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from ..metrics import normalise_title
+from ..metrics.found_passages import gold_names, names_as
 from ..programs.tree import Node, ReasoningTree
 
 
@@ -15,7 +15,8 @@ def feedback(example: dspy.Example, prediction: Any, right: bool) -> str:
     """Return the verdict on an answer in words, with a line for each step that went wrong.
 
     Args:
-        example: has ``answers`` or ``answer``; without ``gold_titles`` nothing is said of what was found.
+        example: has ``answers`` or ``answer``; without ``gold_passages`` or ``gold_titles`` nothing is said of what was
+            found.
         prediction: a program's; None if it gave none.
         right: whether the metric takes the answer.
     """
@@ -41,19 +42,22 @@ def _steps(tree: ReasoningTree) -> Iterator[str]:
 
 def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[str]:
     """Yield which queries found no gold passage, and which gold passages no query found."""
-    gold = {normalise_title(title): title for title in example.get("gold_titles") or []}
+    passages, titles = example.get("gold_passages") or [], example.get("gold_titles") or []
+    gold = gold_names(passages, titles)
     if not gold:
         return
     found: dict[str, set[str]] = {}
     for node in tree.nodes:
-        passages = node.found or ([node.passage] if node.passage else [])
-        found.setdefault(node.query, set()).update(normalise_title(passage.title) for passage in passages)
-    for query, titles in found.items():
-        if titles and not titles & gold.keys():
+        there = node.found or ([node.passage] if node.passage else [])
+        found.setdefault(node.query, set()).update(names_as(there, passages))
+    for query, names in found.items():
+        if names and names.isdisjoint(gold):
             yield f"The query {query!r} found no passage that the answer needs."
-    missing = [title for key, title in gold.items() if not any(key in titles for titles in found.values())]
-    if missing:
-        yield f"No query found the passages {missing}, which the answer needs."
+    missing = [name for name in gold if not any(name in names for names in found.values())]
+    if missing and passages:  # their names are no words
+        yield f"No query found {len(missing)} of the {len(gold)} passages that the answer needs."
+    elif missing:
+        yield f"No query found the passages {[titles[gold.index(name)] for name in missing]}, which the answer needs."
 
 
 def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[str]:

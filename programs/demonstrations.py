@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, TypeVar
 import dspy
 
 from ..common.placeholders import fill_in
-from ..common.text import neutralise
 from ..metrics import contains, normalise
+from ..metrics.found_passages import gold_names, names_as
+from ..retrieval import Passage
 from ..signatures import PlannedStep, Step, TracedStep
 from .tree import ReasoningTree
 
@@ -25,9 +26,9 @@ T = TypeVar("T")
 
 
 class Judgement(NamedTuple):
-    """What a step decided about some passages, given as the prompt showed them: one of them is useful, or none is."""
+    """What a step decided about some passages that its prompt showed: one of them is useful, or none is."""
 
-    passages: list[str]
+    passages: Sequence[Passage]
     kept: bool
 
 
@@ -127,7 +128,7 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
 
     Args:
         trace: the calls of one question.
-        example: the question; without ``gold_titles`` nothing is contradicted.
+        example: the question; without ``gold_passages`` or ``gold_titles`` nothing is contradicted.
     """
     sound = [
         step
@@ -139,9 +140,15 @@ def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[Trac
 
 
 def contradicts(judgements: Sequence[Judgement], example: Any) -> bool:
-    """Return whether a passage with a gold title was turned away, or passages without one were kept."""
-    gold = list(getattr(example, "gold_titles", None) or [])
-    return bool(gold) and any(judged.kept != _any_gold(judged.passages, gold) for judged in judgements)
+    """Return whether a gold passage was turned away, or passages were kept of which none is gold.
+
+    Gold are the passages that recall is measured by: those with a gold title, if the task knows no gold passages.
+    """
+    passages = tuple(getattr(example, "gold_passages", None) or ())
+    gold = {*gold_names(passages, tuple(getattr(example, "gold_titles", None) or ()))}
+    return bool(gold) and any(
+        judged.kept == gold.isdisjoint(names_as(judged.passages, passages)) for judged in judgements
+    )
 
 
 def _tells_wrong(step: TraceStep, example: Any) -> bool:
@@ -168,14 +175,3 @@ def _group(items: Sequence[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return list(groups.values())
-
-
-def _any_gold(passages: list[str], gold: list[str]) -> bool:
-    """Return whether a passage has a gold title; a prompt shows ``title | text``, numbered or not."""
-    starts = tuple(f"{neutralise(title)} | ".casefold() for title in gold)
-    return any(_without_number(passage).casefold().startswith(starts) for passage in passages)
-
-
-def _without_number(shown: str) -> str:
-    number, bracket, rest = shown.partition("] ")
-    return rest if bracket and number.startswith("[") and number[1:].isdigit() else shown

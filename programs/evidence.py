@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from ..metrics import f1, normalise
+from ..metrics import f1
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
+from .majority import most_votes
 from .references import distinct
 from .tree import Node, ReasoningTree
 
@@ -95,8 +95,8 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
 
 
 def agreeing(evidence: list[Evidence]) -> int:
-    """Return how many pieces of evidence give the most frequent answer, compared in its normal form."""
-    return max(Counter(normalise(piece.answer) for piece in evidence).values(), default=0)
+    """Return how many pieces of evidence give the most frequent answer; an empty answer agrees with none."""
+    return most_votes(evidence, lambda piece: piece.answer)
 
 
 def count_tokens(text: str) -> int:

@@ -82,7 +82,12 @@ def majority(samples: Sequence[T], answer: Callable[[T], str]) -> T:
 
 def agreement(samples: Sequence[T], answer: Callable[[T], str]) -> float:
     """Return the share of samples that give the most frequent answer; an empty answer agrees with none."""
-    return max(_votes(samples, answer).values(), default=0) / len(samples)
+    return most_votes(samples, answer) / len(samples)
+
+
+def most_votes(samples: Sequence[T], answer: Callable[[T], str]) -> int:
+    """Return how many samples give the most frequent answer, in its normal form; an empty answer has no vote."""
+    return max(_votes(samples, answer).values(), default=0)
 
 
 def vote(answer: str) -> str:

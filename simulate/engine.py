@@ -24,6 +24,7 @@ from dspy.lm15 import (
 )
 
 from ..data import Question
+from ..lm.ledger import here
 from .mind import Mind
 from .prompt import read_prompt
 from .reply import cut, pieces, write_reply
@@ -39,7 +40,8 @@ class SimulatedEngine:
     At temperature 0, or where none is given, a reply is a function of prompt and mind alone. Above it, the reply also
     depends on temperature, top_p and token limit, and on the request's own seed. Without a seed it depends on how many
     times this engine was asked the same before: DSPy keeps ``rollout_id`` to itself, so counting is the only way in
-    which a second retry can differ from the first. So the n-th sample of a prompt is the same in every process.
+    which a second retry can differ from the first. What is asked at the same time is counted apart, by its place among
+    the question's steps. So the n-th sample of a prompt is the same in every process, whichever thread is the fastest.
     """
 
     def __init__(self, mind: Mind):
@@ -103,6 +105,7 @@ class SimulatedEngine:
         sampling = f"{config.temperature}|{config.max_tokens}|{config.seed}{nucleus}"
         if config.seed is not None:
             return sampling
+        sampling += "".join(f"|{step}" for step in here())
         asked = hashlib.blake2b(f"{sampling}|{text}".encode(), digest_size=16).hexdigest()
         with self._lock:
             self._asked[asked] += 1

@@ -23,6 +23,7 @@ _INPUTS, _OUTPUTS, _STRUCTURE = (
 )
 _FIELD = re.compile(r"^\d+\. `(\w+)` \((.*?)\):", re.MULTILINE)
 _SCHEMA = re.compile(r"must adhere to the JSON schema: (\{.*)")
+_JSON = ("Outputs will be a JSON object", "\nOutput field `")  # as the JSON adapter says it, and as the BAML adapter
 _TAIL = re.compile(
     r"\n\s*Respond with (?:the corresponding output fields, starting with|a JSON object in the following)"
 )
@@ -76,7 +77,7 @@ class Prompt:
 
 
 def read_prompt(request: Request) -> Prompt:
-    """Read a request that ``dspy.ChatAdapter`` or ``dspy.JSONAdapter`` wrote; any other is ``plain``.
+    """Read a request that DSPy's chat, JSON or BAML adapter wrote; any other is ``plain``.
 
     Only field names that the system text lists are looked for, and inputs only in the last user message. So
     neither an instruction that an optimizer rewrote nor a marker inside a passage changes what is read.
@@ -88,7 +89,7 @@ def read_prompt(request: Request) -> Prompt:
     users = [content for role, content in turns if role == "user"]
     if not outputs or not users:
         return Prompt(form="plain", text=text)
-    form: Form = "json" if "Outputs will be a JSON object" in system else "chat"
+    form: Form = "json" if any(said in system for said in _JSON) else "chat"
     return Prompt(
         form=form,
         text=text,

@@ -221,7 +221,7 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
         figures[f"{evaluation.metric}, {ANSWERED}"] = f"{answered.mean:.3f} [{answered.low:.3f}, {answered.high:.3f}]"
     figures["questions"] = str(n)
     figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"
-    figures |= {name: f"{value:.3f}" for name, value in evaluation.retrieval.items()}
+    figures |= {name: f"{value:.3f}" for name, value in evaluation.retrieval.items()} or {"recall": "–"}
     figures["LM calls a question"] = f"{spent.calls / n:.1f}"
     figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
     figures["seconds a question"] = f"{evaluation.seconds:.2f}"

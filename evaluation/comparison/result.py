@@ -146,7 +146,7 @@ class Comparison:
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
             **{metric: f"{score.mean:.3f}" for metric, score in one.others.items()},
-            **{figure: _figure(_retrieval(one).get(figure)) for figure in self._found if _is_main(figure)},
+            **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
             "cost": f"${spent.cost:.2f}" if spent.cost else "–",
@@ -161,13 +161,13 @@ class Comparison:
             "words out": f"{spent.words_out / one.n:.0f}",
             "rounds": f"{one.rounds:.2f}",
             "seconds": f"{one.seconds:.2f}",
-            **{figure: _figure(_retrieval(one).get(figure)) for figure in self._found if not _is_main(figure)},
+            **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if not _is_main(figure)},
         }
 
     @cached_property
     def _found(self) -> list[str]:
         """Return the names of what any of the programs found."""
-        return list(dict.fromkeys(name for one in self.evaluations.values() for name in _retrieval(one)))
+        return list(dict.fromkeys(name for one in self.evaluations.values() for name in one.retrieval))
 
     def _numbers(self, name: str) -> dict[str, Any]:
         """Return every number of a program."""
@@ -181,7 +181,7 @@ class Comparison:
                 **({"difference": difference} if difference else {}),
                 **({"p": self._p_values[name]} if name in self._p_values else {}),
                 **one.others,
-                **_retrieval(one),
+                **one.retrieval,
                 "failed": sum(one.failures.values()),
                 **{f"failed_{cause}": count for cause, count in one.failures.items()},
                 "calls": spent.calls / one.n,
@@ -192,11 +192,6 @@ class Comparison:
                 "cost": spent.cost,
             }
         )
-
-
-def _retrieval(evaluation: Evaluation) -> dict[str, float]:
-    """Return what was found, by name; empty if nothing was retrieved."""
-    return evaluation.retrieval if any(record.passages for record in evaluation.records) else {}
 
 
 def _percent(evaluation: Evaluation, metric: str) -> str:

@@ -6,14 +6,14 @@ import dspy
 from pydantic import Field
 
 from ...lm.call import call
-from ...lm.window import passages_shown
+from ...lm.window import shown_of
 from ...metrics import marked_fragments
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
 from ..program import answered
-from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by
+from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -81,13 +81,14 @@ class MultiHop(Baseline):
         """Return what is new in the passages that were found; their numbers count those found before as well."""
         if not found:
             return []
-        shown = numbered_among(distinct([before, found]), found)
+        every = distinct([before, found])
+        shown, numbers = numbered_among(every, found), numbers_of(every)
         reply = call(self.new_notes, question=question, notes=notes, query=query, passages=shown)
         new, known = [str(one) for one in reply.new_notes if one.strip()], {passage.id for passage in before}
         marks = marks_in(new)
         judged = [
-            Judgement([text], int(text[1 : text.index("]")]) in marks)
-            for text, passage in zip(passages_shown(reply), found, strict=False)
+            Judgement([passage], numbers[passage.id] in marks)
+            for passage in shown_of(found, reply)
             if passage.id not in known  # one that was noted before is not noted again
         ]
         note(reply, "some" if new else "none", judged)

@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from ...lm.call import call
-from ...lm.window import passages_shown, shown_of
+from ...lm.window import shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
 from ...signatures import (
@@ -127,7 +127,7 @@ def keep_numbered(reply: dspy.Prediction, passages: list[Passage], numbers: list
         passages: in the order of their numbers.
         numbers: of those that are kept.
     """
-    shown = passages_shown(reply)
+    shown = shown_of(passages, reply)
     kept = {number for number in numbers if 1 <= number <= len(shown)}
     kind = "all" if len(kept) == len(shown) else "some" if kept else "none"
     note(reply, kind, [Judgement([passage], number in kept) for number, passage in enumerate(shown, start=1)])

@@ -73,9 +73,8 @@ class PathReview(dspy.Module):
         supported = answer is not None and missing is None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
         action = action_of(review.relevant, review.supported, answer)
-        judged = passages_shown(reply)
         kind = "reject after facts" if action == "reject" and review.thoughts else action
-        judgements = [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)]
+        judgements = [_judgement(review, passages, reply, last=self.judges_last)]
         note(reply, kind, judgements, exemplary=(missing is None) == (query is None))
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
@@ -103,8 +102,7 @@ class ParagraphReview(dspy.Module):
         review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=reply.get("thoughts"))
         answer = text_or_none(reply.answer)
         action = action_of(review.relevant, review.supported, answer)
-        judged = passages_shown(reply)
-        note(reply, action, [Judgement(judged[-1:] if self.judges_last else judged, review.relevant)])
+        note(reply, action, [_judgement(review, passages, reply, last=self.judges_last)])
         return Verdict(review, action, answer, text_or_none(reply.next_query))
 
 
@@ -157,6 +155,12 @@ class EvidenceFusion(dspy.Module):
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references
+
+
+def _judgement(review: Review, passages: list[Passage], reply: dspy.Prediction, *, last: bool) -> Judgement:
+    """Return what a review decided: about the last paragraph, or about all that its prompt showed."""
+    shown = 1 if last else len(passages_shown(reply))  # what does not fit the window is left out at the beginning
+    return Judgement(passages[-shown:], review.relevant)
 
 
 def action_of(relevant: bool, supported: bool, answer: str | None) -> Action:

@@ -123,6 +123,8 @@ def test_loading_needs_no_dspy() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN_TASKS) - {"mini", "hotpotqa-fullwiki"}))
 def test_every_real_file_loads_whole(shared_data: Path, name: str) -> None:
+    if not (shared_data / f"{name}.jsonl").is_file():
+        pytest.skip(f"no questions of {name} in {shared_data}")
     task = load_task(name, data_dir=shared_data)
     questions = [question for split in task.questions.values() for question in split]
     with (shared_data / f"{name}.jsonl").open(encoding="utf-8") as lines:

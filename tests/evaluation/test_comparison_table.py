@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from questree.cli.report import evaluation_table
 from questree.evaluation.comparison.comparison import files_of
 from questree.evaluation.comparison.plots import Point, dot_rows, scatter
 from questree.evaluation.comparison.published import published
@@ -46,6 +47,16 @@ def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, name="cover-em"):
 
 def compared(**evaluations):
     return Comparison(evaluations, "compare", "recorded:musique", "some/lm", "bm25", {"a": "searchain"})
+
+
+def test_an_evaluation_of_a_program_that_does_not_search_has_a_dash_for_recall():
+    def shown(evaluation):
+        table = evaluation_table({"a": evaluation})
+        return dict(zip(*(column.cells for column in table.columns), strict=True))
+
+    assert made([1, 0]).retrieval == {}
+    assert {name: cell for name, cell in shown(made([1, 0])).items() if "recall" in name} == {"recall": "–"}
+    assert shown(made([1, 0], recall=0.75))["recall@5"] == "0.750"
 
 
 def test_each_column_says_what_the_records_hold():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 
 from questree.lm.failure import Failure
+from questree.metrics.found_passages import passage_fingerprint
 from questree.optimize.feedback import feedback
 from questree.optimize.optimizers.teleprompters import _with_sound_demonstrations
 from questree.programs.demonstrations import note
@@ -39,6 +40,15 @@ def test_each_step_that_went_wrong_has_a_line():
         "No passage supports the answer 'Danube' to 'Which river?'.",
         "The final content cites none of the passages that support its steps.",
     ]
+
+
+def test_where_gold_passages_are_known_another_part_of_the_article_is_not_what_the_answer_needs():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,), support=NOVEL.text)
+    for gold, found in [("n", True), (passage_fingerprint(NOVEL.title, NOVEL.text), True), ("n2", False)]:
+        told = feedback(EXAMPLE.copy(gold_passages=[gold, "p"]), answered(tree), right=False)
+        assert f"No query found {2 - found} of the 2 passages that the answer needs." in told
+        assert ("found no passage that the answer needs" in told) != found
 
 
 def test_a_right_answer_with_sound_steps_has_one_line():

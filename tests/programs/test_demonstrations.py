@@ -9,6 +9,8 @@ import dspy
 import pytest
 from steps import last_step, titled
 
+from questree.lm.limits import Limits, limited
+from questree.metrics.found_passages import passage_fingerprint
 from questree.programs import (
     BlendFilter,
     BlendFilterSettings,
@@ -26,6 +28,7 @@ from questree.programs.demonstrations import (
     note,
     select_demonstrations,
 )
+from questree.retrieval import Passage
 
 TREE, PAPER_TREE, CHAIN = (
     TreeOfReviews(),
@@ -60,6 +63,23 @@ def filtering(titles: str, kept: list[int], program: Any = BLEND) -> Any:
 def fusion() -> Any:
     reply = {"final_content": "So.", "answer": "a"}
     return last_step(TREE.evidence_fusion, reply, evidence=[], passages=[], **ASKED)
+
+
+def test_where_gold_passages_are_known_a_title_is_not_enough():
+    def by_passage(step: Any, *gold: str) -> bool:
+        return not contradicts(judgements_of(step), SimpleNamespace(gold_titles=["G"], gold_passages=list(gold)))
+
+    by_id, by_words = ["G"], [passage_fingerprint("G", "text")]
+    for step, right in [(review("G", "search"), True), (review("G", "reject"), False)]:
+        assert by_passage(step, *by_id) == by_passage(step, *by_words) == right
+        assert by_passage(step, "another passage of G") != right
+
+
+def test_of_several_paragraphs_those_that_the_prompt_showed_are_judged():
+    long = [Passage(id=title, title=title, text=" ".join(f"word{n}" for n in range(300))) for title in "GX"]
+    with limited(Limits(window=3000)):
+        step = last_step(CHAIN.paragraph_review, reply_of("search", CHAIN), passages=long, tried=[], **ASKED)
+    assert [passage.id for judged in judgements_of(step) for passage in judged.passages] == ["X"]
 
 
 def example(*gold: str) -> Any:
@@ -126,7 +146,7 @@ def test_kinds():
 
 def test_what_is_noted_on_a_reply_is_in_no_demonstration():
     reply = dspy.Prediction(answer="a")
-    note(reply, "accept", [Judgement(["G | text"], True)])
+    note(reply, "accept", [Judgement(titled("G"), True)])
     assert dict(reply) == {"answer": "a"}
 
 

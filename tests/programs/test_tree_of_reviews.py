@@ -12,6 +12,7 @@ from answering import AlikeRetriever, Asked, Gate, TableRetriever
 
 from questree.lm.failure import SettingsError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
+from questree.programs.evidence import Evidence, agreeing
 from questree.programs.tree_views import as_html, as_mermaid, as_text
 from questree.signatures import ReviewParagraphs, ReviewParagraphsCoT
 
@@ -330,6 +331,14 @@ def test_semantic_pruning_drops_near_duplicates_of_the_evidence(answering):
 def test_semantic_pruning_needs_a_retriever_with_embeddings():
     with pytest.raises(SettingsError, match="similarity"):
         TreeOfReviews(TableRetriever({}), TreeOfReviewsSettings(preset="paper", semantic_pruning=0.9))
+
+
+def test_answers_that_say_nothing_agree_on_nothing():
+    def evidence(*answers):
+        return [Evidence(analysis="Hm.", answer=answer, passages=()) for answer in answers]
+
+    assert agreeing(evidence("", "the", "...", "Vltava", "")) == 1
+    assert agreeing(evidence("", "")) == 0
 
 
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import threading
+from functools import partial
 from typing import Any, Literal
 
 import dspy
 import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 from tiny_world import BLANK, QUESTIONS, RIVER, SURE, ask, request
 
+from questree.lm.parallel import together
 from questree.signatures import (
     AnswerWithKnowledge,
     CompleteChain,
@@ -35,6 +39,7 @@ from questree.simulate import Traits, is_simulated, simulated_lm
 from questree.simulate.prompt import read_prompt
 from questree.simulate.skills import SKILLS
 
+ADAPTERS = [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter(), BAMLAdapter()]
 GIVEN: dict[str, Any] = {
     "question": RIVER.question,
     "answer_style": "short",
@@ -102,7 +107,7 @@ def plan_text(lm: dspy.LM, question: str = RIVER.question, **config: Any) -> str
     return str(lm(request(PlanChain, PLAN | {"question": question}, model=lm.model, **config)).text)
 
 
-@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+@pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize(("signature", "inputs"), ASKED, ids=[signature.__name__ for signature, _ in ASKED])
 def test_every_signature_gets_a_parsable_reply(adapter: dspy.Adapter, signature: Any, inputs: dict[str, Any]) -> None:
     prediction = ask(signature, BLANK, adapter=adapter, **inputs)
@@ -125,6 +130,23 @@ def test_samples_above_temperature_0_differ_and_are_the_same_in_every_engine() -
 
     assert samples() == samples()
     assert len(set(samples())) > 1  # the second retry can differ from the first
+
+
+def test_samples_drawn_at_the_same_time_are_the_same_whichever_thread_is_the_fastest() -> None:
+    def samples(first: int) -> list[list[str]]:
+        lm, begun = simulated_lm(QUESTIONS, WILD, cache=False), threading.Event()
+
+        def draw(number: int) -> list[str]:
+            assert number == first or begun.wait(60)
+            drawn = [plan_text(lm, temperature=0.7) for _ in range(6)]
+            begun.set()
+            return drawn
+
+        return together([partial(draw, number) for number in range(2)])
+
+    drawn = samples(first=0)
+    assert drawn == samples(first=1)
+    assert drawn[0] != drawn[1]
 
 
 def test_samples_by_top_p_do_not_depend_on_their_order() -> None:
@@ -211,7 +233,7 @@ class Judge(dspy.Signature):
     maybe: list[Verdict] = dspy.OutputField()
 
 
-@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+@pytest.mark.parametrize("adapter", ADAPTERS[:2])  # BAML's schemas are no JSON
 def test_an_unknown_signature_gets_values_of_the_right_types(adapter: dspy.Adapter) -> None:
     judged = ask(Judge, adapter=adapter, thing="x")
     assert isinstance(judged.verdict, Verdict)
@@ -235,7 +257,7 @@ class AnswerAndWeigh(WeighSides):
     answer: str = dspy.OutputField()
 
 
-@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter()])
+@pytest.mark.parametrize("adapter", ADAPTERS)
 def test_a_new_method_needs_no_skill(adapter: dspy.Adapter) -> None:
     given = {"question": RIVER.question, "passages": GIVEN["passages"]}
     assert not any(skill.fits(read_prompt(request(WeighSides, given))) for skill in SKILLS)

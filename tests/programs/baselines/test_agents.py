@@ -66,7 +66,7 @@ def test_notes_of_a_passage_without_a_gold_title_are_no_demonstration():
         gold_titles = ("A",)
 
     judged = judgements_of(noted("It is so [2]."))
-    assert [(one.passages, one.kept) for one in judged] == [(["[2] B | text"], True)]  # A was judged before
+    assert [(one.passages, one.kept) for one in judged] == [(titled("B"), True)]  # A was judged before
     assert contradicts(judged, Gold)
     assert not contradicts(judgements_of(noted("It is so [1].")), Gold)
 
