@@ -8,7 +8,7 @@ import dspy
 from pydantic import BaseModel, BeforeValidator, Field
 
 from ..common.text import text_or_none
-from .answers import answer_style_field, question_field
+from .answers import answer_style_field, passages_field, question_field
 
 
 def _answer_or_none(value: object) -> object:
@@ -86,7 +86,7 @@ class ReviseChain(dspy.Signature):
     failed_query: str = dspy.InputField(desc="the query that no passage answers")
     later_queries: list[str] = dspy.InputField(desc="the queries that stood after it")
     tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
-    passages: list[str] = dspy.InputField(desc="what was found for the query; names in it may help")
+    passages: list[str] = passages_field("found for the query", "names in them may help")
     rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; empty when there is nothing better to ask")
 
 
@@ -101,7 +101,7 @@ class CorrectChain(dspy.Signature):
     solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
     query: str = dspy.InputField(desc="the query that is looked up")
     your_answer: str = dspy.InputField(desc="your answer to the query so far")
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field("found for the query")
     reference_answer: str = dspy.InputField(desc="what was read in the passage as the answer")
     later_steps: list[Step] = dspy.InputField(desc="how you had planned to go on after the query")
     new_answer: str = dspy.OutputField(desc="your answer to the query, kept or changed, in a few words")
@@ -118,7 +118,7 @@ class CompleteChain(dspy.Signature):
     answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
     query: str = dspy.InputField(desc="the query that is looked up")
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field("found for the query")
     reference_answer: str = dspy.InputField(desc="what was read in the passage as the answer; may be empty")
     later_steps: list[Step] = dspy.InputField(desc="how you had planned to go on after the query")
     new_answer: str = dspy.OutputField(

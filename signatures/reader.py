@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dspy
 
+from .answers import passages_field
+
 
 class ReadPassage(dspy.Signature):
     """Find the answer to the query in the passage, word for word as it stands there."""
 
     query: str = dspy.InputField(desc="what is to be found")
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field("found for the query")
     span: str = dspy.OutputField(desc="copied from the passage; empty when it does not answer the query")
     confidence: float = dspy.OutputField(desc="probability that the passage answers the query, from 0 to 1")

@@ -19,9 +19,7 @@ class ReviewPath(dspy.Signature):
     question: str = question_field()
     answer_style: str = answer_style_field()
     tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
-    passages: list[str] = dspy.InputField(
-        desc="found so far, each with its number, title and text; the last one is new"
-    )
+    passages: list[str] = passages_field("found so far", "the last one is new")
     facts: str = dspy.OutputField(
         desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import answer_style_field, question_field
+from .answers import answer_style_field, passages_field, question_field
 from .chain_of_query import Step
 
 _LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"
@@ -81,6 +81,6 @@ class AnswerSubquestionFromPassages(dspy.Signature):
     question: str = question_field()
     solved: list[Step] = dspy.InputField(desc="the steps before it")
     query: str = dspy.InputField(desc="the step that is to be answered now")
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field("found for the query")
     query_answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
     references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")

@@ -6,6 +6,8 @@ from typing import Literal
 
 import dspy
 
+from .answers import passages_field
+
 Stance = Literal["supports", "contradicts", "silent"]
 """What passages say of an answer."""
 
@@ -24,7 +26,7 @@ class CheckStep(dspy.Signature):
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
     proposed_answer: str = dspy.InputField(desc="an answer from memory; empty when none is proposed")
-    passages: list[str] = dspy.InputField(desc="found for the query, each with its number, title and text")
+    passages: list[str] = passages_field("found for the query")
     passage_number: int = dspy.OutputField(
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dspy
 
+from .answers import passages_field
+
 
 class AskToVerify(dspy.Signature):
     """Ask what has to be looked up to know whether the sentence, taken from the reasoning, is true."""
@@ -20,6 +22,6 @@ class EditSentence(dspy.Signature):
 
     query: str = dspy.InputField(desc="what was asked to verify the sentence")
     sentence: str = dspy.InputField()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field("found for the query")
     edited: str = dspy.OutputField(desc="one sentence, complete in itself")
     references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")
