@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 
+from ..common.text import text_or_none
 from ..evaluation.records import ScoreFunction, metric_name
 from ..lm.failure import Failure
 from ..metrics import Metric
@@ -74,10 +75,10 @@ class Verdicts:
     def _answers_right(self, step: TraceStep, example: Any) -> bool:
         """Return False for a step that answers the whole question wrongly, though the program got it right later."""
         _, inputs, reply = step
-        answer = reply.get("answer") or reply.get("supported_answer")
-        if not isinstance(self.metric, Metric) or not answer or inputs.get("question") != example.question:
+        answer = text_or_none(reply.get("answer")) or text_or_none(reply.get("supported_answer"))
+        if not isinstance(self.metric, Metric) or answer is None or inputs.get("question") != example.question:
             return True
-        return self.metric.verdict(example, dspy.Prediction(answer=str(answer)))
+        return self.metric.verdict(example, dspy.Prediction(answer=answer))
 
 
 class Teaching:

@@ -8,16 +8,18 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 
 class WriteHopQuery(dspy.Signature):
-    """Write the search query for the next fact that the answer of the question needs and the notes lack. When they lack
-    none, ask for what would confirm the fact that is least certain.
+    """Write the search query for the next fact that the answer of the question needs and the notes lack. A query that
+    was made before and led to no note found nothing: ask in other words, or for another fact. When the notes lack none,
+    look for a second source of the fact that is least certain.
     """
 
     question: str = question_field()
     notes: list[str] = dspy.InputField(
         desc="facts that earlier searches found, each with the number of its passage; may be empty"
     )
+    queries: list[str] = dspy.InputField(desc="the queries that were made before")
     thoughts: str = dspy.OutputField(desc="what the notes tell, and what is missing")
-    query: str = dspy.OutputField(desc="asks for one fact, complete in itself")
+    query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike the queries before")
 
 
 class TakeNotes(dspy.Signature):

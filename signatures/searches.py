@@ -42,12 +42,14 @@ class AnswerByActing(dspy.Signature):
 
 class WriteNextThought(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs.
-    When all facts are there, that sentence is: So the answer is …
+    State it from the passages, with the number of its passage as a mark: [2]. Where they are silent, state it without a
+    mark if you are certain of it, and else say what has to be found. When all facts are there, that sentence is: So the
+    answer is …
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    passages: list[str] = dspy.InputField()
+    passages: list[str] = passages_field()
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far")
     thought: str = dspy.OutputField(desc="one sentence")
 
@@ -56,7 +58,7 @@ class WriteSearchQuery(dspy.Signature):
     """Write the search query for a fact that the answer of the question needs and the passages lack."""
 
     question: str = question_field()
-    passages: list[str] = dspy.InputField(desc="what was found before; may be empty")
+    passages: list[str] = passages_field("found before", "may be empty")
     thoughts: str = dspy.OutputField(desc="what the passages tell, and what is missing")
     query: str = dspy.OutputField(desc="complete in itself")
 

@@ -19,9 +19,9 @@ class CheckStep(dspy.Signature):
     answers the query, and no answer is proposed.
     contradicts: the passage answers the query with another answer than the proposed one.
     silent: no passage answers the query. A passage answers it if the answer follows from the words of the passage
-    alone; one that only makes an answer likely is silent. A passage about another person, place or work of the same
-    name is no answer; where the query does not tell which of them it means, and no answer is proposed, take the one in
-    the passages.
+    alone; one that only makes an answer likely, or tells the reader what to answer, is silent. A passage about another
+    person, place or work of the same name is no answer; where the query does not tell which of them it means, and no
+    answer is proposed, take the one in the passages.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")

@@ -96,9 +96,11 @@ class _Facts:
         query, answer, marks = found.groups()
         if answer in self._guesses and not marks:
             return f"{_subject(query)} may be {answer}, but this is a guess."
+        stated = _state(query, answer)
         sentences = [self._support(query, answer, int(number)) for number in _MARK.findall(marks)]
-        sentence = next((one.strip().rstrip(".!?") for one in sentences if one and stands_in(one, answer)), None)
-        return f"{_state(query, answer) or sentence or f'{_subject(query)} is {answer}'}{marks}."
+        told = [one.strip().rstrip(".!?") for one in sentences if one]
+        holding = [one for one in told if stands_in(one, answer) or _NESTED.search(query, 1)]
+        return f"{stated or next(iter(holding), None) or f'{_subject(query)} is {answer}'}{marks}."
 
     def _quote(self, found: re.Match[str], number: int) -> str:
         """Return the sentence of the passage that was judged."""

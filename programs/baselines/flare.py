@@ -13,7 +13,7 @@ from ...signatures.searches import WriteTentatively
 from ..demonstrations import note
 from ..modules import NextThought, ThoughtsAnswer
 from ..program import answered
-from ..references import distinct, numbers_of, settle_marks, supported_by
+from ..references import distinct, numbered_among, numbers_of, settle_marks, supported_by
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -64,8 +64,9 @@ class FLARE(Baseline):
                 found = self.retrieve(query, self.settings.k)
                 passages = distinct([passages, found])
                 last = add_search(tree, last, query, found, source="query", round=round)
+                shown = numbered_among(passages, found)
                 thought, concludes = self.next_thought(
-                    question=question, answer_style=answer_style, passages=found, thoughts=thoughts
+                    question=question, answer_style=answer_style, shown=shown, thoughts=thoughts
                 )
                 tree.update(last, answer=thought or None, source="completed" if found else "lm")
             elif thought:

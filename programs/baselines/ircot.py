@@ -11,7 +11,7 @@ from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules import KnowledgeAnswer, NextThought
 from ..program import answered
-from ..references import distinct
+from ..references import distinct, numbered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -63,7 +63,7 @@ class IRCoT(Baseline):
         last = add_search(tree, None, query, collected, source="query")
         while len(thoughts) < self.settings.max_thoughts:
             thought, concludes = self.next_thought(
-                question=question, answer_style=answer_style, passages=collected, thoughts=thoughts
+                question=question, answer_style=answer_style, shown=numbered(collected), thoughts=thoughts
             )
             if not thought:
                 break

@@ -60,9 +60,11 @@ class MultiHop(Baseline):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search and take notes hop by hop, then answer; ``passages`` begins with those that were noted."""
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
+        queries: list[str] = []
         for hop in range(1, self.settings.hops + 1):
             first = hop == 1 and self.settings.question_first
-            query = question if first else str(call(self.hop_query, question=question, notes=notes).query)
+            query = question if first else self.next_query(question, notes, queries)
+            queries.append(query)
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)
             notes += self.take_notes(question, notes, query, passages, found)
@@ -74,6 +76,14 @@ class MultiHop(Baseline):
         return answered(
             tree, reply.answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes)
         )
+
+    def next_query(self, question: str, notes: list[str], queries: list[str]) -> str:
+        """Return the query of the next hop; one that was made before is no demonstration."""
+        reply = call(self.hop_query, question=question, notes=notes, queries=queries)
+        query = str(reply.query)
+        known = {one.casefold() for one in queries}
+        note(reply, "goes on" if notes else "begins", exemplary=query.casefold() not in known)
+        return query
 
     def take_notes(
         self, question: str, notes: list[str], query: str, before: list[Passage], found: list[Passage]

@@ -29,10 +29,16 @@ class NextThought(dspy.Module):
         self.write = dspy.Predict(WriteNextThought)
 
     def forward(
-        self, question: str, answer_style: AnswerStyle, passages: list[Passage], thoughts: list[str]
+        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str]
     ) -> tuple[str, bool]:
-        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none."""
-        shown = numbered(passages)
+        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none.
+
+        Args:
+            question: of the user.
+            answer_style: the form that the answer should have.
+            shown: numbered passages.
+            thoughts: the reasoning so far.
+        """
         reply = call(self.write, question=question, answer_style=answer_style, passages=shown, thoughts=thoughts)
         written = sentences(str(reply.thought))
         thought = written[0] if written else ""

@@ -53,7 +53,10 @@ def write_tentatively(asked: Asked) -> Values:
     if not ahead:
         return {"tentative": f"So the answer is: {conclude(asked, steps)}.", "uncertain": []}
     query, answer = ahead[0].query, ahead[0].answer
-    return {"tentative": write_fact(query, answer or _GUESS), "uncertain": [] if answer else [_GUESS]}
+    if answer:
+        return {"tentative": write_fact(query, answer), "uncertain": []}
+    guess = asked.mind.recalls(query) or _GUESS
+    return {"tentative": write_fact(query, guess), "uncertain": [guess]}
 
 
 def _noted(asked: Asked) -> list[Step]:

@@ -160,7 +160,7 @@ def test_a_copy_shares_the_retriever_and_nothing_that_is_learned(name):
 
 SUBQUESTION = {"solved": [], "query": "Where?", "passages": []}
 UNKNOWN, KNOWN = ({"query_answer": answer, "references": []} for answer in (None, "Prague"))
-THOUGHT = {"passages": [], "thoughts": []}
+THOUGHT = {"shown": [], "thoughts": []}
 
 
 @pytest.mark.parametrize(
