@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -25,6 +26,8 @@ Style = Literal["short", "yes-no", "label", "two-label", "long"]
 _STYLE_OF_TYPE: dict[str, Style] = {"boolean": "yes-no", "claim": "label", "long": "long", "long-form": "long"}
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+_LEADS_ON = re.compile(r" (?:after|at|by|from|in|of|on|to|with)$")  # "named after" has its subject before it
 
 
 class _Frozen(BaseModel):
@@ -63,6 +66,21 @@ class AnnotatedStep(_Frozen):
     question: Text
     answer: Text | None = None
     support_title: Text | None = None
+
+    def in_words(self) -> AnnotatedStep:
+        """Return the step with its query as a question: MuSiQue writes relations, ``Peer Gynt >> author``."""
+        subject, arrow, relation = (part.strip() for part in self.question.partition(">>"))
+        if not (arrow and subject and relation):
+            return self
+        if relation == "located in the administrative territorial entity":
+            asked = f"In which administrative region is {subject} located?"
+        elif relation == "shares border with":
+            asked = f"What shares a border with {subject}?"
+        elif _LEADS_ON.search(relation):
+            asked = f"What is {subject} {relation}?"
+        else:
+            asked = f"What is the {relation} of {subject}?"
+        return self.model_copy(update={"question": asked})
 
 
 class Paragraph(_Frozen):
@@ -157,7 +175,7 @@ class Question(_Frozen):
             hops=self.hops,
             gold_titles=list(self.gold_titles),
             **({"gold_passages": list(gold)} if gold else {}),
-            annotated_steps=[step.model_dump() for step in self.steps],
+            annotated_steps=[step.in_words().model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 
     @classmethod

@@ -32,7 +32,7 @@ _STATEMENTS = [  # "…" is the answer, "@" its preposition
 ]
 _NESTED = re.compile(r"\b(?:the one who|the place (?:of|where)|(?:in|of) which|the answer to|that)\b", re.IGNORECASE)
 _BAD_ENGLISH = re.compile(
-    r"“| that (?:is|was|are|were|did|does|do|has|have) | (?:is|was)$"
+    r"“| that (?:\w+ )?(?:is|was|are|were|did|does|do|has|have) | (?:is|was)$"
     r"|^the (?!one who).* (?:which|where) .* [^\Wa-z_]\S*$"
 )
 _MARK = re.compile(r"\[(\d+)\]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 import pytest
 
-from questree.data import Question, load_task
+from questree.data import AnnotatedStep, Question, load_task
 from questree.lm.guard import complete_demonstrations
 from questree.lm.ledger import Spent
 from questree.metrics import contains, metric
@@ -205,6 +205,27 @@ def test_an_example_holds_its_question():
         read = Question.from_example(question.to_example())
         kept = {"id", "question", "answers", "gold_titles", "steps", "answers_are_regex", "style"}
         assert read.model_dump(include=kept) == question.model_dump(include=kept)
+
+
+@pytest.mark.parametrize(
+    ("relation", "asked"),
+    [
+        ("Peer Gynt >> author", "What is the author of Peer Gynt?"),
+        ("#1 >> named after", "What is #1 named after?"),
+        ("Skien >> shares border with", "What shares a border with Skien?"),
+        ("Skien >> part of", "What is Skien part of?"),
+        ("#2>>located in the administrative territorial entity", "In which administrative region is #2 located?"),
+        ("Who wrote Peer Gynt?", "Who wrote Peer Gynt?"),
+        (">> author", ">> author"),
+    ],
+)
+def test_a_relation_becomes_a_question(relation, asked):
+    question = (
+        load_task("mini")
+        .questions["train"][0]
+        .model_copy(update={"steps": (AnnotatedStep(question=relation, answer="a"),)})
+    )
+    assert question.to_example().annotated_steps[0]["question"] == asked
 
 
 def test_an_example_of_one_s_own_is_a_question():
