@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .evaluation import Comparison, Evaluation, Progress, Repeats
     from .evaluation.attacks import AttackRun
+    from .evaluation.audit import Audit
     from .evaluation.records import ScoreFunction
     from .optimize import Compiled, CompileProgress
     from .programs import Program
@@ -70,6 +71,22 @@ class Experiment(Parts):
             )
             tracked.evaluation(evaluation)
         return evaluation, out
+
+    def audit(self, on_progress: Callable[[str, int, int], None] | None = None) -> tuple[Audit, Path]:
+        """Return what of the task's questions stands in the retriever's corpus.
+
+        Beside it stands the file with the ids of the questions that cannot be answered.
+        """
+        from .common.files import write_atomically
+        from .evaluation.audit import audit
+
+        ids = [example.id for example in self.examples(self.settings.split, self.settings.limit)]
+        by_id = {question.id: question for split in self.task.questions.values() for question in split}
+        found = audit([by_id[id] for id in ids], self.undefended, on_progress)
+        file = self._folder(f"audit-{_plain(Path(self.settings.task).stem)}") / "unanswerable.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, "".join(f"{asked.id}\n" for asked in found.unanswerable))
+        return found, file
 
     def repeat(
         self,

@@ -43,8 +43,37 @@ class Parts:
         return load_task(self.settings.task, seed=self.settings.seed)
 
     def examples(self, splits: str, limit: int | None) -> list[dspy.Example]:
-        """Return the first ``limit`` questions of one split, or of several: ``dev,test``."""
-        return [example for split in splits.split(",") for example in self.task.examples(split.strip())][:limit]
+        """Return the first ``limit`` questions of one split, or of several: ``dev,test``, but those left out.
+
+        Raises:
+            QuestreeError: the file of those left out cannot be read, or names a question that the task does not have.
+        """
+        every = [example for split in splits.split(",") for example in self.task.examples(split.strip())]
+        return [example for example in every if example.id not in self.left_out][:limit]
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """Return the ids of the questions that ``--leave-out`` names.
+
+        Raises:
+            QuestreeError: as `examples`.
+        """
+        from .common.json_files import read_text
+
+        file = self.settings.leave_out
+        if file is None:
+            return frozenset()
+        try:
+            ids = [line.strip() for line in read_text(file).split("\n") if line.strip()]
+        except (OSError, ValueError) as error:
+            raise QuestreeError(f"Cannot read the ids of questions from {file}: {error}") from error
+        known = {question.id for questions in self.task.questions.values() for question in questions}
+        if unknown := [id for id in ids if id not in known]:
+            raise QuestreeError(
+                f"{file} names {len(unknown)} questions that {self.task.name} does not have, {unknown[0]!r} for one."
+            )
+        logger.warning("Questions of %s that are left out, as %s says: %d.", self.task.name, file, len(ids))
+        return frozenset(ids)
 
     @cached_property
     def lm(self) -> dspy.LM:

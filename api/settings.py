@@ -32,6 +32,9 @@ class RunSettings(RunPolicy, BaseSettings):
     limit: int | None = Field(
         default=None, ge=1, description="At most so many questions, a seeded sample. Default: all."
     )
+    leave_out: Path | None = Field(
+        default=None, description="File with an id of a question on each line: they are not asked (`questree audit`)."
+    )
     seed: int = Field(default=0, description="Seed of every random choice.")
     lm: str = Field(default="simulated", description="A DSPy model name, 'simulated', or 'recorded:FILE'.")
     api_base: str | None = Field(

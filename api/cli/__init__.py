@@ -17,6 +17,7 @@ from . import (
     analyse,
     ask,
     attack,
+    audit,
     calibrate_duplicates,
     calibrate_reader,
     compare,
@@ -53,6 +54,7 @@ add_command(app, compile.compile)
 add_command(app, evaluate.evaluate)
 add_command(app, compare.compare)
 add_command(app, ablate.ablate)
+add_command(app, audit.audit, only=audit.SETTINGS)
 add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
 app.command()(show.show)

@@ -1,0 +1,33 @@
+"""questree audit"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ..settings import RunSettings
+
+SETTINGS = ("split", "limit", "seed", "retriever", "out")
+
+
+def audit(
+    settings: "RunSettings",
+    task: Annotated[str, typer.Argument(help="Task by name, or a JSONL file of questions.")] = "mini",
+) -> None:
+    """Show which questions of a task the corpus of an index can answer at all.
+
+    The ids of the others are written to a file, which evaluate and compare take: --leave-out FILE.
+    """
+    from ..experiment import Experiment
+    from .report import counting_bars, print_figures
+
+    with counting_bars() as on_progress:
+        found, file = Experiment(settings.model_copy(update={"task": task})).audit(on_progress)
+    lines = [
+        {"stands in the corpus": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
+        for name, one in found.shares.items()
+    ]
+    print_figures(lines, simulated=False)
+    left, asked = len(found.unanswerable), len(found.questions)
+    typer.echo(f"{found.passages:,} passages cannot answer {left} of {asked} questions; to leave them out:")
+    typer.echo(f"--leave-out {file}")

@@ -1,0 +1,173 @@
+"""Whether a corpus can answer questions at all: what of each question stands in its passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..common.errors import QuestreeError
+from ..data import Question
+from ..metrics import Interval, normalise, normalise_title, passage_fingerprint, share_interval
+from ..metrics.answer_scores import pattern_in
+from ..metrics.found_passages import gold_names
+from ..retrieval import Passage, Retriever
+
+_REPORT_EVERY = 10_000  # passages
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What of a question stands in a corpus.
+
+    Attributes:
+        id: of the question.
+        question: its words.
+        gold: for each gold passage, whether the corpus has it.
+        by_title: whether only the titles of the gold passages are known.
+        steps: for each annotated step with an answer to look for, whether that stands in a passage.
+        answer: whether a gold answer stands in a passage; None for questions that are answered with yes or no, a label
+            or a text of their own, which stand nowhere.
+    """
+
+    id: str
+    question: str
+    gold: tuple[bool, ...]
+    by_title: bool
+    steps: tuple[bool, ...]
+    answer: bool | None
+
+    @property
+    def answerable(self) -> bool:
+        """Return whether the corpus may answer the question.
+
+        It cannot if the answer of a step, or of the question, stands in no passage. Where there is no such answer to
+        look for, it cannot if a gold passage is missing.
+        """
+        answers = self.steps if self.answer is None else (*self.steps, self.answer)
+        return all(answers or self.gold)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What of some questions stands in a corpus.
+
+    Attributes:
+        questions: in their order.
+        passages: how many the corpus has.
+    """
+
+    questions: tuple[Standing, ...]
+    passages: int
+
+    @property
+    def shares(self) -> dict[str, Interval]:
+        """Return the shares of what stands in the corpus, with Wilson intervals; what nothing is known of is absent."""
+        looked = {
+            "gold passages": [one for asked in self.questions if not asked.by_title for one in asked.gold],
+            "gold passages, by title": [one for asked in self.questions if asked.by_title for one in asked.gold],
+            "answers of steps": [one for asked in self.questions for one in asked.steps],
+            "final answers": [asked.answer for asked in self.questions if asked.answer is not None],
+            "questions that can be answered": [asked.answerable for asked in self.questions],
+        }
+        return {name: share_interval(sum(found), len(found)) for name, found in looked.items() if found}
+
+    @property
+    def unanswerable(self) -> tuple[Standing, ...]:
+        """Return the questions that the corpus cannot answer."""
+        return tuple(asked for asked in self.questions if not asked.answerable)
+
+
+def audit(
+    questions: Sequence[Question], retriever: Retriever, on_progress: Callable[[str, int, int], None] | None = None
+) -> Audit:
+    """Look once through the corpus of a retriever for the gold passages and the answers of questions.
+
+    An answer stands in a passage if its title or text holds it as whole words, as the metric ``answer-recall`` has it.
+    That it stands there says nothing of the fact: a corpus may hold the name and not tell what is asked.
+
+    Args:
+        questions: one at least.
+        retriever: an index in this process.
+        on_progress: called with what is counted, how many are done, and of how many.
+
+    Raises:
+        QuestreeError: if there are no questions, or the corpus is not in this process.
+    """
+    if not questions:
+        raise QuestreeError("There are no questions to audit; choose another split or a higher limit.")
+    corpora = list(_corpora(retriever))
+    total, looked = sum(map(len, corpora)), _Looked(questions)
+    for done, passage in enumerate((corpus[place] for corpus in corpora for place in range(len(corpus))), start=1):
+        looked.at(passage)
+        if on_progress and (done % _REPORT_EVERY == 0 or done == total):
+            on_progress("passages", done, total)
+    return Audit(tuple(map(looked.standing, questions)), total)
+
+
+def _corpora(retriever: Any) -> Iterator[Any]:
+    """Yield the corpus of a retriever, or those of its members."""
+    if retriever.passages is not None:
+        yield retriever.passages
+    elif members := getattr(retriever, "members", ()):
+        for member in members:
+            yield from _corpora(member)
+    else:
+        raise QuestreeError(f"The corpus behind {retriever.name} is not in this process; name the folder of its index.")
+
+
+class _Looked:
+    """What is looked for in a corpus, and what of it has been found so far."""
+
+    def __init__(self, questions: Sequence[Question]):
+        self.names = {name for asked in questions for name in asked.known_gold()}
+        self.patterns = {one for asked in questions if asked.answers_are_regex for one in asked.answers}
+        self.found: set[str] = set()
+        self.titles: set[str] = set()
+        self.matched: set[str] = set()
+        self.said: set[tuple[str, ...]] = set()
+        self.phrases: dict[str, set[tuple[str, ...]]] = {}
+        for asked in questions:
+            for answers in _answers(asked):
+                for phrase in filter(None, map(_words, answers)):
+                    self.phrases.setdefault(phrase[0], set()).add(phrase)
+
+    def at(self, passage: Passage) -> None:
+        """Look at a passage."""
+        text = f"{passage.title} {passage.text}"
+        self.titles.add(normalise_title(passage.title))
+        if self.names:
+            self.found |= self.names & {passage.id, passage_fingerprint(passage.title, passage.text)}
+        self.matched |= {one for one in self.patterns - self.matched if pattern_in(text, [one])}
+        words = _words(text)
+        for place, word in enumerate(words):
+            for phrase in self.phrases.get(word, ()):
+                if words[place : place + len(phrase)] == phrase:
+                    self.said.add(phrase)
+
+    def standing(self, asked: Question) -> Standing:
+        """Return what was found of a question."""
+        by_title = not asked.known_gold()
+        there = self.titles if by_title else self.found
+        *steps, final = [any(_words(one) in self.said for one in answers) for answers in _answers(asked)]
+        if asked.answers_are_regex:
+            final = not self.matched.isdisjoint(asked.answers)
+        return Standing(
+            id=asked.id,
+            question=asked.question,
+            gold=tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles)),
+            by_title=by_title,
+            steps=tuple(steps),
+            answer=final if asked.style == "short" else None,
+        )
+
+
+def _answers(asked: Question) -> list[tuple[str, ...]]:
+    """Return what is looked for: the answer of each step that has one, and at last the question's own answers."""
+    steps = [(step.answer,) for step in asked.steps if step.answer and normalise(step.answer) not in {"yes", "no", ""}]
+    own = asked.style == "short" and not asked.answers_are_regex
+    return [*steps, asked.answers if own else ()]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(normalise(text).split())

@@ -1,0 +1,120 @@
+"""What of a question stands in a corpus, against a plain search; and questions that are left out by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from questree.common.errors import QuestreeError
+from questree.data import Question, load_task
+from questree.evaluation import read_records
+from questree.evaluation.audit import audit
+from questree.metrics import contains, passage_fingerprint
+from questree.retrieval import Passage
+from questree.retrieval.base import BaseRetriever
+from questree.retrieval.corpora.corpus import read_corpus
+from questree.retrieval.fusion import FusionRetriever
+
+
+class Corpus(BaseRetriever):
+    """Passages that nobody searches."""
+
+    name = fingerprint = "corpus"
+
+    def __init__(self, passages):
+        self.passages = passages
+
+    def batch(self, queries, k=1):
+        raise AssertionError("an audit does not search")
+
+
+KAFKA = Passage(id="k", title="Franz Kafka", text="He was born in Prague; he wrote The Trial.")
+OTHER = Passage(id="k2", title="Franz Kafka", text="He lived in Berlin.")
+
+
+def asked(**fields):
+    given = {"id": "q", "task": "t", "question": "Where?", "answers": ["Prague"], "style": "short", "split": "dev"}
+    return Question.model_validate(given | fields)
+
+
+def standing(question, *passages):
+    (one,) = audit([question], Corpus(list(passages))).questions
+    return one
+
+
+def test_answers_and_gold_passages_are_found_as_the_metrics_find_them():
+    mini = load_task("mini")
+    questions = [one for split in mini.questions.values() for one in split]
+    passages = list(read_corpus(mini.corpus))[::2]
+    found = audit(questions, Corpus(passages))
+    texts = [f"{one.title} {one.text}" for one in passages]
+    names = {name for one in passages for name in (one.id, passage_fingerprint(one.title, one.text))}
+    for question, one in zip(questions, found.questions, strict=True):
+        assert sum(one.gold) == len(names.intersection(question.known_gold()))
+        if question.style == "short":
+            assert one.answer == any(contains(text, answer) for text in texts for answer in question.answers)
+            steps = [step.answer for step in question.steps if step.answer and step.answer.lower() not in ("yes", "no")]
+            assert one.steps == tuple(any(contains(text, answer) for text in texts) for answer in steps)
+    assert 0 < len(found.unanswerable) < len(questions)
+    assert found.shares["questions that can be answered"].n == len(questions)
+
+
+@pytest.mark.parametrize(
+    ("fields", "can"),
+    [
+        ({}, True),
+        ({"answers": ["Vienna"]}, False),
+        ({"answers": ["Vienna", "prague"]}, True),
+        ({"answers": ["Prag"]}, False),  # no whole word
+        ({"answers": ["born in the Prague"]}, True),
+        ({"steps": [{"question": "Who?", "answer": "Max Brod"}]}, False),
+        ({"steps": [{"question": "Was he?", "answer": "yes"}]}, True),
+        ({"answers": [r"Pr.gue|Vienna"], "answers_are_regex": True}, True),
+        ({"answers": [r"Vien.a"], "answers_are_regex": True}, False),
+        ({"answers": ["yes"], "style": "yes-no", "gold_titles": ["Franz Kafka"]}, True),
+        ({"answers": ["yes"], "style": "yes-no", "gold_titles": ["Max Brod"]}, False),
+        ({"gold_titles": ["Max Brod"]}, True),  # another passage may tell it
+    ],
+)
+def test_a_question_cannot_be_answered_whose_answers_stand_nowhere(fields, can):
+    assert standing(asked(**fields), KAFKA, OTHER).answerable == can
+
+
+def test_gold_passages_are_told_apart_where_they_are_known():
+    by_passage = asked(gold_titles=["Franz Kafka"], gold_passages=["k", "gone"])
+    assert standing(by_passage, KAFKA, OTHER).gold == (True, False)
+    found = audit([by_passage, asked(id="p", gold_titles=["Franz Kafka"])], Corpus([KAFKA]))
+    assert [(found.shares[name].mean, found.shares[name].n) for name in list(found.shares)[:2]] == [(0.5, 2), (1.0, 1)]
+
+
+def test_members_of_a_fusion_are_looked_through_and_a_server_s_corpus_is_not_here():
+    here, server = Corpus([KAFKA]), Corpus([OTHER])
+    assert audit([asked()], FusionRetriever([server, here])).passages == 2
+    server.passages = None
+    with pytest.raises(QuestreeError, match="not in this process; name the folder"):
+        audit([asked()], FusionRetriever([here, server]))
+
+
+def test_what_cannot_be_answered_is_listed_and_left_out_by_name(questree, workplace):
+    lines = [
+        {"id": "can", "question": "Where was he born?", "answers": ["Prague"]},
+        {"id": "cannot", "question": "Where did he die?", "answers": ["Kierling"]},
+    ]
+    rows = [json.dumps(line | {"split": "dev"}) for line in lines]
+    (workplace / "mine.jsonl").write_text("\n".join(rows))
+    (workplace / "corpus.jsonl").write_text(KAFKA.model_dump_json() + "\n")
+    assert questree("index", "corpus.jsonl", "--kind", "bm25", "--out", "index").code == 0
+    ran = questree("audit", "mine.jsonl", "--retriever", "index", "--out", "audited")
+    assert ran.code == 0, ran.err
+    assert "0.500" in ran.out
+    listed = workplace / "audited" / "unanswerable.txt"
+    assert listed.read_text() == "cannot\n"
+    options = ("direct", "--task", "mine.jsonl", "--retriever", "index", "--tracking-uri", "none", "--out", "run")
+    ran = questree("evaluate", *options, "--leave-out", listed)
+    assert ran.code == 0, ran.err
+    assert [record.id for record in read_records(workplace / "run")] == ["can"]
+    listed.write_text("nobody\n")
+    ran = questree("evaluate", *options, "--leave-out", listed)
+    assert ran.code == 2
+    assert "'nobody'" in ran.err
