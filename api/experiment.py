@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .evaluation.audit import Audit
     from .evaluation.records import ScoreFunction
     from .optimize import Compiled, CompileProgress
+    from .optimize.recheck import Recheck
     from .programs import Program
 
 
@@ -169,6 +170,29 @@ class Experiment(Parts):
 
     def _teacher(self, named: str | None) -> Program | Literal["annotations"] | None:
         return self.program(named) if named and named != "annotations" else "annotations" if named else None
+
+    def recheck(self, place: str, *, on_progress: Callable[[Progress], None] | None = None) -> tuple[Recheck, Path]:
+        """Ask a compiled program its dev questions again; tell what it scored then and scores now.
+
+        Args:
+            place: the folder of the program, in the folder of its compilation.
+        """
+        from .evaluation.identity import digest, versions
+        from .evaluation.run import run_identity
+        from .optimize.recheck import recheck
+        from .programs.prompts import rendered_prompts
+
+        self.use_lm()
+        program = self.compiled(place, allow_changed_signatures=True)
+        sent = [prompt.text for prompt in rendered_prompts(program)]
+        # answers of another version are not gone on with, whatever the user names the folder
+        named_by = digest([run_identity(program, task=place), versions(), sent])[:8]
+        out = self._folder(f"recheck-{program.name}") / named_by
+        settings = self.settings
+        found = recheck(
+            Path(place), program, out=out, seed=settings.seed, policy=settings.policy, on_progress=on_progress
+        )
+        return found, out
 
     def ablate(
         self,

@@ -216,9 +216,9 @@ class Parts:
             import mlflow
 
             mlflow.set_tracking_uri(self.settings.tracking_uri)
-        return self._compiled(name)
+        return self.compiled(name)
 
-    def _compiled(self, place: str) -> Program:
+    def compiled(self, place: str, *, allow_changed_signatures: bool = False) -> Program:
         """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with.
 
         Raises:
@@ -245,7 +245,13 @@ class Parts:
             )
         else:
             retriever = self.retriever
-        return load(folder, retriever=retriever, reader=self.reader, duplicates=self.duplicates)
+        return load(
+            folder,
+            retriever=retriever,
+            reader=self.reader,
+            duplicates=self.duplicates,
+            allow_changed_signatures=allow_changed_signatures,
+        )
 
 
 def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:

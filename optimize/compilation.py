@@ -36,6 +36,7 @@ from .composed import Composed
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
+from .recheck import keep_prompts
 from .verdicts import Teaching, Verdicts
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
@@ -160,6 +161,7 @@ class _Plan:
             compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.spent)
         if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
             save(compilation.program, self.out / "program", **self.describe(compilation))
+            keep_prompts(self.out, compilation.program)
         spent = total([before.spent, compilation.spent])
         after = self.score(compilation.program, "after", run, spent_before=spent)
         return self.keep(Compiled(compilation, before, after), run)

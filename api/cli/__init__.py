@@ -27,6 +27,7 @@ from . import (
     fetch,
     index,
     prompts,
+    recheck,
     retrievers,
     serve_retriever,
     show,
@@ -52,6 +53,7 @@ app.command()(retrievers.retrievers)
 app.command()(serve_retriever.serve_retriever)
 add_command(app, compile.compile)
 add_command(app, evaluate.evaluate)
+add_command(app, recheck.recheck, without=recheck.NO_SETTINGS)
 add_command(app, compare.compare)
 add_command(app, ablate.ablate)
 add_command(app, audit.audit, only=audit.SETTINGS)

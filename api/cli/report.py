@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
     from ..optimize.readers import ReaderScores, TrainingProgress
+    from ..optimize.recheck import Recheck
     from ..programs import ReasoningTree
     from ..reader_experiments import Calibration
 
@@ -201,6 +202,27 @@ def print_compiled(name: str, compiled: Compiled) -> None:
     kept = sum(len(predictor.demos) for predictor in compiled.program.predictors())
     kept += len(getattr(compiled.program, "lessons", ()))  # of a program that chooses them by question
     console.print(f"{kept or 'no'} demonstration{'' if kept == 1 else 's'} kept")
+
+
+def print_recheck(found: Recheck) -> None:
+    """Print the scores then and now, their difference, and which versions and prompts changed."""
+    from ..common.text import printable
+
+    console, after = Console(), found.after
+    console.print(evaluation_table({"then": found.before, "now": after}))
+    p = "" if found.p is None else f"; p {found.p:.3f} (McNemar, mid-p)"
+    console.print(f"difference {escape(_signed(found.difference))}, paired over {after.n} questions{p}")
+    console.print(f"{after.spent.cached} of {after.spent.calls} LM calls were answered from the cache of replies")
+    for name, (then, now) in found.versions.items():
+        console.print(escape(f"{name}: {then}, now {now}"))
+    if found.signatures:
+        console.print(f"signatures that changed in the code: {escape(', '.join(found.signatures))}")
+    if found.prompts is None:
+        console.print("prompts: an older version kept none, so no difference can be shown")
+    elif not found.prompts:
+        console.print("prompts: none differs")
+    for diff in (found.prompts or {}).values():
+        console.print(printable(diff), markup=False, highlight=False, soft_wrap=True)
 
 
 def _signed(interval: Interval) -> str:

@@ -107,6 +107,19 @@ def test_a_program_is_compiled_shown_and_asked(questree, index):
     assert asked.code == 0, asked.err
 
 
+def test_a_compiled_program_is_asked_its_questions_again(questree, index):
+    ran = questree(
+        "compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", "--limit", "2",
+        "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    ran = questree("recheck", "compiled/program", "--retriever", index)
+    assert ran.code == 0, ran.err
+    assert "difference +0.000" in ran.out
+    assert "paired over 2 questions" in ran.out
+    assert "prompts: none differs" in ran.out
+
+
 def test_no_stand_in_answers_for_the_lm_and_the_index_of_a_compiled_program(questree, workplace):
     with dspy.context(lm=dspy.LM("openai/gpt-4.1-mini", api_key="none")):
         save(build("searchain", {}, retriever=ListRetriever({})), workplace / "saved")

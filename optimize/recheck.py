@@ -1,0 +1,153 @@
+"""A compiled program after an upgrade: its score on the questions that were kept with it, and which prompts changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import dspy
+
+from ..common.errors import QuestreeError
+from ..common.files import write_atomically
+from ..common.json_files import parse_json, read_bytes
+from ..evaluation.evaluation import Evaluation
+from ..evaluation.identity import signature_fingerprints, versions
+from ..evaluation.records import Record, score
+from ..evaluation.run import Progress, evaluate
+from ..evaluation.run_folder import read_records
+from ..lm.policy import RunPolicy
+from ..metrics import Interval, mcnemar, metric, paired_interval
+from ..programs import Program, build
+from ..programs.prompts import RenderedPrompt, differences, rendered_prompts
+from .artifact import read_artifact
+
+PROMPTS = "prompts.json"
+"""The prompts of a compiled program as they were sent when it was compiled; beside its folder."""
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """What a compiled program scored then and scores now, on the same questions.
+
+    Attributes:
+        before: the answers that were kept, scored by the metric of today.
+        after: the answers of today.
+        prompts: a diff for each predictor whose prompt changed; None if an older version kept no prompts.
+        signatures: the predictors whose signature in the code changed.
+        versions: of Python and packages that changed: then and now.
+    """
+
+    before: Evaluation
+    after: Evaluation
+    prompts: Mapping[str, str] | None
+    signatures: tuple[str, ...]
+    versions: Mapping[str, tuple[str, str]]
+
+    @property
+    def difference(self) -> Interval:
+        """Return the score now less the score then, question by question, with its 95% interval."""
+        return paired_interval(*self._scores, seed=self.after.seed)
+
+    @property
+    def p(self) -> float | None:
+        """Return the p-value of McNemar's test; None if the scores are not 0 or 1."""
+        return mcnemar(*self._scores)
+
+    @property
+    def _scores(self) -> tuple[list[float], list[float]]:
+        first, second = ([r.scores[one.metric] for r in one.records] for one in (self.before, self.after))
+        return first, second
+
+
+def keep_prompts(folder: Path, program: Program) -> None:
+    """Write the prompts of a compiled program into its compilation's folder, if they are not there yet."""
+    if not (folder / PROMPTS).exists():
+        texts = [asdict(prompt) for prompt in rendered_prompts(program)]
+        write_atomically(folder / PROMPTS, json.dumps(texts, indent=1, ensure_ascii=False) + "\n")
+
+
+def recheck(
+    artifact: Path,
+    program: Program,
+    *,
+    out: Path | None = None,
+    seed: int = 0,
+    policy: RunPolicy | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Recheck:
+    """Ask a compiled program its dev questions again, and compare with what it answered when it was compiled.
+
+    Args:
+        artifact: the folder ``program`` that `compile` wrote; the folder ``after`` beside it holds the questions.
+        program: loaded from it, with the instructions that were saved.
+        out: a folder for the answers.
+        seed: of the intervals.
+        policy: see `evaluate`.
+        on_progress: called with how far it is.
+
+    Raises:
+        QuestreeError: if no questions were kept beside the artifact, or the metric is not one by name.
+    """
+    manifest, kept = read_artifact(artifact).manifest, _kept(artifact)
+    metrics = [metric(name) for name in kept[0].scores]
+    then = [score(record.model_copy(update={"scores": {}}), _example(record), metrics) for record in kept]
+    now = evaluate(
+        program,
+        [_example(record) for record in kept],
+        metrics,
+        task=str(manifest.facts().get("task") or ""),
+        out=out,
+        seed=seed,
+        policy=policy,
+        on_progress=on_progress,
+    )
+    before = Evaluation(now.metric, tuple(then), simulated=bool(manifest.lm.get("simulated")), seed=seed)
+    coded = build(manifest.program.name, manifest.program.settings, reader=getattr(program, "reader", None))
+    signatures, saved, installed = signature_fingerprints(coded), manifest.signatures, versions()
+    return Recheck(
+        before,
+        now,
+        _changed_prompts(artifact.parent / PROMPTS, program),
+        tuple(name for name in signatures if name not in saved or saved[name].model_dump() != signatures[name]),
+        {
+            name: (manifest.versions.get(name, "none"), installed.get(name, "none"))
+            for name in sorted({*manifest.versions, *installed})
+            if manifest.versions.get(name) != installed.get(name)
+        },
+    )
+
+
+def _kept(artifact: Path) -> list[Record]:
+    folder = artifact.parent / "after"
+    if not (folder / "records.jsonl").is_file():
+        raise QuestreeError(
+            f"No questions were kept beside {artifact}: there is no {folder}. Name the folder `program` in the folder "
+            "that `questree compile` wrote."
+        )
+    if not (kept := read_records(folder)):
+        raise QuestreeError(f"{folder} holds no answers: the compilation was interrupted. Compile again to go on.")
+    return kept
+
+
+def _example(record: Record) -> dspy.Example:
+    """Return the question of a record with its gold side."""
+    names = ("id", "question", "answer_style", "answers", "answers_are_regex", "gold_titles", "gold_passages")
+    fields = {name: getattr(record, name) for name in (*names, "kind", "hops")}
+    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+    return dspy.Example(**{**fields, **lists}).with_inputs("question", "answer_style")
+
+
+def _changed_prompts(file: Path, program: Program) -> dict[str, str] | None:
+    """Return what differs between the prompts that were kept and those that the program sends now."""
+    try:
+        kept = [
+            RenderedPrompt(**{**one, "messages": tuple(map(tuple, one["messages"]))})
+            for one in parse_json(read_bytes(file))
+        ]
+        return differences(kept, rendered_prompts(program))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise QuestreeError(f"{file} holds no prompts ({error}); delete it to compare without them.") from error

@@ -1,0 +1,77 @@
+"""A compiled program is asked its kept questions again: the paired difference, and what changed since."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import dspy
+import pytest
+
+from questree.common.errors import QuestreeError
+from questree.evaluation.identity import signature_fingerprints, versions
+from questree.optimize import load
+from questree.optimize.recheck import PROMPTS, recheck
+from questree.simulate import Traits, simulated_lm
+
+
+@pytest.fixture
+def kept(searched, tmp_path):
+    """The folder of a compilation, which may be changed."""
+    return shutil.copytree(searched[0], tmp_path / "compiled")
+
+
+def test_without_an_upgrade_nothing_differs(mini, searched, kept):
+    found = recheck(kept / "program", load(kept / "program", retriever=mini.index))
+    assert found.before.scores == searched[1].after.scores
+    assert [record.id for record in found.after.records] == [record.id for record in found.before.records]
+    assert found.after.retrieval == found.before.retrieval  # the records hold all of the gold side
+    assert (found.difference.mean, found.difference.low, found.difference.high) == (0.0, 0.0, 0.0)
+    assert (found.prompts, found.signatures, found.versions) == ({}, (), {})
+
+
+def test_another_model_is_compared_question_by_question(mini, kept):
+    with dspy.context(lm=simulated_lm([], Traits(malformed=0), cache=False)):  # it knows none of the questions
+        found = recheck(kept / "program", load(kept / "program", retriever=mini.index))
+    assert found.difference.mean == pytest.approx(found.after.score.mean - found.before.score.mean)
+    assert found.difference.mean < 0
+    assert found.difference.n == found.before.n
+    assert found.p is not None
+
+
+def test_a_prompt_that_changed_is_shown_as_a_diff_with_what_changed_it(mini, kept, monkeypatch):
+    prompts = json.loads((kept / PROMPTS).read_text())
+    before = prompts[0]["messages"][0][1]
+    prompts[0]["messages"][0][1] = f"{before}\nAnswer in verse."
+    (kept / PROMPTS).write_text(json.dumps(prompts))
+    changed = prompts[0]["predictor"]
+    upgraded = "questree.optimize.recheck."
+    monkeypatch.setattr(
+        f"{upgraded}signature_fingerprints",
+        lambda program: signature_fingerprints(program) | {changed: {"signature": "S", "fingerprint": "other"}},
+    )
+    monkeypatch.setattr(f"{upgraded}versions", lambda: versions() | {"dspy": "9.9"})
+    found = recheck(kept / "program", load(kept / "program", retriever=mini.index))
+    assert list(found.prompts) == [changed]
+    assert "-Answer in verse." in found.prompts[changed].splitlines()
+    assert found.signatures == (changed,)
+    assert list(found.versions) == ["dspy"]
+    assert found.versions["dspy"][1] == "9.9"
+
+
+def test_where_an_older_version_kept_no_prompts_that_is_said(mini, kept):
+    (kept / PROMPTS).unlink()
+    assert recheck(kept / "program", load(kept / "program", retriever=mini.index)).prompts is None
+
+
+@pytest.mark.parametrize("text", ["[", "[1]", '{"a": 1}', '[{"messages": 3}]'])
+def test_a_damaged_file_of_prompts_is_named(mini, kept, text):
+    (kept / PROMPTS).write_text(text)
+    with pytest.raises(QuestreeError, match=PROMPTS):
+        recheck(kept / "program", load(kept / "program", retriever=mini.index))
+
+
+def test_without_kept_questions_the_folder_to_name_is_said(mini, kept):
+    shutil.rmtree(kept / "after")
+    with pytest.raises(QuestreeError, match="that `questree compile` wrote"):
+        recheck(kept / "program", load(kept / "program", retriever=mini.index))
