@@ -17,6 +17,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
@@ -40,6 +41,7 @@ from .records import (
     with_gold_of,
 )
 from .run_folder import RunFolder, open_run
+from .surroundings import surroundings_of
 
 _Item = TypeVar("_Item")
 
@@ -130,6 +132,7 @@ def evaluate(
         if out is not None:
             folder = stack.enter_context(open_run(Path(out), run_identity(program, task=task)))
             write_atomically(folder.path / "policy.json", policy.model_dump_json(indent=2))
+            write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
         loop = _Loop(program, by_id, metrics, policy, folder, spent_before or Spent())
         loop.run(on_progress or (lambda progress: None))
     names = [metric_name(metric) for metric in metrics]
@@ -167,6 +170,22 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
         "retriever": retriever_facts(program),
         "reader": reader_facts(program),
     }
+
+
+def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchange]]:
+    """Ask a question; return its record, whatever happens in it, and what was asked for it outside the program."""
+    began, spent = time.perf_counter(), None
+    with ledger() as kept:
+        try:
+            # a trace of its own: DSPy's default one is shared by everything and grows
+            with dspy.context(trace=[]):
+                prediction = program(**example.inputs())
+            spent = prediction.get("spent")
+            record = record_answer(example, prediction)
+        except Exception as error:
+            seconds = time.perf_counter() - began
+            record = record_error(example, program.name, error, seconds, spent or kept.spent, kept.found)
+    return record, kept.exchanges
 
 
 def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
@@ -227,6 +246,7 @@ class _Loop:
         self.records = _answered(folder, examples) if folder else {}
         self.spent = total([spent_before, *(record.spent for record in self.records.values())])
         self.asked: list[Record] = []
+        self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
         self.pool = ThreadPoolExecutor(policy.concurrency, thread_name_prefix="question")
 
@@ -279,17 +299,8 @@ class _Loop:
 
     def ask(self, example: dspy.Example) -> Record:
         """Return the question's record, whatever happens in it."""
-        began, spent = time.perf_counter(), None
-        with ledger() as kept:
-            try:
-                # a trace of its own: DSPy's default one is shared by everything and grows
-                with dspy.context(trace=[]):
-                    prediction = self.program(**example.inputs())
-                spent = prediction.get("spent")
-                return record_answer(example, prediction)
-            except Exception as error:
-                seconds = time.perf_counter() - began
-                return record_error(example, self.program.name, error, seconds, spent or kept.spent, kept.found)
+        record, self.exchanges[question_id(example)] = answer(self.program, example)
+        return record
 
     def score(self, record: Record) -> Record:
         """Return the record with its scores."""
@@ -309,7 +320,9 @@ class _Loop:
         """Put an answer onto the disk, and into the result."""
         record = answered.result()
         self.asking.discard(answered)
+        exchanges = self.exchanges.pop(record.id)
         if self.folder is not None:
+            self.folder.append_exchanges(record.id, exchanges)
             self.folder.append(record)
         self.records[record.id], self.spent = record, total([self.spent, record.spent])
         self.asked.append(record)

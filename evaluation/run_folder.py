@@ -3,6 +3,8 @@
 ``run.json`` says what is asked (the program, its parts, the task), ``records.jsonl`` has a line for each answer, and
 ``scores.jsonl`` a line for each time that an answer was scored. An answer is written before it is scored. Another
 metric only adds scores; an answer whose gold side was corrected is written again, with that, and has no scores then.
+``exchanges.jsonl`` has, for each time that a question was asked, what was asked for it outside the program and what
+came back (`evaluation.capsule`); that is written before the answer.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from ..common.errors import QuestreeError
 from ..common.files import alone_in, append_line, write_atomically
 from ..common.json_files import read_bytes, validate
 from ..common.manifests import ManifestKind
+from ..lm.exchanges import Exchange
+from .kept_exchanges import KeptExchanges
 from .records import Record
 
 FORMAT = 1
@@ -72,6 +76,14 @@ class RunFolder:
         self._append("records.jsonl", line)
         self.records[record.id], self._digests[record.id] = record, _digest(line.encode())
 
+    def append_exchanges(self, id: str, exchanges: Sequence[Exchange]) -> None:
+        """Keep what was asked for a question, before its answer.
+
+        Raises:
+            QuestreeError: if it cannot be written.
+        """
+        self._append("exchanges.jsonl", KeptExchanges.of(id, exchanges).model_dump_json())
+
     def append_scores(self, record: Record) -> None:
         """Keep the scores of an answer that was appended before.
 
@@ -109,6 +121,7 @@ def open_run(path: Path, identity: dict[str, Any]) -> Iterator[RunFolder]:
         claim(path / "run.json", identity, ignored={"metrics"})
         _mend_last_line(path / "records.jsonl", Record)
         _mend_last_line(path / "scores.jsonl", Scores)
+        _mend_last_line(path / "exchanges.jsonl", KeptExchanges)
         yield RunFolder(path)
 
 
@@ -181,11 +194,13 @@ class StoredRun:
         name: unique among the runs that were read together.
         records: the latest of each question, in the order in which questions were first asked.
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
+        folder: that it was read from.
     """
 
     name: str
     records: tuple[Record, ...]
     identity: dict[str, Any]
+    folder: Path = Path()
 
     @property
     def simulated(self) -> bool:
@@ -219,8 +234,17 @@ def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
             if not records:
                 raise QuestreeError(f"The run in {place} has no finished question yet.")
             name = place.name if place.name not in runs else str(place)
-            runs[name] = StoredRun(name, tuple(records), read_manifest(place / "run.json"))
+            runs[name] = StoredRun(name, tuple(records), read_manifest(place / "run.json"), place)
     return list(runs.values())
+
+
+def read_exchanges(folder: Path) -> dict[str, list[Exchange]]:
+    """Return what was asked for each question of a run when it was asked last; none of those of an older version.
+
+    Raises:
+        QuestreeError: if a line is damaged; names it.
+    """
+    return {line.id: line.exchanges() for line, _ in _lines(folder / "exchanges.jsonl", KeptExchanges)}
 
 
 def _places(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestEr
 
 from ..signatures.answers import describe_style
 from . import retries
+from .exchanges import Exchange, Fault
 from .failure import (
     CallFailedError,
     Cause,
@@ -27,9 +28,11 @@ from .failure import (
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
 from .ledger import add_up, enter
 from .limits import check_deadline, limits, time_left
+from .outcomes import begin, is_replayed
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
 from .repairs import mend_repairs
+from .stored_lm import fault_of, finish_reason, replies_of, stored_lm
 from .transport import bound_replies, reading_reply
 from .window import Drop, fit, remember_shown, shorten
 
@@ -38,6 +41,7 @@ RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would retur
 SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
+_OPTIONS = ("temperature", "top_p", "max_tokens", "seed", "rollout_id", "reasoning_effort", "n")
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 logger = logging.getLogger(__name__)
@@ -118,41 +122,43 @@ class _Call:
 
     def request(self) -> dspy.Prediction:
         """Send one request, or look into the cache; return the reply if it is whole and can be parsed."""
+        begun, stored = begin("request", self.name, self.asked())
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
-        lm = self.lm.copy(num_retries=0, **_timeout(self.lm))
+        lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
         demos = shown_demonstrations(self.predict, self.adapter)
         try:
             with reading_reply(), dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
                 reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))
-        except AbandonedError:  # its thread may be about to end: nothing is known of the request
+        except AbandonedError as error:  # its thread may be about to end: nothing is known of the request
+            enter(exchange=begun.ended(fault=fault_of(error)))
             raise
         except AdapterParseError:
-            self.record(lm, usage)
+            self.record(lm, usage, begun)
             self.refuse_cut(lm)
             raise
-        except BaseException:
-            self.record(lm, usage)
+        except BaseException as error:
+            self.record(lm, usage, begun, fault_of(error) if isinstance(error, LMError) else None)
             raise
-        self.record(lm, usage)
+        self.record(lm, usage, begun)
         self.refuse_cut(lm)
         make_writable(reply)
         if dspy.settings.trace is not None:  # only now: a reply that was cut must not become a demonstration
             dspy.settings.trace.extend(trace)
         return reply
 
-    def record(self, lm: dspy.BaseLM, usage: _Usage) -> None:
-        """Enter the cost of a request into the ledger, and keep its reply."""
+    def record(self, lm: dspy.BaseLM, usage: _Usage, begun: Exchange, fault: Fault | None = None) -> None:
+        """Enter a request, its reply and its cost into the ledger."""
         for output in (output for entry in lm.history for output in entry.get("outputs") or []):
             self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
-        entries = [{**entry, "cached": not usage.added} for entry in lm.history]
+        entries = [{"cached": not usage.added, **entry} for entry in lm.history]
         self.entries += entries
-        enter(calls=entries)
+        enter(calls=entries, exchange=begun.ended(replies_of(entries), fault))
 
     def refuse_cut(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that was cut at the token limit, even if it can be parsed."""
-        if lm.history and _finish_reason(lm.history[-1].get("response")) == "length":
+        if lm.history and finish_reason(lm.history[-1].get("response")) == "length":
             raise _CutReplyError(int(self.max_tokens or 1024))
 
     def ask_for_another(self, error: AdapterParseError | _CutReplyError) -> None:
@@ -182,6 +188,8 @@ class _Call:
             raise self.failed("truncated", self.cut) from error
         if not may_pass(error) or self.retries > (self.lm.num_retries if bound is None else bound):
             raise self.failed(cause_of(error), error) from error
+        if is_replayed():  # the time has passed already
+            return
         seconds = retries.wait_before(self.retries, error)
         check_deadline(self.name, seconds, because=first_line(error))
         logger.info("%s again in %.1f s: %s", self.name, seconds, without_address(first_line(error), self.lm))
@@ -199,9 +207,18 @@ class _Call:
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
+        return "\n\n".join(f"{role}: {content}" for role, content in self.messages())
+
+    def messages(self) -> list[list[str]]:
+        """Return the messages that are sent, each as its role and its text."""
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
         messages = self.adapter.format(self.predict.signature, shown_demonstrations(self.predict, self.adapter), inputs)
-        return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
+        return [[str(message["role"]), str(message["content"])] for message in messages]
+
+    def asked(self) -> dict[str, Any]:
+        """Return the prompt, and how its reply is sampled."""
+        options = {**self.lm.kwargs, **self.predict.config, **self.config}
+        return {"messages": self.messages(), "options": {name: options.get(name) for name in _OPTIONS}}
 
 
 class _CutReplyError(Exception):
@@ -241,10 +258,3 @@ def _patience(lm: dspy.BaseLM) -> float:
 
 def _is_served(lm: dspy.BaseLM) -> bool:
     return isinstance(getattr(lm, "engine", None), str)
-
-
-def _finish_reason(response: Any) -> str | None:
-    if hasattr(response, "finish_reason"):
-        return str(response.finish_reason)
-    choices = getattr(response, "choices", None)
-    return str(choices[0].finish_reason) if choices else None

@@ -12,6 +12,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..retrieval import Passage
+from .exchanges import Exchange
+from .exchanges import Place as Place
 
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
@@ -60,10 +62,6 @@ class Dropped(BaseModel):
     cut: bool = False
 
 
-Place = tuple[int, ...]
-"""Where a step stands among all steps of a question: tuples sort as the program asks."""
-
-
 @dataclass
 class Ledger:
     """The LM calls and searches of a question; tasks that run at the same time add to it.
@@ -73,6 +71,7 @@ class Ledger:
         failed: the cause of each request that got no reply.
         dropped: what was left out of prompts.
         searches: the passages of each search, best first, by its place among all (`next_place`).
+        exchanges: what was asked outside the program, and what came back.
         steps: how many places were given under each place.
     """
 
@@ -80,6 +79,7 @@ class Ledger:
     failed: list[str] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     searches: dict[Place, Sequence[Passage]] = field(default_factory=dict)
+    exchanges: list[Exchange] = field(default_factory=list)
     steps: Counter[Place] = field(default_factory=Counter)
 
     @property
@@ -106,18 +106,22 @@ _place: ContextVar[Place] = ContextVar("questree_place", default=())
 def ledger() -> Iterator[Ledger]:
     """Collect what is done inside the block, also on threads that run in a copy of the context.
 
-    A ledger around it gets the same when the block ends, also if it raises.
+    A ledger around it gets the same when the block ends, also if it raises. The steps inside have places of their own
+    among its steps.
     """
     new, outer = Ledger(), _open.get()
+    place = _place.set(next_place())
     token = _open.set(new)
     try:
         yield new
     finally:
         _open.reset(token)
+        _place.reset(place)
         if outer is not None:
             outer.calls.extend(new.calls)
             outer.failed.extend(new.failed)
             outer.dropped.extend(new.dropped)
+            outer.exchanges.extend(new.exchanges)
             for found in new.found:
                 enter(found=found)
 
@@ -127,6 +131,7 @@ def enter(
     failed: str | None = None,
     dropped: Dropped | None = None,
     found: Sequence[Passage] | None = None,
+    exchange: Exchange | None = None,
 ) -> None:
     """Add to the open ledger, if there is one."""
     current = _open.get()
@@ -134,6 +139,7 @@ def enter(
         current.calls.extend(calls or [])
         current.failed.extend([failed] if failed else [])
         current.dropped.extend([dropped] if dropped else [])
+        current.exchanges.extend([exchange] if exchange else [])
         if found is not None:
             current.searches[next_place()] = found
 

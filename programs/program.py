@@ -16,6 +16,7 @@ from ..common.text import neutralise
 from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import enter, ledger
 from ..lm.limits import deadline, in_time
+from ..lm.outcomes import exchange
 from ..metrics import ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
@@ -102,7 +103,10 @@ class Program(dspy.Module):
             found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
             return without_secrets(found) if retriever.remote else found  # a server may repeat its token
 
-        found: list[Passage] = _Search(search)(query=query, k=k)
+        with exchange("search", retriever.name, {"query": query, "k": k}, list[Passage]) as searched:
+            if not searched.stored:
+                searched.came = _Search(search)(query=query, k=k)
+        found: list[Passage] = searched.outcome
         enter(found=found)  # at once: what was found stays known whatever becomes of the question
         return found
 

@@ -8,6 +8,7 @@ import dspy
 from pydantic import Field
 
 from ..lm.failure import CallFailedError
+from ..lm.outcomes import exchange
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, PlannedStep
@@ -222,11 +223,7 @@ class SearChain(Program):
         if not self.settings.skip_repeats or node.answer is None:
             return False
         processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
-        index = self.from_retriever(
-            "a comparison of queries",
-            lambda: self.duplicates(node.query, [earlier.query for earlier in processed]),
-            remote=getattr(self.duplicates, "remote", False),
-        )
+        index = self.repeated(node.query, [earlier.query for earlier in processed])
         if index is None:
             return False
         first = processed[index]
@@ -234,6 +231,18 @@ class SearChain(Program):
         shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "lone")
         tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
         return True
+
+    def repeated(self, query: str, earlier: list[str]) -> int | None:
+        """Return the index of the earlier query that this one repeats, or None."""
+        with exchange("comparison", "duplicates", {"query": query, "earlier": earlier}, int | None) as compared:
+            if not compared.stored or isinstance(self.duplicates, ExactDuplicates):
+                compared.came = self.from_retriever(
+                    "a comparison of queries",
+                    lambda: self.duplicates(query, earlier),
+                    remote=getattr(self.duplicates, "remote", False),
+                )
+        index: int | None = compared.outcome
+        return index
 
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle

@@ -26,8 +26,10 @@ from . import (
     evaluate,
     fetch,
     index,
+    pack,
     prompts,
     recheck,
+    replay,
     retrievers,
     serve_retriever,
     show,
@@ -60,6 +62,8 @@ add_command(app, audit.audit, only=audit.SETTINGS)
 add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
 app.command()(show.show)
+app.command()(pack.pack)
+app.command()(replay.replay)
 add_command(app, ui.ui, only=ui.SETTINGS)
 app.command()(prompts.prompts)
 add_command(app, train_reader.train_reader, only=train_reader.SETTINGS)

@@ -12,6 +12,7 @@ import dspy
 from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
+from ...lm.outcomes import exchange
 from ...lm.window import shown_of
 from ...metrics import claim_terms, contains, normalise, rouge_l
 from ...retrieval import Passage, Reader, Span
@@ -19,6 +20,7 @@ from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle, CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
+from .reader import LMReader
 
 Agreement = Literal["words", "string"]
 _JOINTS = re.compile(r"[-/\u2010-\u2015]|['’]s\b")
@@ -103,7 +105,7 @@ def check_by_reader(
             the answer as characters, which is then kept as it is (SearChain, section 3.2).
         answer_style: long answers are compared by ROUGE-L, all others by their words.
     """
-    spans = [(reader(query=query, passage=passage), passage) for passage in passages]
+    spans = [(_read(reader, query, passage), passage) for passage in passages]
     if not spans:
         return Verdict("silent", query)
     span, passage = max(spans, key=lambda read: read[0].score)
@@ -121,6 +123,20 @@ def check_by_reader(
         return Verdict("contradicts", query, passage, span.text, span)
     answer = proposed if agreement == "string" else more_exact(proposed, span.text, passage)
     return Verdict("supports", query, passage, answer, span)
+
+
+def _read(reader: Reader, query: str, passage: Passage) -> Span:
+    """Return what the reader reads; the LM, as a reader, is asked by a request as always."""
+    span: Span
+    if isinstance(reader, LMReader):
+        span = reader(query=query, passage=passage)
+        return span
+    asked = {"query": query, "passage": passage.model_dump(mode="json")}
+    with exchange("reading", reader.name, asked, Span) as reading:
+        if not reading.stored:
+            reading.came = reader(query=query, passage=passage)
+    span = reading.outcome
+    return span
 
 
 def agree(answer: str, other: str) -> bool:

@@ -1,0 +1,145 @@
+"""Where a replay leaves what was stored: the exchange, why, and what changed in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import unified_diff
+from itertools import zip_longest
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ...lm.exchanges import Exchange, Place
+from ..records import Record
+
+Why = Literal[
+    "prompt changed",
+    "sampling changed",
+    "query changed",
+    "parse changed",  # the same reply is read otherwise: it is asked for again, or no longer
+    "asked otherwise",  # the program goes on in another way
+    "no longer asked",
+    "answer changed",  # all was asked and said as before
+]
+
+_FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
+_ROLE = re.compile(r"[ +-](system|user|assistant):")
+_SHOWN = 300  # characters of a value
+
+
+class Difference(BaseModel):
+    """One place at which a replay differs.
+
+    Attributes:
+        place: of the exchange among all steps of the question; empty for the answer.
+        by: the prompt, retriever or reader that was asked; for the answer, the field of the record.
+        number: of the exchange among those of the question, from 1; 0 for the answer.
+        why: what changed.
+        text: the change: of a prompt, the lines that differ.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    place: Place
+    by: str
+    number: int
+    why: Why
+    text: str
+
+
+class LeftError(BaseException):
+    """The program asks for something that was not asked; no step of it may take this for a failure of the LM."""
+
+    def __init__(self, difference: Difference):
+        super().__init__(difference.text)
+        self.difference = difference
+
+
+def changed(stored: Exchange, begun: Exchange, number: int) -> Difference:
+    """Return what differs between an exchange and the one that is begun at its place."""
+    why: Why = "query changed"
+    text = "\n".join(_lines_that_differ(_as_text(stored.asked), _as_text(begun.asked)))
+    if stored.kind == "request":
+        same_prompt = stored.asked.get("messages") == begun.asked.get("messages")
+        why = "sampling changed" if same_prompt else "prompt changed"
+        if same_prompt:
+            text = f"{stored.asked.get('options')} → {begun.asked.get('options')}"
+    return Difference(place=stored.place, by=stored.by, number=number, why=why, text=text)
+
+
+def left(begun: Exchange, stored: Exchange | None, before: Exchange | None, number: int) -> Difference:
+    """Return how a question leaves what was stored.
+
+    Args:
+        begun: what is asked now.
+        stored: what was asked at its place, or None.
+        before: what was asked last before it, or None.
+        number: of the exchange.
+    """
+    last = before.by if before else None
+    reread = before is not None and before.kind == "request" and last in (begun.by, stored.by if stored else None)
+    then = f"{stored.kind} {stored.by}" if stored else "nothing"
+    after = f"after the same reply to {last}, " if before else ""
+    text = f"{after}{begun.kind} {begun.by} is asked, and {then} was"
+    why: Why = "parse changed" if reread else "asked otherwise"
+    return Difference(place=begun.place, by=last if reread and last else begun.by, number=number, why=why, text=text)
+
+
+def unasked(stored: Exchange, number: int) -> Difference:
+    """Return that an exchange is no longer made."""
+    return Difference(
+        place=stored.place, by=stored.by, number=number, why="no longer asked", text=f"{stored.kind} {stored.by}"
+    )
+
+
+MEASURED = {"seconds"}
+"""Fields of a record that no replay repeats."""
+
+
+def comparable(record: Record) -> dict[str, Any]:
+    """Return a record as JSON, without scores and what no replay repeats: times, and lines of the code."""
+    content = record.model_dump(mode="json", exclude={"scores", "inputs", "gold", *MEASURED})
+    where = (content.get("failure") or {}).get("where")
+    if where and not where["predictor"]:
+        where["step"] = ""  # functions and a line
+    return content
+
+
+def answer_differences(stored: Record, now: Record) -> list[Difference]:
+    """Return the fields of a record that the present code makes otherwise; of a tree, the first node that differs."""
+    was, is_ = comparable(stored), comparable(now)
+    return [_difference(name, was[name], is_[name]) for name in was if was[name] != is_[name]]
+
+
+def _difference(name: str, was: Any, is_: Any) -> Difference:
+    if name == "tree" and was and is_:
+        pairs = enumerate(zip_longest(was["nodes"], is_["nodes"]))
+        node, (was, is_) = next((pair for pair in pairs if pair[1][0] != pair[1][1]), ("other fields", (was, is_)))
+        name = f"tree, node {node}"
+    if isinstance(was, dict) and isinstance(is_, dict):
+        differing = [key for key in {**was, **is_} if was.get(key) != is_.get(key)]
+        was, is_ = ({key: one.get(key) for key in differing} for one in (was, is_))
+    text = f"{str(was)[:_SHOWN]} → {str(is_)[:_SHOWN]}"
+    return Difference(place=(), by=name, number=0, why="answer changed", text=text)
+
+
+def _as_text(asked: Any) -> str:
+    """Return what was asked as lines: of a prompt, its messages."""
+    messages = asked.get("messages")
+    if isinstance(messages, list):
+        return "\n".join(f"{role}:\n{content}" for role, content in messages)
+    return "\n".join(f"{name}: {value}" for name, value in asked.items())
+
+
+def _lines_that_differ(was: str, is_: str) -> Sequence[str]:
+    """Return the lines that differ, each under the part of the prompt that it stands in."""
+    shown: list[str] = []
+    part = told = ""
+    for line in list(unified_diff(was.splitlines(), is_.splitlines(), n=10_000, lineterm=""))[3:]:
+        if begins := _ROLE.fullmatch(line) or (part != "system" and _FIELD.search(line)):  # that lists all fields
+            part = begins[1]
+        if line[:1] in "+-":
+            shown += [line] if part == told else [f"in {part}:", line]
+            told = part
+    return shown

@@ -1,0 +1,103 @@
+"""From folders of runs to one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...common.errors import QuestreeError
+from ...common.json_files import parse_json, read_bytes
+from ...lm.exchanges import Exchange
+from ..run_folder import StoredRun, read_exchanges, stored_runs
+from ..surroundings import Surroundings
+from .archive import write_archive
+from .packed_run import Header, PackedRun, members_of
+
+
+def pack(folders: Sequence[Path], out: Path) -> dict[str, Any]:
+    """Write a capsule of all runs in these folders; return what it says of them.
+
+    Args:
+        folders: of evaluations, comparisons or ablations.
+        out: the file; one that is there is replaced.
+
+    Raises:
+        QuestreeError: if a folder holds no run, or a run cannot be replayed: an older version asked it, or its program
+            is none that a name and settings can build.
+    """
+    members: dict[str, bytes] = {}
+    facts: dict[str, Any] = {"runs": []}
+    for number, run in enumerate(stored_runs(folders)):
+        packed = _packed(run)
+        members |= members_of(number, packed)
+        facts["runs"].append(_facts(packed))
+    write_archive(out, members, facts)
+    return facts
+
+
+def _packed(run: StoredRun) -> PackedRun:
+    surroundings = _read(run, "surroundings.json")
+    try:
+        header = Header(
+            name=run.name,
+            identity=run.identity,
+            policy=_read(run, "policy.json"),
+            surroundings=Surroundings.model_validate(surroundings),
+        )
+    except ValidationError as error:
+        raise QuestreeError(f"{run.folder}/surroundings.json is damaged; run the same evaluation again.") from error
+    if header.surroundings.prompts == "own":
+        raise QuestreeError(
+            f"The run {run.name} cannot be packed: its program is none that a name and settings can build "
+            "(one of your own, or one compiled to several)."
+        )
+    if header.surroundings.prompts == "compiled":
+        raise QuestreeError(f"The run {run.name} is of a compiled program, and cannot be packed yet.")
+    asked = read_exchanges(run.folder)
+    return PackedRun(header=header, records=run.records, asked={one.id: _of(run, one.id, asked) for one in run.records})
+
+
+def _of(run: StoredRun, id: str, asked: dict[str, list[Exchange]]) -> list[Exchange]:
+    if id not in asked:
+        raise QuestreeError(
+            f"The run {run.name} cannot be packed: an older version asked {id!r}, and kept no replies. Evaluate again "
+            "with another --out; what the LM's client still has in its cache costs nothing."
+        )
+    return asked[id]
+
+
+def _read(run: StoredRun, name: str) -> Any:
+    """Return a JSON file of the run's folder.
+
+    Raises:
+        QuestreeError: if there is none, or it is damaged.
+    """
+    try:
+        return parse_json(read_bytes(run.folder / name))
+    except FileNotFoundError:
+        raise QuestreeError(
+            f"The run {run.name} cannot be packed: an older version made it, and wrote no {name}. Evaluate again with "
+            "another --out; what the LM's client still has in its cache costs nothing."
+        ) from None
+    except (OSError, ValueError) as problem:
+        raise QuestreeError(f"{run.folder / name} is damaged ({problem}); run the same evaluation again.") from problem
+
+
+def _facts(run: PackedRun) -> dict[str, Any]:
+    """Return what a person wants to know of a run before it is replayed."""
+    exchanges = [one for asked in run.asked.values() for one in asked]
+    return {
+        "name": run.header.name,
+        "program": run.header.identity.get("program"),
+        "task": run.header.identity.get("task"),
+        "lm": run.header.identity.get("lm"),
+        "retriever": run.header.identity.get("retriever"),
+        "questions": len(run.records),
+        "requests": sum(one.kind == "request" for one in exchanges),
+        "searches": sum(one.kind == "search" for one in exchanges),
+        "versions": run.header.surroundings.versions,
+        "machine": run.header.surroundings.machine,
+    }

@@ -1,0 +1,197 @@
+"""The present code over what a capsule holds: no LM, no retriever and no reader is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from ...common.errors import QuestreeError
+from ...lm.exchanges import Exchange
+from ...lm.limits import limited
+from ...lm.outcomes import replaying
+from ...lm.policy import Limits, RunPolicy
+from ...metrics import METRICS, metric
+from ...programs import Program
+from ...programs.modules import LMReader
+from ...programs.registry import build
+from ..records import Record, score
+from ..run import answer
+from .differences import Difference, LeftError, answer_differences, changed, left, unasked
+from .packed_run import PackedRun, identity_of, read_runs
+from .stand_ins import StoredDuplicates, StoredReader, StoredRetriever, unasked_lm
+
+_ADAPTERS = ("ChatAdapter", "JSONAdapter", "XMLAdapter")
+
+
+@dataclass(frozen=True)
+class ReplayedQuestion:
+    """What came of a question in a replay.
+
+    Attributes:
+        stored: its record in the capsule.
+        record: its record now; None if the program asked for something that was not asked.
+        differences: in the order of the program; none if the records are the same.
+        skipped: why it was not replayed.
+    """
+
+    stored: Record
+    record: Record | None
+    differences: tuple[Difference, ...] = ()
+    skipped: str | None = None
+
+    @property
+    def same(self) -> bool:
+        """Return whether it was replayed and its record is the same."""
+        return not self.differences and self.skipped is None
+
+
+@dataclass(frozen=True)
+class ReplayedRun:
+    """A run that was replayed.
+
+    Attributes:
+        name: of the run.
+        simulated: whether the simulated LM answered.
+        questions: in the order of the run.
+    """
+
+    name: str
+    simulated: bool
+    questions: tuple[ReplayedQuestion, ...]
+
+    @property
+    def differing(self) -> list[ReplayedQuestion]:
+        """Return the questions that differ."""
+        return [one for one in self.questions if one.differences]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """All runs of a capsule."""
+
+    runs: tuple[ReplayedRun, ...]
+
+    @property
+    def same(self) -> bool:
+        """Return whether no question differs."""
+        return not any(run.differing for run in self.runs)
+
+
+def replay(path: Path, on_question: Callable[[str, int, int], None] | None = None) -> Replay:
+    """Ask every question of a capsule again, by the present code and with the stored outcomes.
+
+    Args:
+        path: of the capsule.
+        on_question: called with the run's name, the questions done, and their number.
+
+    Raises:
+        CapsuleError: if the capsule is damaged, or breaks a rule.
+        QuestreeError: if a program in it, or a setting, is not known here.
+    """
+    return Replay(tuple(_replayed(run, on_question) for run in read_runs(path)))
+
+
+def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
+    questions: list[ReplayedQuestion] = []
+    with _surroundings(run):
+        program = _program(run)
+        for record in run.records:
+            questions.append(_asked_again(program, record, run.asked.get(record.id, [])))
+            if on_question is not None:
+                on_question(run.header.name, len(questions), len(run.records))
+    return ReplayedRun(run.header.name, bool(identity_of(run, "lm").get("simulated")), tuple(questions))
+
+
+@contextmanager
+def _surroundings(run: PackedRun) -> Iterator[None]:
+    """Put the LM, the adapter and the limits of a run in force."""
+    around, policy = run.header.surroundings, RunPolicy.model_validate(run.header.policy)
+    if around.adapter not in _ADAPTERS:
+        raise QuestreeError(f"{run.header.name}: the adapter {around.adapter!r} is not known here.")
+    plain = around.adapter == "ChatAdapter"  # then call() makes its own
+    adapter = None if plain else getattr(dspy, around.adapter)()
+    limits = Limits(retries=policy.retries, window=policy.window or around.window)
+    lm = unasked_lm(str(identity_of(run, "lm").get("name")), around)
+    with dspy.context(lm=lm, adapter=adapter, trace=[]), limited(limits):
+        yield
+
+
+def _program(run: PackedRun) -> Program:
+    """Return the program of a run, by the present code."""
+    retriever, reader = identity_of(run, "retriever"), identity_of(run, "reader")
+    trained = reader and reader["name"] != LMReader.name
+    program = build(
+        str(run.header.identity.get("program")),
+        identity_of(run, "settings"),
+        retriever=StoredRetriever(retriever, run.header.surroundings.compares) if retriever else None,
+        reader=StoredReader(reader) if trained else None,
+        duplicates=StoredDuplicates() if run.header.surroundings.duplicates else None,
+    )
+    if reader and not trained:
+        program.reader.threshold = reader["threshold"]
+    return program
+
+
+def _asked_again(program: Program, stored: Record, exchanges: list[Exchange]) -> ReplayedQuestion:
+    if stored.failure is not None and stored.failure.cause == "deadline":
+        return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
+    source, example = _Stored(exchanges), _example(stored)
+    try:
+        with replaying(source):
+            now, _ = answer(program, example)
+    except LeftError as error:
+        return ReplayedQuestion(stored, None, (*source.differences(), error.difference))
+    now = now.model_copy(update={"inputs": stored.inputs, "gold": stored.gold})
+    now = score(now, example, [metric(name) for name in stored.scores if name in METRICS])
+    differences = source.differences() or source.unasked() or answer_differences(stored, now)
+    if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
+        text = f"{stored.scores} → {now.scores}"
+        differences = [Difference(place=(), by="scores", number=0, why="answer changed", text=text)]
+    return ReplayedQuestion(stored, now, tuple(differences))
+
+
+def _example(record: Record) -> dspy.Example:
+    """Return the question as it was asked."""
+    fields: dict[str, Any] = {
+        name: getattr(record, name) for name in ("id", "question", "answer_style", "answers_are_regex", "kind", "hops")
+    }
+    lists = {name: list(getattr(record, name)) for name in ("answers", "gold_titles", "gold_passages")}
+    return dspy.Example(**fields, **lists).with_inputs("question", "answer_style")
+
+
+class _Stored:
+    """The exchanges of one question, and where the present code leaves them."""
+
+    def __init__(self, exchanges: list[Exchange]):
+        self.ordered = sorted(exchanges, key=lambda one: one.place)
+        self.numbered = {one.place: (number, one) for number, one in enumerate(self.ordered, start=1)}
+        self._differences: list[Difference] = []
+        self._taken: set[tuple[int, ...]] = set()
+
+    def take(self, begun: Exchange) -> Exchange:
+        """Return the stored exchange; a changed prompt gets its stored reply, so that what follows can be compared.
+
+        Raises:
+            LeftError: if something else was asked there.
+        """
+        number, stored = self.numbered.get(begun.place, (0, None))
+        if stored is None or (stored.kind, stored.by) != (begun.kind, begun.by):
+            before = [one for one in self.ordered if one.place < begun.place]
+            raise LeftError(left(begun, stored, before[-1] if before else None, number or len(before) + 1))
+        self._taken.add(stored.place)
+        if stored.digest != begun.digest:
+            self._differences.append(changed(stored, begun, number))
+        return stored
+
+    def differences(self) -> list[Difference]:
+        """Return what was asked otherwise, in the order of the program."""
+        return sorted(self._differences, key=lambda one: one.place)
+
+    def unasked(self) -> list[Difference]:
+        """Return what was not asked any more."""
+        return [unasked(one, number) for number, one in self.numbered.values() if one.place not in self._taken]

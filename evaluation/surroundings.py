@@ -1,0 +1,76 @@
+"""What surrounded a run and is no part of its identity, but must be the same for it to be replayed."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any, Literal
+
+import dspy
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from ..lm.guard import adapter_in_use
+from ..lm.window import known_window
+from ..programs import PROGRAMS, Program
+from ..programs.registry import build
+from ..retrieval.duplicates import ExactDuplicates
+from .identity import state_digest, versions
+
+
+class Surroundings(BaseModel):
+    """What is written beside a run, in ``surroundings.json``.
+
+    Attributes:
+        versions: of Python and the packages that a result depends on.
+        machine: system, processor and number of cores.
+        prompts: whether the program's prompts are those of the code (``coded``), or compiled ones; ``own``: it is no
+            registered program, or one made of several.
+        state: of a compiled program, its predictors' prompts and demonstrations.
+        adapter: the class of DSPy's that wrote the prompts.
+        options: options of the LM that a request may depend on.
+        retries: of a failed request, by default.
+        window: the LM's, by DSPy's list of models.
+        compares: whether the retriever compares texts.
+        duplicates: whether queries are compared otherwise than by their words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    versions: dict[str, str]
+    machine: dict[str, str]
+    prompts: Literal["coded", "compiled", "own"]
+    state: dict[str, JsonValue] | None = None
+    adapter: str
+    options: dict[str, JsonValue]
+    retries: int
+    window: int | None
+    compares: bool
+    duplicates: bool
+
+
+_OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "rollout_id", "n")
+
+
+def surroundings_of(program: Program) -> Surroundings:
+    """Return what surrounds a program and the configured LM now."""
+    lm = dspy.settings.lm
+    options = {} if lm is None else {name: lm.kwargs[name] for name in _OPTIONS if lm.kwargs.get(name) is not None}
+    return Surroundings(
+        versions=versions(),
+        machine={"system": platform.platform(), "processor": platform.machine(), "cores": str(os.cpu_count())},
+        prompts=_prompts_of(program),
+        adapter=type(adapter_in_use()).__name__,
+        options=options,
+        retries=0 if lm is None else lm.num_retries,
+        window=None if lm is None else known_window(lm),
+        compares=getattr(program.retriever, "similarity", None) is not None,
+        duplicates=not isinstance(getattr(program, "duplicates", None), ExactDuplicates | None),
+    )
+
+
+def _prompts_of(program: Program) -> Any:
+    if type(program) is not PROGRAMS.get(program.name):
+        return "own"
+    parts = {name: getattr(program, name, None) for name in ("retriever", "reader", "duplicates")}
+    coded = build(program.name, program.settings.model_dump(), **parts)
+    return "coded" if state_digest(coded) == state_digest(program) else "compiled"

@@ -1,0 +1,219 @@
+"""Runs are packed into one file, and replayed from it by the present code: the same records, or what differs."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import dspy
+import pytest
+from dspy.utils.exceptions import LMRateLimitError
+from fakes import ListRetriever, ScriptedEngine
+from mini_task import WordIndex
+from mini_task import _index as _index
+from mini_task import _task as _task
+
+from questree.common.errors import QuestreeError
+from questree.evaluation import compare, evaluate, repeat
+from questree.evaluation.capsule import pack, replay
+from questree.evaluation.capsule.archive import Archive
+from questree.evaluation.capsule.differences import comparable
+from questree.evaluation.run_folder import read_records
+from questree.lm import retries
+from questree.lm.policy import RunPolicy
+from questree.metrics import metric
+from questree.programs import PROGRAMS, SearChain, SearChainSettings
+from questree.programs.registry import build, takes_retriever
+from questree.retrieval import Passage
+from questree.retrieval.corpora.corpus import read_corpus
+from questree.signatures import CheckStep
+from questree.simulate import Traits, read_recordings, simulated_lm
+from questree.simulate.recorded import recorded_lm
+
+MATCH = metric("cover-em")
+
+
+@pytest.fixture(scope="module")
+def bundled(_task, _index):
+    """The bundled task, and an index of its corpus."""
+    return _task, _index
+
+
+@pytest.fixture(scope="module")
+def mini(_task, _index):
+    """Compares programs on the first bundled questions, with an LM that sometimes gives a reply that cannot be read."""
+
+    def run(names, count: int, out: Path) -> tuple[Path, Path]:
+        questions = [question for split in _task.questions.values() for question in split]
+        parts = {True: _index, False: None}
+        programs = {name: build(name, {}, retriever=parts[takes_retriever(name, {})]) for name in names}
+        with dspy.context(lm=simulated_lm(questions, Traits(malformed=0.1), cache=False), adapter=None):
+            compare(programs, _task.examples("dev")[:count], [MATCH], task="mini", out=out / "runs")
+        pack([out / "runs"], out / "study.capsule")
+        return out / "runs", out / "study.capsule"
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def study(mini, tmp_path_factory) -> tuple[Path, Path]:
+    """Two programs over three questions: the folder of the runs, and the capsule."""
+    return mini(["searchain", "direct"], 3, tmp_path_factory.mktemp("study"))
+
+
+def lines(records) -> list[str]:
+    """The records as they are compared: without times."""
+    return [repr(comparable(record)) for record in records]
+
+
+def test_every_program_gives_the_same_records_from_the_capsule_alone(mini, tmp_path):
+    runs, capsule = mini(PROGRAMS, 1, tmp_path)
+    found = replay(capsule)
+    assert found.same
+    assert {run.name for run in found.runs} == {*PROGRAMS}
+    for run in found.runs:
+        stored = {record.id: record for record in read_records(runs / run.name)}
+        now = [question.record for question in run.questions]
+        assert lines(now) == lines(stored[record.id] for record in now)
+        assert [one.scores for one in now] == [stored[one.id].scores for one in now]
+
+
+def test_a_changed_instruction_is_named_at_exactly_its_prompts(study, monkeypatch):
+    _, capsule = study
+    monkeypatch.setattr(CheckStep, "__doc__", "Say otherwise what the passages say of the step.")
+    found = replay(capsule)
+    told = [one for run in found.runs for question in run.questions for one in question.differences]
+    assert {(one.by, one.why) for one in told} == {("CheckStep", "prompt changed")}
+    assert told[0].text.startswith("in system:\n")
+    assert "Say otherwise what the passages say" in told[0].text
+    asked = [one for run in found.runs if run.name == "searchain" for one in run.questions]
+    assert all(one.differences for one in asked)
+    assert all(one.record is not None for one in asked)  # the stored reply served: what follows is compared as well
+    assert not next(run for run in found.runs if run.name == "direct").differing
+
+
+def test_the_same_runs_give_the_same_file(study, tmp_path):
+    runs, capsule = study
+    pack([runs], tmp_path / "again.capsule")
+    assert (tmp_path / "again.capsule").read_bytes() == capsule.read_bytes()
+
+
+def test_a_replay_needs_no_task_no_index_and_no_lm(study, questree):
+    _, capsule = study
+    shutil.copy(capsule, "study.capsule")
+    dspy.configure(lm=None)
+    ran = questree("replay", "study.capsule")
+    assert ran.code == 0, ran.err
+    assert "searchain: 3 of 3 records are the same" in ran.out
+
+
+def asked(tmp_path, replies, settings=None, retriever=None, limit=None):
+    """A run of SearChain with scripted replies; its folder."""
+    lm = dspy.LM("scripted/test", engine=ScriptedEngine(replies), cache=False, num_retries=3)
+    program = SearChain(retriever or ListReader(), settings=settings or SearChainSettings(max_rounds=1))
+    question = dspy.Example(id="q", question="Where is it?", answers=["Venice"], answer_style="short")
+    with dspy.context(lm=lm, adapter=None):
+        evaluate(program, [question.with_inputs("question", "answer_style")], MATCH, out=tmp_path / "run")
+    pack([tmp_path / "run"], tmp_path / "study.capsule")
+    return tmp_path / "study.capsule"
+
+
+class ListReader(ListRetriever):
+    """Finds one passage, whatever is asked."""
+
+    def __init__(self):
+        super().__init__({"": "Venice is where it is."})
+
+    def __call__(self, query: str, k: int = 1) -> list[Passage]:
+        return super().__call__("", k)
+
+
+def test_a_request_that_failed_fails_again_without_a_wait(tmp_path, monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr(retries, "sleep", waits.append)
+    capsule = asked(tmp_path, [LMRateLimitError("slow down", status=429)] * 4)
+    assert len(waits) == 3
+    found = replay(capsule)
+    [question] = found.runs[0].questions
+    assert question.same
+    assert question.record.failure.cause == "rate-limit"
+    assert question.record.spent.failed == 4
+    assert len(waits) == 3
+
+
+def test_a_reply_that_is_read_otherwise_is_named(tmp_path, monkeypatch):
+    capsule = asked(tmp_path, ["no field at all", "none again", "and none"])
+    assert replay(capsule).same
+    monkeypatch.setattr("questree.lm.call.ATTEMPTS", 2)
+    [question] = replay(capsule).runs[0].questions
+    assert [one.why for one in question.differences] == ["no longer asked"]
+
+
+def test_a_search_that_failed_fails_again(tmp_path):
+    class Gone(ListReader):
+        def __call__(self, query, k=1):
+            raise OSError("the disk is gone")
+
+    program = build("oner", {}, retriever=Gone())
+    question = dspy.Example(id="q", question="Where?", answers=["here"]).with_inputs("question")
+    lm = dspy.LM("scripted/test", engine=ScriptedEngine([]), cache=False)
+    with dspy.context(lm=lm, adapter=None), pytest.raises(QuestreeError, match="disk is gone"):
+        evaluate(program, [question], MATCH, out=tmp_path / "run")
+    pack([tmp_path / "run"], tmp_path / "study.capsule")
+    [replayed] = replay(tmp_path / "study.capsule").runs[0].questions
+    assert replayed.same
+    assert replayed.record.failure.cause == "retrieval"
+
+
+def test_samples_have_replies_of_their_own(bundled, tmp_path):
+    task, index = bundled
+    questions = [question for split in task.questions.values() for question in split]
+    lm = simulated_lm(questions, Traits(malformed=0.2), temperature=0.7)
+    with dspy.context(lm=lm, adapter=None):
+        program = build("self-consistency", {}, retriever=index)
+        repeat(program, task.examples("dev")[:2], [MATCH], 2, out=tmp_path / "runs")
+    pack([tmp_path / "runs"], tmp_path / "study.capsule")
+    assert replay(tmp_path / "study.capsule").same
+
+
+def test_a_question_that_was_asked_again_is_replayed_as_it_was_asked_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(retries, "sleep", lambda seconds: None)
+    asked(tmp_path, [LMRateLimitError("slow down", status=429)] * 4)
+    first = (tmp_path / "run" / "exchanges.jsonl").read_text().splitlines()
+    capsule = asked(tmp_path, ["x", "y", "z"])
+    assert (tmp_path / "run" / "exchanges.jsonl").read_text().splitlines()[:1] == first
+    [question] = replay(capsule).runs[0].questions
+    assert question.same
+    assert question.record.failure.cause == "unparsable"
+
+
+def test_no_secret_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-0123456789abcdef")
+    capsule = asked(tmp_path, ["the key is sk-0123456789abcdef"] * 3)
+    archive = Archive(capsule)
+    assert not any(b"sk-0123456789abcdef" in archive.read(name) for name in archive.manifest.members)
+    assert replay(capsule).same
+
+
+def test_a_run_of_an_older_version_is_refused(study, tmp_path):
+    runs, _ = study
+    for file, said in (("exchanges.jsonl", "kept no replies"), ("surroundings.json", "wrote no surroundings.json")):
+        shutil.copytree(runs / "direct", tmp_path / file / "direct")
+        (tmp_path / file / "direct" / file).unlink()
+        with pytest.raises(QuestreeError, match=said):
+            pack([tmp_path / file / "direct"], tmp_path / "study.capsule")
+
+
+def test_recorded_musique_questions_are_replayed(shared_data, tmp_path):
+    questions, _ = read_recordings(shared_data / "recorded.jsonl")
+    wanted = [one for one in questions if one.task == "musique"][:2]
+    assert wanted
+    rows = list(islice(read_corpus(shared_data / "corpora" / "musique.jsonl"), 500))
+    lm = recorded_lm(shared_data / "recorded.jsonl")
+    with dspy.context(lm=lm, adapter=None):
+        examples = [one.to_example() for one in wanted]
+        programs = {name: build(name, {}, retriever=WordIndex(rows)) for name in ("searchain", "tree-of-reviews")}
+        compare(programs, examples, [MATCH], out=tmp_path / "runs", policy=RunPolicy(concurrency=1))
+    pack([tmp_path / "runs"], tmp_path / "study.capsule")
+    assert replay(tmp_path / "study.capsule").same
