@@ -237,6 +237,7 @@ class Experiment(Parts):
         self.use_lm()
         programs, settings = self._labelled(names), self.settings
         shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, None]  # None: whichever metrics
+        shared += [settings.rerank] if settings.rerank else []
         out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
         return self._compare(
             programs, metrics, judge=judge, out=out, title=f"compare on {settings.task}", on_progress=on_progress

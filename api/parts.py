@@ -110,15 +110,18 @@ class Parts:
 
     @cached_property
     def retriever(self) -> Retriever:
-        """Return the retriever that the settings name, with their defence around it.
+        """Return the retriever that the settings name, with their reranker and their defence around it.
 
         Raises:
             QuestreeError: as `undefended`; or the defence needs a reader, and none is named.
+            CheckpointError: the reranker cannot be had.
         """
+        from .retrieval import RerankedRetriever
         from .retrieval.defences import defended
 
         reader = self.reader if self.settings.defence == "reader" else None
-        return defended(self.undefended, self.settings.defence, reader)
+        model, found = self.settings.rerank, self.undefended
+        return defended(RerankedRetriever.load(found, model) if model else found, self.settings.defence, reader)
 
     @cached_property
     def undefended(self) -> Retriever:

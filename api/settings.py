@@ -55,6 +55,10 @@ class RunSettings(RunPolicy, BaseSettings):
         description="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "
         "or several joined by +, fused by rank. Default, for the task mini only: its own index.",
     )
+    rerank: str | None = Field(
+        default=None,
+        description="A cross-encoder by name or folder, which puts the 50 best passages of each search into its order.",
+    )
     reader: str = Field(
         default="lm",
         description="'lm', a folder of `questree train-reader` or `calibrate-reader`, or a DPR reader's name.",

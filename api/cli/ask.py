@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ..settings import RunSettings
 
 SETTINGS = (
-    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "retriever", "reader", "duplicates"),
-    *("defence", "tracking_uri", "limits"),
+    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "retriever", "rerank", "reader"),
+    *("duplicates", "defence", "tracking_uri", "limits"),
 )
 
 Form = Literal["text", "json", "mermaid", "html"]

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-NO_SETTINGS = ("defence", "tracking_uri")
+NO_SETTINGS = ("defence", "rerank", "tracking_uri")
 
 
 def attack(
