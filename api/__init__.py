@@ -8,6 +8,7 @@ prediction.answer, prediction.final_content, prediction.references, prediction.t
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ def program(
     """Return an uncompiled program.
 
     Args:
-        name: as registered, ``searchain`` for example.
+        name: ``searchain`` for example; or one of another package: its entry point's name, or ``package:name``.
         retriever: one, or its name: an index's folder, ``http://host:port`` of a retriever server, or several
             joined by ``+`` (see `questree.retrieval.open_retriever`).
         reader: for programs that read spans; the LM reads where None.
@@ -74,8 +75,9 @@ def program(
     Raises:
         QuestreeError: there is no such program or setting, or a value does not fit; names what there is.
     """
-    from .programs import build
+    from .programs import allow, build
 
+    allow(name, settings)
     return build(name, settings, retriever=_opened(retriever), reader=reader, duplicates=duplicates)
 
 
@@ -86,6 +88,7 @@ def load(
     reader: Reader | None = None,
     duplicates: DuplicateCheck | None = None,
     allow_changed_signatures: bool = False,
+    allow_code: Iterable[str] = (),
 ) -> Program:
     """Return a compiled program, ready to be called. Nothing in the artifact is run, and no address in it is used.
 
@@ -93,6 +96,8 @@ def load(
         source: the folder of an artifact, or ``runs:/…`` or ``models:/…`` of MLflow.
         retriever, reader, duplicates: as for `program`.
         allow_changed_signatures: load although prompts in the code have changed since it was compiled.
+        allow_code: programs of other packages that the artifact may name, as ``package:name``. Those that are
+            installed as entry points need no leave.
 
     Raises:
         QuestreeError: there is no artifact, it is damaged or newer, or a signature has changed since.
@@ -105,6 +110,7 @@ def load(
         reader=reader,
         duplicates=duplicates,
         allow_changed_signatures=allow_changed_signatures,
+        allow_code=allow_code,
     )
 
 

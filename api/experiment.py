@@ -146,9 +146,9 @@ class Experiment(Parts):
         from .metrics import metric as metric_named
         from .optimize import Examples, compile
         from .optimize import optimizer as optimizer_named
-        from .programs.registry import kind_named
+        from .programs import REGISTRY
 
-        chosen = optimizer_named(optimizer or kind_named(name).default_optimizer, **(optimizer_settings or {}))
+        chosen = optimizer_named(optimizer or REGISTRY.named(name).default_optimizer, **(optimizer_settings or {}))
         score = metric_named(metric or self.task.metric)
         self.use_lm()
         program = self.program(name, **program_settings)
@@ -210,12 +210,13 @@ class Experiment(Parts):
             over: the program's settings to vary; of several, every combination.
             values: of the one setting, where its type does not list them.
         """
-        from .programs import variants
+        from .programs import allow, variants
 
+        allow(name, program_settings)
         varied = variants(name, over, values)
         self.use_lm()
         programs = {label: self.program(name, **program_settings, **one) for label, one in varied.items()}
-        out = self._folder(f"ablate-{name}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")
+        out = self._folder(f"ablate-{_plain(name)}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")
         title = f"ablate {name} over {', '.join(over)}"
         return self._compare(programs, metrics, out=out, title=title, on_progress=on_progress), out
 
@@ -345,12 +346,12 @@ class Experiment(Parts):
 
     def _labelled(self, names: Iterable[str]) -> dict[str, Program]:
         """Return programs by the name to show: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2``."""
-        from .programs import PROGRAMS
+        from .programs import REGISTRY
 
         programs: dict[str, Program] = {}
         for name in dict.fromkeys(names):
             program = self.program(name)
-            label = program.name if name in PROGRAMS else f"{program.name}-compiled"
+            label = program.name if REGISTRY.means(name) else f"{program.name}-compiled"
             number = 1 + sum(known.startswith(label) for known in programs)
             programs[label if label not in programs else f"{label}-{number}"] = program
         return programs

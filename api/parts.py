@@ -146,13 +146,16 @@ class Parts:
         """Return the reader that ``--reader`` names, with its stored threshold; None for the LM, which programs have.
 
         Raises:
-            CheckpointError: the reader cannot be had.
+            QuestreeError: the reader cannot be had.
         """
         from .retrieval.calibrated import ReaderManifest, stored
+        from .retrieval.retriever_names import READERS
 
         name = self.settings.reader
         if name == "lm":
             return None
+        if READERS.means(name):
+            return READERS.named(name)
         manifest = stored(ReaderManifest, name)
         if manifest is None or manifest.kind != "lm":
             from .retrieval import DPRReader
@@ -201,20 +204,24 @@ class Parts:
         """Return a registered program, uncompiled, or a compiled one.
 
         Args:
-            name: as in `questree.programs.PROGRAMS`; or a folder, ``runs:/…`` or ``models:/…`` of a compiled one.
+            name: as in `questree.programs.PROGRAMS`, of another package, or ``package:name``; or a
+                folder, ``runs:/…`` or ``models:/…`` of a compiled one.
             program_settings: of an uncompiled program; a compiled one has its own.
 
         Raises:
             QuestreeError: there is no such program or setting, or a part of it cannot be had.
         """
-        from .programs import PROGRAMS, build, takes_retriever
+        from .programs import REGISTRY, allow, build, takes_retriever
 
-        if name in PROGRAMS:
+        if REGISTRY.means(name):
+            allow(name, program_settings)
             searches = takes_retriever(name, program_settings)
             retriever = self.retriever if searches else None
             return build(name, program_settings, retriever=retriever, reader=self.reader, duplicates=self.duplicates)
+        if "/" not in name and not Path(name).exists():
+            REGISTRY.known(name)  # there is none: it says what there is
         if program_settings:
-            raise QuestreeError(f"{name} is compiled, and has its settings; --set is for: {', '.join(PROGRAMS)}.")
+            raise QuestreeError(f"{name} is compiled, and has its settings; --set is for uncompiled programs.")
         if ":/" in name:  # an address in MLflow
             import mlflow
 
@@ -254,6 +261,7 @@ class Parts:
             reader=self.reader,
             duplicates=self.duplicates,
             allow_changed_signatures=allow_changed_signatures,
+            allow_code=filter(None, (self.settings.allow_code or "").split(",")),
         )
 
 

@@ -27,7 +27,7 @@ class RunSettings(RunPolicy, BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
 
-    task: str = Field(default="mini", description="Task by name, or a JSONL file of questions.")
+    task: str = Field(default="mini", description="Task by name, package:name, or a JSONL file of questions.")
     split: str = Field(default="dev", description="train, dev or test, or several: dev,test.")
     limit: int | None = Field(
         default=None, ge=1, description="At most so many questions, a seeded sample. Default: all."
@@ -53,7 +53,7 @@ class RunSettings(RunPolicy, BaseSettings):
     retriever: str | None = Field(
         default=None,
         description="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "
-        "or several joined by +, fused by rank. Default, for the task mini only: its own index.",
+        "package:name, or several joined by +, fused by rank. Default, for the task mini only: its own index.",
     )
     rerank: str | None = Field(
         default=None,
@@ -61,7 +61,8 @@ class RunSettings(RunPolicy, BaseSettings):
     )
     reader: str = Field(
         default="lm",
-        description="'lm', a folder of `questree train-reader` or `calibrate-reader`, or a DPR reader's name.",
+        description="'lm', a folder of `questree train-reader` or `calibrate-reader`, package:name, "
+        "or a DPR reader's name.",
     )
     duplicates: str = Field(
         default="exact",
@@ -72,6 +73,10 @@ class RunSettings(RunPolicy, BaseSettings):
         default="none",
         description="Leave out passages that look planted: none, agreement (they repeat the question, or one another) "
         "or reader (a trained --reader finds no answer in them).",
+    )
+    allow_code: str | None = Field(
+        default=None,
+        description="Programs of other packages that a compiled one may name, as package:name; several with commas.",
     )
     tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
     experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")

@@ -1,6 +1,7 @@
 """The tasks: questions with their answers, steps and gold passages, loaded by name or from a file."""
 
 from .loader import MINI_CORPUS as MINI_CORPUS
+from .loader import REGISTRY as REGISTRY
 from .loader import load_task as load_task
 from .loader import task_names as task_names
 from .question_files import read_questions as read_questions

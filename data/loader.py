@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..common.errors import QuestreeError
 from ..common.names import did_you_mean, unknown_name
+from ..common.registry import Registry
 from .question_files import read_questions
 from .task import SPLITS, Question, Task
 from .task_files import DATA_VARIABLE, corpus_file, data_folder, questions_file, read_task_manifest
@@ -16,6 +18,17 @@ from .tasks import KNOWN_TASKS, KnownTask, Sample
 _MINI = Path(__file__).parent / "mini"
 MINI_CORPUS = _MINI / "corpus.jsonl"
 """The passages of the bundled set."""
+
+
+def _read_task(name: str, found: Any) -> Task:
+    task = found if isinstance(found, Task) else found() if callable(found) else None
+    if not isinstance(task, Task):
+        raise TypeError("it is no task: give a questree.data.Task, or a function that takes nothing and returns one")
+    return task.model_copy(update={"name": name})
+
+
+REGISTRY: Registry[Task] = Registry("task", {}, _read_task)
+"""Tasks of other packages."""
 
 
 def load_task(
@@ -33,7 +46,8 @@ def load_task(
         name_or_path: ``mini`` (bundled); the name of a JSONL file in the data folder, without its ending, which
             `fetch_task` may have put there; or the path of any JSONL file of that shape. ``name:sample`` is a
             paper's sample of a task: ``hotpotqa:tree-of-reviews``. ``name:origin`` keeps the questions of one data
-            set of a file that holds several: ``recorded:musique``.
+            set of a file that holds several: ``recorded:musique``. ``package:name``, or the name of an entry point, is
+            a task of another package.
         split: load only this one of train, dev and test.
         limit: how many questions of each split to keep. The first 10 of a seed are the first 10 of its first 20.
         seed: orders the questions of each split; it never moves a question to another split.
@@ -50,6 +64,8 @@ def load_task(
     if limit is not None and limit < 1:
         raise QuestreeError(f"A limit of {limit} leaves no questions: give 1 or more.")
     folder = data_folder(data_dir)
+    if not _is_file(str(name_or_path), folder) and REGISTRY.stands_for(str(name_or_path)):
+        return _of_package(REGISTRY.named(str(name_or_path)), split, limit, seed)
     path, part = _find(str(name_or_path), folder)
     name = "mini" if path.parent == _MINI else path.stem
     if path.parent == folder:
@@ -69,8 +85,21 @@ def load_task(
 
 
 def task_names(data_dir: str | Path | None = None) -> list[str]:
-    """Return the names that `load_task` takes: the bundled set, and the files of the data folder."""
-    return ["mini", *sorted(file.stem for file in data_folder(data_dir).glob("*.jsonl"))]
+    """Return the names that `load_task` takes: the bundled set, the files of the data folder, and packages' tasks."""
+    return ["mini", *sorted(file.stem for file in data_folder(data_dir).glob("*.jsonl")), *REGISTRY.names()]
+
+
+def _is_file(wanted: str, folder: Path) -> bool:
+    """Return whether a name stands for a file, or for a published task: those go before other packages' tasks."""
+    place = wanted.rpartition(":")[0] or wanted
+    return Path(wanted).is_file() or place in KNOWN_TASKS or any(file.is_file() for file in _candidates(place, folder))
+
+
+def _of_package(task: Task, split: str | None, limit: int | None, seed: int) -> Task:
+    kept = [s for s in SPLITS if split in {None, s}]
+    if split is not None:
+        task.split(split)  # says which splits there are
+    return task.model_copy(update={"questions": {s: _drawn(task.questions.get(s, ()), seed, limit) for s in kept}})
 
 
 def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
@@ -78,12 +107,14 @@ def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
     if Path(wanted).is_file():
         return Path(wanted), None
     place, _, part = wanted.rpartition(":") if ":" in wanted else (wanted, "", "")
-    candidates = [Path(place)] if place != wanted else []
-    candidates.append(_MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place))
-    for candidate in candidates:
+    for candidate in _candidates(place, folder):
         if candidate.is_file():
             return candidate, part or None
     raise QuestreeError(_not_found(wanted, place, folder))
+
+
+def _candidates(place: str, folder: Path) -> list[Path]:
+    return [Path(place), _MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place)]
 
 
 def _not_found(wanted: str, place: str, folder: Path) -> str:

@@ -36,6 +36,7 @@ from .intervals import mean_interval as mean_interval
 from .intervals import paired_interval as paired_interval
 from .intervals import share_interval as share_interval
 from .registry import METRICS as METRICS
+from .registry import REGISTRY as REGISTRY
 from .registry import Gold as Gold
 from .registry import Metric as Metric
 from .registry import metric as metric

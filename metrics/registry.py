@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.errors import QuestreeError
 from ..common.names import unknown_name
+from ..common.registry import Registry
 from .answer_scores import (
     contains,
     cover_exact_match,
@@ -78,12 +80,14 @@ class Metric:
         threshold: the score from which an answer is good enough; it may depend on the answer style.
         reads: what of a prediction is graded; of several things the best counts. Only someone who knows the gold answer
             can choose the best of several samples: an upper bound.
+        about: one line for people, with its source in brackets.
     """
 
     name: str
     grade: Callable[[Any, Gold], float]
     threshold: Callable[[Gold], float] = lambda gold: 1.0
     reads: Callable[[Any], list[Any]] = _answer
+    about: str = ""
 
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
         """Return the score, or with a trace the verdict."""
@@ -100,6 +104,28 @@ class Metric:
         """Return whether the score is above 0 and reaches the threshold."""
         score = self.score(example, prediction)
         return score > 0 and score >= self.threshold(Gold.of(example))
+
+
+@dataclass(frozen=True)
+class NamedMetric:
+    """A metric of another package, under the name by which it was asked for.
+
+    Attributes:
+        name: as it was asked for.
+        function: ``(example, prediction, trace=None)``, as DSPy has it.
+    """
+
+    name: str
+    function: Callable[..., Any]
+
+    @property
+    def about(self) -> str:
+        """Return what the function says of itself."""
+        return inspect.getdoc(self.function) or ""
+
+    def __call__(self, example: Any, prediction: Any, trace: Any = None) -> Any:
+        """Return what the function gives; without a trace it need not take one."""
+        return self.function(example, prediction) if trace is None else self.function(example, prediction, trace)
 
 
 def _cover_em(answer: str, gold: Gold) -> float:
@@ -148,24 +174,87 @@ def _by_style(answer: str, gold: Gold) -> float:
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("cover-em", _cover_em),
-        Metric("cover-em-characters", _cover_em_characters),
-        Metric("em", _em),
+        Metric(
+            "cover-em",
+            _cover_em,
+            about="Whether a gold answer stands in the answer, as whole words (SearChain, table 1)",
+        ),
+        Metric(
+            "cover-em-characters",
+            _cover_em_characters,
+            about="The same by characters, as SearChain's authors' code has it",
+        ),
+        Metric(
+            "em",
+            _em,
+            about="Whether the answer is a gold answer, but for case and articles (Rajpurkar et al., EMNLP 2016)",
+        ),
         # one word too many beside two right ones passes (.8), one right word of two does not (.5)
-        Metric("f1", _f1, lambda gold: 0.6),
+        Metric(
+            "f1",
+            _f1,
+            lambda gold: 0.6,
+            about="The words that the answer shares with a gold answer (Rajpurkar et al., EMNLP 2016)",
+        ),
         # the best of several samples, as BlendFilter's paper scores them
-        Metric("em-best-sample", _em, reads=_every_sample),
-        Metric("f1-best-sample", _f1, lambda gold: 0.6, reads=_every_sample),
-        Metric("yes-no-best-sample", _yes_no, reads=_every_sample),
-        Metric("yes-no", _yes_no),
-        Metric("label", lambda answer, gold: label_accuracy(answer, gold.answers)),
+        Metric(
+            "em-best-sample",
+            _em,
+            reads=_every_sample,
+            about="EM of the best of several samples (Wang et al., EMNLP 2024, arXiv 2402.11129)",
+        ),
+        Metric(
+            "f1-best-sample",
+            _f1,
+            lambda gold: 0.6,
+            reads=_every_sample,
+            about="F1 of the best of several samples (Wang et al., EMNLP 2024, arXiv 2402.11129)",
+        ),
+        Metric(
+            "yes-no-best-sample",
+            _yes_no,
+            reads=_every_sample,
+            about="Accuracy of yes or no, of the best of several samples (Wang et al., EMNLP 2024, arXiv 2402.11129)",
+        ),
+        Metric("yes-no", _yes_no, about="Whether a yes or a no is the right one (Geva et al., TACL 2021, StrategyQA)"),
+        Metric(
+            "label",
+            lambda answer, gold: label_accuracy(answer, gold.answers),
+            about="Whether the label is the right one (Thorne et al., NAACL 2018, FEVER)",
+        ),
         # about what the papers' best systems reach on ELI5
-        Metric("rouge-l", lambda answer, gold: rouge_l(answer, gold.answers), lambda gold: 0.25),
+        Metric(
+            "rouge-l",
+            lambda answer, gold: rouge_l(answer, gold.answers),
+            lambda gold: 0.25,
+            about="The longest common sequence of words with a gold answer (Lin, 2004, ROUGE)",
+        ),
         # whether a gold answer stands in what was found: FlashRAG's retrieval recall
-        Metric("answer-recall@5", lambda passages, gold: _told(passages[:5], gold), reads=_seen),
-        Metric("answer-recall", lambda passages, gold: _told(passages, gold), reads=_seen),
-        Metric("support-f1", _support_f1, lambda gold: 0.6, reads=_cited),
-        Metric("by-style", _by_style, lambda gold: metric_for(gold.style).threshold(gold)),
+        Metric(
+            "answer-recall@5",
+            lambda passages, gold: _told(passages[:5], gold),
+            reads=_seen,
+            about="Whether a gold answer stands in the first five passages (Jin et al., 2024, FlashRAG)",
+        ),
+        Metric(
+            "answer-recall",
+            lambda passages, gold: _told(passages, gold),
+            reads=_seen,
+            about="Whether a gold answer stands in any passage that was found (Jin et al., 2024, FlashRAG)",
+        ),
+        Metric(
+            "support-f1",
+            _support_f1,
+            lambda gold: 0.6,
+            reads=_cited,
+            about="F1 of the cited passages and the gold ones (Trivedi et al., TACL 2022, MuSiQue)",
+        ),
+        Metric(
+            "by-style",
+            _by_style,
+            lambda gold: metric_for(gold.style).threshold(gold),
+            about="Each question by the metric of its own answer style",
+        ),
     )
 }
 """Every metric by its name; ``by-style`` scores each question with the metric of its own answer style."""
@@ -180,13 +269,25 @@ _OF_STYLE = {
 }
 
 
-def metric(name: str) -> Metric:
-    """Return the metric of this name.
+def _read_metric(name: str, found: Any) -> Metric | NamedMetric:
+    if isinstance(found, Metric):
+        return replace(found, name=name)
+    if not callable(found) or isinstance(found, type):
+        raise TypeError("it is no metric: give a function (example, prediction, trace=None), or a Metric")
+    return NamedMetric(name, found)
+
+
+REGISTRY: Registry[Metric | NamedMetric] = Registry("metric", METRICS, _read_metric)
+"""Our metrics, and those of other packages."""
+
+
+def metric(name: str) -> Metric | NamedMetric:
+    """Return the metric of this name: one of `METRICS`, one that a package offers, or ``package:name``.
 
     Raises:
         QuestreeError: if there is none; the message lists all names, and the nearest one.
     """
-    return METRICS[_known(name, METRICS, "metric")]
+    return REGISTRY.named(name)
 
 
 def metric_for(style: str) -> Metric:
@@ -195,10 +296,6 @@ def metric_for(style: str) -> Metric:
     Raises:
         QuestreeError: if there is no such style.
     """
-    return METRICS[_OF_STYLE[_known(style, _OF_STYLE, "answer style")]]
-
-
-def _known(name: str, table: dict[str, Any], what: str) -> str:
-    if name in table:
-        return name
-    raise QuestreeError(unknown_name(what, name, sorted(table)))
+    if style not in _OF_STYLE:
+        raise QuestreeError(unknown_name("answer style", style, sorted(_OF_STYLE)))
+    return METRICS[_OF_STYLE[style]]

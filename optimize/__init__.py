@@ -12,5 +12,7 @@ from .compiled import Examples as Examples
 from .mlflow_model import answer_all as answer_all
 from .mlflow_model import log_model as log_model
 from .optimizers import OPTIMIZERS as OPTIMIZERS
+from .optimizers import REGISTRY as REGISTRY
+from .optimizers import Job as Job
 from .optimizers import Optimizer as Optimizer
 from .optimizers import optimizer as optimizer

@@ -15,7 +15,7 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
 from ..evaluation.tracking import without_password
 from ..lm.failure import first_line
-from ..programs import PROGRAMS, Program, build
+from ..programs import REGISTRY, Program, build, build_kind, saved_name
 from ..programs.modules import LMReader
 from ..retrieval import DuplicateCheck, Reader, Retriever
 from .artifact_format import (
@@ -63,7 +63,7 @@ def save(program: Program, folder: str | Path, **facts: Any) -> Path:
     """Save a program: all of it or nothing; an artifact that is there is replaced.
 
     Args:
-        program: any registered one, compiled or not, or several composed.
+        program: any one, compiled or not, or several composed. Its code is named, and not stored.
         folder: made, or replaced if it holds an artifact.
         facts: what else to say of it, as JSON: optimizer, scores, task …
 
@@ -110,10 +110,11 @@ def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
     by_lm = reader_name(program) == "lm"  # a module with a prompt of its own, which may have been compiled
     reader = LMReader() if by_lm else getattr(members[0], "reader", None)
     settings = program.settings.model_dump(mode="json")
-    as_coded = build(program.name, settings, retriever=program.retriever, reader=reader)
+    kind = type(members[0])
+    as_coded = build_kind(kind, settings, retriever=program.retriever, reader=reader)
     manifest: dict[str, Any] = {
         "format": FORMAT,
-        "program": {"name": program.name, "settings": settings},
+        "program": {"name": saved_name(kind), "settings": settings},
         "form": program.form if isinstance(program, Composed) else "single",
         "members": names,
         **({"k": program.k} if isinstance(program, NearestDemonstrations) else {}),
@@ -225,6 +226,7 @@ def load(
     reader: Reader | None = None,
     duplicates: DuplicateCheck | None = None,
     allow_changed_signatures: bool = False,
+    allow_code: Iterable[str] = (),
 ) -> Program:
     """Return a saved program, ready to be asked. It asks the configured LM, and never one that a file names.
 
@@ -235,11 +237,15 @@ def load(
         duplicates: for programs that skip repeated queries; by their words where None.
         allow_changed_signatures: load instructions and demonstrations although the code's signatures have
             changed since. The saved instructions then win over the code's.
+        allow_code: programs of other packages that the artifact may name, as ``package:name``. Those that are
+            installed as entry points need no leave.
 
     Raises:
         QuestreeError: if there is no artifact, a file of it is damaged or sets what no file may, a newer version wrote
             it, its program is unknown, or a signature or the reader is not what it was.
     """
+    for name in allow_code:
+        REGISTRY.allow(name)
     artifact = read_artifact(fetch(str(folder)))
     members = [_build(artifact, retriever, reader, duplicates) for _ in artifact.states]
     _check_reader(artifact, members[0])
@@ -285,11 +291,6 @@ def _build(
         own.threshold = reader.threshold if reader is not None else own.threshold if saved is None else saved
         reader = own
     program = artifact.manifest.program
-    if program.name not in PROGRAMS:
-        raise QuestreeError(
-            f"{artifact.folder} holds the program {program.name!r}, which does not exist here. "
-            f"There are: {', '.join(PROGRAMS)}."
-        )
     try:
         return build(program.name, program.settings, retriever=retriever, reader=reader, duplicates=duplicates)
     except QuestreeError as error:

@@ -26,7 +26,7 @@ from ..evaluation.tracking import OFF, TrackedRun, Tracking
 from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
-from ..programs import Program
+from ..programs import Program, saved_name
 from .annotations import annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
@@ -200,7 +200,10 @@ class _Plan:
 
     def load_finished(self) -> Compilation | None:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
-        if self.out is None or not (self.out / "program" / MANIFEST).exists():
+        if self.out is None:
+            return None
+        saved_name(type(self.program))  # what cannot be saved is refused at once, and what is saved is known here
+        if not (self.out / "program" / MANIFEST).exists():
             return None
         program = load(
             self.out / "program",

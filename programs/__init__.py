@@ -7,7 +7,11 @@ from .chain_of_reviews import ChainOfReviewsSettings as ChainOfReviewsSettings
 from .program import Program as Program
 from .program import answered as answered
 from .registry import PROGRAMS as PROGRAMS
+from .registry import REGISTRY as REGISTRY
+from .registry import allow as allow
 from .registry import build as build
+from .registry import build_kind as build_kind
+from .registry import saved_name as saved_name
 from .registry import takes_retriever as takes_retriever
 from .registry import variants as variants
 from .searchain import SearChain as SearChain

@@ -79,7 +79,7 @@ class Knowledge:
 
 
 class BlendFilter(Program):
-    """BlendFilter (Wang et al., EMNLP 2024, arXiv 2402.11129).
+    """BlendFilter (Wang et al., EMNLP 2024, arXiv 2402.11129): three queries, and passages filtered by the LM.
 
     Retrieves with three queries: the question; the question after an answer from retrieved passages (external); the
     question after what the LM remembers (internal). The LM filters the passages of each; the answer is read from the

@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
-from ..common.names import unknown_name
+from ..common.registry import Registry
 from .program import Program
 
 # isort: split
@@ -63,22 +63,67 @@ PROGRAMS: dict[str, type[Program]] = {
 """Every program that is imported above, by its name."""
 
 
+def _read_program(name: str, found: Any) -> type[Program]:
+    if not (isinstance(found, type) and issubclass(found, Program)):
+        raise TypeError("it is no subclass of questree.programs.Program")
+    for needed in ("name", "Settings"):
+        if not hasattr(found, needed):
+            raise TypeError(f"the class has no {needed!r}, which every program has")
+    return found
+
+
+REGISTRY = Registry("program", PROGRAMS, _read_program)
+"""Our programs, and those of other packages."""
+
+
 def build(name: str, settings: Mapping[str, Any], **parts: Any) -> Program:
     """Build an uncompiled program.
 
     Args:
-        name: one of `PROGRAMS`.
+        name: one of `PROGRAMS`, or another that `REGISTRY` knows.
         settings: fields of the program's ``Settings``; the others have their defaults.
         parts: ``retriever``, ``reader``, ``duplicates`` …; those that this program does not take are left out.
 
     Raises:
         QuestreeError: if there is no such program or setting, or a value does not fit; the message names what fits.
     """
-    kind, checked = kind_named(name), check_settings(name, settings)
-    taken = _parameters(kind)
+    return build_kind(kind_named(name), settings, **parts)
+
+
+def build_kind(kind: type[Program], settings: Mapping[str, Any], **parts: Any) -> Program:
+    """Build an uncompiled program of this class; as `build`."""
+    checked, taken = _checked(kind, kind.name, settings), _parameters(kind)
     if "program" in taken:  # it reasons with another program
         parts["program"] = build(checked.of, checked.program, **parts)
     return kind(**{part: value for part, value in parts.items() if part in taken}, settings=checked)
+
+
+def allow(name: str, settings: Mapping[str, Any]) -> None:
+    """Import the program that a user named as ``package:name``, and one that it reasons with; no file may do so.
+
+    Raises:
+        QuestreeError: one cannot be imported, or is no program.
+    """
+    REGISTRY.allow(name)
+    inner = settings.get("of")
+    if isinstance(inner, str) and "program" in _parameters(kind_named(name)):
+        nested = settings.get("program")
+        allow(inner, nested if isinstance(nested, Mapping) else {})
+
+
+def saved_name(kind: type[Program]) -> str:
+    """Return the name under which a program is saved; one that is in hand here may also be loaded again here.
+
+    Raises:
+        QuestreeError: it cannot be found by a name, as it stands inside a function.
+    """
+    if name := REGISTRY.name_of(kind):
+        return name
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    if "<locals>" in name:
+        raise QuestreeError(f"{kind.__name__} stands inside a function, so that nothing can load it; move it out.")
+    REGISTRY.keep(name, kind)
+    return name
 
 
 def takes_retriever(name: str, settings: Mapping[str, Any]) -> bool:
@@ -99,9 +144,7 @@ def kind_named(name: str) -> type[Program]:
     Raises:
         QuestreeError: if there is none; the message lists all names, and the nearest one.
     """
-    if name not in PROGRAMS:
-        raise QuestreeError(unknown_name("program", name, PROGRAMS))
-    return PROGRAMS[name]
+    return REGISTRY.known(name)
 
 
 def check_settings(name: str, settings: Mapping[str, Any]) -> Any:
@@ -110,7 +153,10 @@ def check_settings(name: str, settings: Mapping[str, Any]) -> Any:
     Raises:
         QuestreeError: if there is no such program or setting, or a value does not fit; the message names what fits.
     """
-    kind = kind_named(name)
+    return _checked(kind_named(name), name, settings)
+
+
+def _checked(kind: type[Program], name: str, settings: Mapping[str, Any]) -> Any:
     try:
         return kind.Settings(**settings)
     except ValidationError as error:

@@ -120,7 +120,7 @@ class Visit:
 
 
 class TreeOfReviews(Reviewing):
-    """Tree of Reviews (Li et al., 2024, arXiv 2404.14464).
+    """Tree of Reviews (Li et al., 2024, arXiv 2404.14464): each paragraph is reviewed, and leads on by itself.
 
     The root is the question, every other node one paragraph. A path, from the root to a node, is reviewed as one
     whole: rejected, accepted as evidence, or searched on from, which opens a child for each paragraph found.

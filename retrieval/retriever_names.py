@@ -1,12 +1,16 @@
-"""Names of retrievers: a folder, an address, or several of these."""
+"""Names of retrievers: a folder, an address, another package's, or several of these; and names of readers."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..common.errors import QuestreeError
-from .contracts import Retriever
+from ..common.registry import Registry
+from .adapted import as_retriever
+from .contracts import Reader, Retriever
 from .fusion import FusionRetriever, check_agreement
 from .index_folder import load_index
 from .serving.client import RemoteRetriever
@@ -16,12 +20,33 @@ _JOINT = "+"
 _ADDRESSES = ("http:", "https:")
 
 
+def _made(found: Any) -> Any:
+    """Return what a class or a function makes; an object is there already."""
+    return found() if isinstance(found, type) or inspect.isfunction(found) else found
+
+
+def _read_reader(name: str, found: Any) -> Reader:
+    reader: Reader = _made(found)
+    for needed in ("name", "threshold", "read_many"):
+        if not hasattr(reader, needed):
+            raise TypeError(f"it has no {needed!r}, which every reader has")
+    return reader
+
+
+RETRIEVERS: Registry[Retriever] = Registry("retriever", {}, lambda name, found: as_retriever(_made(found)))
+"""Retrievers of other packages: each an object, or a class or function that makes it and takes nothing."""
+
+READERS: Registry[Reader] = Registry("reader", {}, _read_reader)
+"""Readers of other packages, as `RETRIEVERS`."""
+
+
 def open_retriever(name: str | Path) -> Retriever:
     """Return the retriever of a name.
 
     Args:
         name: an index's folder; ``http://host:port`` of ``questree serve-retriever`` (its token, if it asks for one, is
-            in the variable ``QUESTREE_TOKEN``); or several joined by ``+``, which are fused by rank.
+            in the variable ``QUESTREE_TOKEN``);
+            ``package:name``, or what a package offers; or several joined by ``+``, which are fused by rank.
 
     Raises:
         QuestreeError: if no index or server is there, one must not be used, or their corpora do not go together.
@@ -47,13 +72,21 @@ def named_members(name: str | Path) -> tuple[str, ...]:
     parts = [str(name)] if Path(name).is_dir() else [part.strip() for part in str(name).split(_JOINT)]
     if not all(parts):
         raise QuestreeError(f"{str(name)!r} names no retriever: give a folder or an address on each side of {_JOINT}.")
-    members = tuple(part.rstrip("/") if part.startswith(_ADDRESSES) else str(Path(part).resolve()) for part in parts)
+    members = tuple(map(_member, parts))
     if twice := next((part for part in members if members.count(part) > 1), None):
         raise QuestreeError(f"{twice} is named twice; fused with itself it ranks as it does alone. Name it once.")
     return members
 
 
+def _member(part: str) -> str:
+    if part.startswith(_ADDRESSES):
+        return part.rstrip("/")
+    if RETRIEVERS.means(part):
+        return part
+    return str(Path(part).resolve())
+
+
 def _open(member: str) -> Retriever:
     if member.startswith(_ADDRESSES):
         return RemoteRetriever.connect(member, token=read_token())
-    return load_index(member)
+    return load_index(member) if Path(member).is_absolute() else RETRIEVERS.named(member)

@@ -27,6 +27,7 @@ from . import (
     fetch,
     index,
     pack,
+    programs,
     prompts,
     recheck,
     replay,
@@ -49,6 +50,9 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(tasks.tasks)
+app.command()(programs.programs)
+app.command()(programs.metrics)
+app.command()(programs.optimizers)
 app.command()(fetch.fetch)
 app.command()(index.index)
 app.command()(retrievers.retrievers)

@@ -65,10 +65,10 @@ def compile(
         )
     print_compiled(program, compiled)
     typer.echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
-    typer.echo(f"ask it: {_ask_command(settings, folder / 'program')}")
+    typer.echo(f"ask it: {_ask_command(settings, folder / 'program', program)}")
 
 
-def _ask_command(settings: "RunSettings", program: "Path") -> str:
+def _ask_command(settings: "RunSettings", program: "Path", compiled: str) -> str:
     """Return the command that asks the compiled program with the parts that it was compiled with."""
     from ..common.secrets import without_secrets
     from .ask import SETTINGS
@@ -78,4 +78,6 @@ def _ask_command(settings: "RunSettings", program: "Path") -> str:
         value = getattr(settings, name)
         if value != type(settings).model_fields[name].default:
             words += [f"--{name.replace('_', '-')}", without_secrets(str(value))]
+    if ":" in compiled and settings.allow_code is None:  # code of another package, which a file may not name unasked
+        words += ["--allow-code", compiled]
     return shlex.join(words)

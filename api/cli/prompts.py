@@ -22,6 +22,10 @@ def prompts(
         str | None, typer.Option(help="Only the predictors whose names hold this. Default: all of them.")
     ] = None,
     set_: options.ProgramSettings = None,
+    allow_code: Annotated[
+        list[str] | None,
+        typer.Option(help="A program of another package that the compiled one may name, as package:name; repeat it."),
+    ] = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
     page: Annotated[
         typer.FileTextWrite | None, typer.Option(help="Write an HTML page to this file; two programs side by side.")
@@ -37,7 +41,7 @@ def prompts(
 
     settings = options.named_values(set_, "--set")
     shown = [
-        [one for one in rendered_prompts(_find(name, settings)) if (predictor or "") in one.predictor]
+        [one for one in rendered_prompts(_find(name, settings, allow_code)) if (predictor or "") in one.predictor]
         for name in (program, other)
         if name is not None
     ]
@@ -51,12 +55,15 @@ def prompts(
     Console(file=out).print(printable(text or "No prompt differs."), markup=False, highlight=False, soft_wrap=True)
 
 
-def _find(name: str, settings: dict[str, object]) -> Program:
+def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) -> Program:
     """Return the program: a registered one is built without its parts, which no prompt needs."""
     from ..optimize import load
-    from ..programs import PROGRAMS, build
+    from ..programs import REGISTRY, allow, build
 
-    return build(name, settings) if name in PROGRAMS else load(name)
+    if not REGISTRY.means(name):
+        return load(name, allow_code=allow_code or ())
+    allow(name, settings)
+    return build(name, settings)
 
 
 def _text(prompt: RenderedPrompt) -> str:

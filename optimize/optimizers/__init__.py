@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...common.errors import QuestreeError
-from ...common.names import did_you_mean, unknown_name
+from ...common.names import did_you_mean
+from ...common.registry import Registry
 from .auto_cot import AutoCoT
 from .base import Job as Job
 from .base import Optimizer as Optimizer
@@ -46,19 +47,29 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
 }
 
 
+def _read_optimizer(name: str, found: Any) -> type[Optimizer]:
+    if not (isinstance(found, type) and issubclass(found, Optimizer)):
+        raise TypeError("it is no subclass of questree.optimize.Optimizer")
+    if not hasattr(found, "name"):
+        raise TypeError("the class has no 'name', which every optimizer has")
+    return found
+
+
+REGISTRY = Registry("optimizer", OPTIMIZERS, _read_optimizer)
+"""Our optimizers, and those of other packages."""
+
+
 def optimizer(name: str, **settings: Any) -> Optimizer:
     """Return the optimizer of this name.
 
     Args:
-        name: one of `OPTIMIZERS`.
+        name: one of `OPTIMIZERS`, one that a package offers, or ``package:name``.
         settings: those of its class; what is not given has its default.
 
     Raises:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
-    if name not in OPTIMIZERS:
-        raise QuestreeError(unknown_name("optimizer", name, OPTIMIZERS))
-    kind = OPTIMIZERS[name]
+    kind = REGISTRY.named(name)
     for setting in settings:
         if setting not in kind.model_fields:
             known = ", ".join(f"{key} ({field.default})" for key, field in kind.model_fields.items())

@@ -94,7 +94,7 @@ class Demonstrating(Optimizer):
 
 
 class BootstrapFewShot(Demonstrating):
-    """The steps of training questions that were answered well."""
+    """The steps of training questions that were answered well (DSPy, Khattab et al., ICLR 2024, arXiv 2310.03714)."""
 
     name = "bootstrap-few-shot"
     max_rounds: int = Field(default=1, ge=1)
@@ -176,7 +176,7 @@ def _lesson(student: Program, example: dspy.Example, job: Job) -> Lesson | None:
 
 
 class Mipro(Demonstrating):
-    """MIPROv2: instructions that the LM proposes, and demonstrations, searched together."""
+    """MIPROv2 (Opsahl-Ong et al., EMNLP 2024): proposed instructions and demonstrations, searched together."""
 
     name = "mipro"
     compares = True
@@ -257,7 +257,7 @@ def _with_sound_demonstrations(append: Callable[..., bool]) -> Callable[..., boo
 
 
 class Gepa(Optimizer):
-    """GEPA: instructions that evolve as the LM reflects on what went wrong."""
+    """GEPA (Agrawal et al., 2025, arXiv 2507.19457): instructions that evolve as the LM reflects on what went wrong."""
 
     name = "gepa"
     compares = True

@@ -28,7 +28,7 @@ class IterRetgenSettings(BaselineSettings):
 
 
 class IterRetgen(Baseline):
-    """ITER-RETGEN (Shao et al., EMNLP Findings 2023, arXiv 2305.15294).
+    """ITER-RETGEN (Shao et al., EMNLP Findings 2023, arXiv 2305.15294): each reply is the next search.
 
     Each turn retrieves with the last turn's reasoning and answer before the question, and answers the question again
     from these passages alone; the last turn's answer is given.

@@ -34,7 +34,7 @@ class Direct(Baseline):
 
 
 class ChainOfThought(Baseline):
-    """Chain-of-thought prompting (Wei et al., NeurIPS 2022, arXiv 2201.11903).
+    """Chain-of-thought prompting (Wei et al., NeurIPS 2022, arXiv 2201.11903): steps from memory, then the answer.
 
     Without demonstrations it is the zero-shot kind (Kojima et al., NeurIPS 2022); compile it for those of the paper.
     """

@@ -25,7 +25,7 @@ class SelfAskSettings(BaselineSettings):
 
 
 class SelfAsk(Solving):
-    """Self-Ask without retrieval (Press et al., EMNLP Findings 2023, arXiv 2210.03350).
+    """Self-Ask without retrieval (Press et al., EMNLP Findings 2023, arXiv 2210.03350): follow-ups from memory.
 
     The paper writes follow-up questions and intermediate answers in one reply. Here each is a call of its own, as in
     the variant with retrieval, so that the two differ only in retrieval.

@@ -81,7 +81,7 @@ class SolvingInOrder(Solving):
 
 
 class LeastToMost(SolvingInOrder):
-    """Least-to-most prompting (Zhou et al., ICLR 2023, arXiv 2205.10625).
+    """Least-to-most prompting (Zhou et al., ICLR 2023, arXiv 2205.10625): subquestions, the easiest first.
 
     It splits the question, then answers the subquestions in sequence, each given the answers before it. In the paper
     a subquestion may say "that person"; here it says ``#1``, which is filled in.

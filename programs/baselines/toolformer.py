@@ -27,7 +27,7 @@ class ToolformerSettings(BaselineSettings):
 
 
 class Toolformer(Baseline):
-    """Toolformer-style search (Schick et al., NeurIPS 2023, arXiv 2302.04761; SearChain, table 1).
+    """Toolformer-style search (Schick et al., NeurIPS 2023, arXiv 2302.04761; SearChain, table 1) inside the answer.
 
     The LM writes a text and calls for searches where it needs them; each result is put into the text, and the LM
     continues from there. The paper trains the LM to do so; here the prompt asks for it.

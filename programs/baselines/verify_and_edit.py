@@ -38,7 +38,7 @@ class VerifyAndEditSettings(BaselineSettings):
 
 
 class VerifyAndEdit(Baseline):
-    """Verify-and-Edit (Zhao et al., ACL 2023, arXiv 2305.03268).
+    """Verify-and-Edit (Zhao et al., ACL 2023, arXiv 2305.03268): doubtful steps are checked and written anew.
 
     Samples chains of thought. If fewer than the threshold agree, the majority's chain is verified: for each sentence
     the LM writes a verifying question, passages are retrieved for it, and the LM edits the sentence by them; then the

@@ -1,0 +1,64 @@
+"""questree programs, questree metrics, questree optimizers"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..common.registry import Registry
+
+
+def programs() -> None:
+    """List the programs: ours, and those that installed packages offer."""
+    from ..programs import REGISTRY
+
+    _print(REGISTRY)
+
+
+def metrics() -> None:
+    """List the metrics that --metric can name."""
+    from ..metrics import REGISTRY
+
+    _print(REGISTRY)
+
+
+def optimizers() -> None:
+    """List the optimizers that compile with --optimizer."""
+    from ..optimize import REGISTRY
+
+    _print(REGISTRY)
+
+
+def _print(registry: Registry[Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(registry.what, no_wrap=True)
+    for heading in ("what it is", "paper"):
+        table.add_column(heading, overflow="fold")
+    for row in _rows(registry):
+        table.add_row(*map(Text, row.values()))
+    Console().print(table)
+    typer.echo(f"of your own: package:name, or an entry point of the group {registry.group} (docs/your-own-code.md)")
+
+
+def _rows(registry: Registry[Any]) -> list[dict[str, str]]:
+    """Return a row for each part; one of another package that cannot be imported says why."""
+    from ..common.errors import QuestreeError
+    from ..common.registry import described
+    from ..common.text import printable
+
+    rows = []
+    for name in registry.names():
+        try:
+            part = registry.known(name)
+            line, paper = described(getattr(part, "about", None) or part.__doc__)
+        except QuestreeError as error:
+            line, paper = str(error), ""
+        rows.append({registry.what: printable(name), "what it is": printable(line), "paper": printable(paper)})
+    return rows
