@@ -157,7 +157,7 @@ def test_a_failed_search_says_where_it_happened(scripted):
     program = SearChain(Broken({}), ListReader({}), SearChainSettings(preset="paper"))
     failure = program(question="Why?").failure
     assert (failure.cause, failure.where.program, failure.where.predictor) == ("retrieval", "searchain", "")
-    assert "> retrieve > from_retriever (program.py, line " in failure.where.step
+    assert "> search > from_retriever (program.py, line " in failure.where.step
 
 
 def test_no_key_and_no_address_gets_into_a_failure(monkeypatch):
