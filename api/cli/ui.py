@@ -19,7 +19,6 @@ def ui(settings: "RunSettings", host: options.Host = "127.0.0.1", port: options.
     the list that is installed.
     """
     import os
-    import subprocess
     import sys
 
     from ..common.errors import QuestreeError
@@ -35,4 +34,26 @@ def ui(settings: "RunSettings", host: options.Host = "127.0.0.1", port: options.
     command += ["--host", host, "--port", str(port), "--workers", "1"]
     # without the processes of jobs, which nothing here needs, the pages are up in two thirds of the time
     quick = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **os.environ}
-    raise typer.Exit(subprocess.call(command, env=quick | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}))
+    raise typer.Exit(_run(command, quick | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}))
+
+
+def _run(command: list[str], env: dict[str, str]) -> int:
+    """Run the server in a process group of its own and return its exit code; what ends us ends all of the group."""
+    import os
+    import signal
+    import subprocess
+    from contextlib import suppress
+
+    server = subprocess.Popen(command, env=env, start_new_session=True)
+
+    def end(*signalled: object) -> None:
+        with suppress(ProcessLookupError):
+            if hasattr(os, "killpg"):
+                os.killpg(server.pid, signal.SIGTERM)
+            else:  # Windows
+                server.terminate()
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), end)
+    return server.wait()

@@ -202,13 +202,28 @@ def test_bad_lines_of_a_corpus_are_named_and_can_be_left_out(questree, workplace
 
 def test_the_pages_of_mlflow_start_without_fetching_a_price_list(questree, monkeypatch):
     called = []
-    monkeypatch.setattr("subprocess.call", lambda command, env: called.append((command, env)) or 0)
+    monkeypatch.setattr("questree.cli.ui._run", lambda command, env: called.append((command, env)) or 0)
     monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
     assert questree("ui", "--tracking-uri", "sqlite:///here.db", "--port", "5050").code == 0
     [(command, env)] = called
     assert " ".join(command[1:]).startswith("-m mlflow server --backend-store-uri sqlite:///here.db")
     assert "--port 5050" in " ".join(command)
     assert env["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
+
+
+def test_what_ends_the_pages_ends_every_process_of_mlflow(workplace):
+    fake = workplace / "fake" / "mlflow"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").touch()
+    # as MLflow does, it starts another process, which holds the other end of the pipe as long as it lives
+    waits = "import signal; print('up', flush=True); signal.pause()"
+    (fake / "__main__.py").write_text(f"import subprocess, sys; subprocess.call([sys.executable, '-c', {waits!r}])")
+    command = [sys.executable, "-c", "from questree.cli import main; main()", "ui", "--tracking-uri", "sqlite:///x.db"]
+    paths = os.pathsep.join([str(fake.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True) as ui:
+        assert any(line == "up\n" for line in ui.stdout)
+        ui.terminate()
+        ui.communicate(timeout=30)  # ends when nobody is left who could write
 
 
 @pytest.mark.parametrize(
