@@ -165,6 +165,7 @@ def test_a_cross_encoder_keeps_the_threshold_that_pairs_give_it(questree, workpl
 def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs, monkeypatch, caplog):
     class Retriever:
         name = "words"
+        remote = False
 
         def similarity(self, texts, others):
             return [[len({*a.split()} & {*b.split()}) / 4 for b in others] for a in texts]
