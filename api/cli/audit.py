@@ -29,5 +29,8 @@ def audit(
     ]
     print_figures(lines, simulated=False)
     left, asked = len(found.unanswerable), len(found.questions)
+    if not left:
+        typer.echo(f"No question is out of reach of these {found.passages:,} passages.")
+        return
     typer.echo(f"{found.passages:,} passages cannot answer {left} of {asked} questions; to leave them out:")
     typer.echo(f"--leave-out {file}")

@@ -109,6 +109,8 @@ class Archive:
 
     def __init__(self, path: Path):
         self.path = path
+        if not path.exists():
+            raise CapsuleError(f"There is no file {path}.")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(read_bytes(path, LARGEST)))
             self._infos = self._listed()

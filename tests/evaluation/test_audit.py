@@ -110,6 +110,10 @@ def test_what_cannot_be_answered_is_listed_and_left_out_by_name(questree, workpl
     assert "0.500" in ran.out
     listed = workplace / "audited" / "unanswerable.txt"
     assert listed.read_text() == "cannot\n"
+    assert "1 passages cannot answer 1 of 2 questions" in ran.out
+    (workplace / "mine.jsonl").write_text(rows[0])
+    assert "No question is out of reach" in questree("audit", "mine.jsonl", "--retriever", "index").out
+    (workplace / "mine.jsonl").write_text("\n".join(rows))
     options = ("direct", "--task", "mine.jsonl", "--retriever", "index", "--tracking-uri", "none", "--out", "run")
     ran = questree("evaluate", *options, "--leave-out", listed)
     assert ran.code == 0, ran.err

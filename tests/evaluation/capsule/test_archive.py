@@ -146,6 +146,11 @@ def test_too_large_a_file_is_refused(capsule, monkeypatch):
         Archive(capsule)
 
 
+def test_a_capsule_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(CapsuleError, match=r"There is no file .*x\.capsule"):
+        Archive(tmp_path / "x.capsule")
+
+
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04", b"PK\x05\x06" + b"\0" * 18])
 def test_what_is_no_zip_is_refused(tmp_path, content):
     (tmp_path / "x.capsule").write_bytes(content)
