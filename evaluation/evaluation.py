@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import fmean
 from typing import Any
@@ -122,6 +123,26 @@ class Evaluation:
         figures |= {f"failures_{cause}": count for cause, count in self.failures.items()}
         figures |= {f"source_{source}": count for source, count in self.sources.items()}
         return figures | {name.replace(" ", "_").replace("@", "_at_"): value for name, value in self.retrieval.items()}
+
+    def as_json(self, **facts: Any) -> str:
+        """Return every figure under the name that it has here, after these facts about the run."""
+        content = {
+            **facts,
+            "metric": self.metric,
+            "simulated": self.simulated,
+            "seed": self.seed,
+            "n": self.n,
+            "score": asdict(self.score),
+            "scores": {name: asdict(score) for name, score in self.scores.items()},
+            "answered": asdict(self.answered) if self.answered else None,
+            "failures": self.failures,
+            "retrieval": self.retrieval,
+            "spent": self.spent.model_dump(),
+            "seconds": self.seconds,
+            "rounds": self.rounds,
+            "sources": self.sources,
+        }
+        return json.dumps(content, ensure_ascii=False, indent=2)
 
     def table(self) -> list[dict[str, Any]]:
         """Return one flat row for each question."""

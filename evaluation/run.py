@@ -110,7 +110,7 @@ def evaluate(
         examples: with unique ids; a `Task`'s ``examples(split)``.
         metrics: the first is the run's score.
         task: the name of what is asked, for the run's manifest.
-        out: folder of the run; None keeps nothing.
+        out: folder of the run, with every figure in its ``result.json`` at the end; None keeps nothing.
         seed: of the intervals.
         policy: concurrency, time, retries, the budget, and when to give up; kept with the run (``policy.json``),
             which may go on under another one.
@@ -135,9 +135,17 @@ def evaluate(
             write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
         loop = _Loop(program, by_id, metrics, policy, folder, spent_before or Spent())
         loop.run(on_progress or (lambda progress: None))
+        evaluation = _added_up([loop.records[id] for id in by_id], metrics, seed)
+        if folder is not None:
+            result = evaluation.as_json(program=program.name, task=task, lm=lm_facts()["name"])
+            write_atomically(folder.path / "result.json", result)
+    _check_corpus(evaluation.records)
+    return evaluation
+
+
+def _added_up(records: Sequence[Record], metrics: Sequence[ScoreFunction], seed: int) -> Evaluation:
+    """Return the evaluation of these records by these metrics alone."""
     names = [metric_name(metric) for metric in metrics]
-    records = [loop.records[id] for id in by_id]
-    _check_corpus(records)
     scored = (one.model_copy(update={"scores": {name: one.scores[name] for name in names}}) for one in records)
     return Evaluation(names[0], tuple(scored), simulated=bool(lm_facts()["simulated"]), seed=seed)
 

@@ -4,7 +4,8 @@
 ``scores.jsonl`` a line for each time that an answer was scored. An answer is written before it is scored. Another
 metric only adds scores; an answer whose gold side was corrected is written again, with that, and has no scores then.
 ``exchanges.jsonl`` has, for each time that a question was asked, what was asked for it outside the program and what
-came back (`evaluation.capsule`); that is written before the answer.
+came back (`evaluation.capsule`); that is written before the answer. ``result.json`` has what the answers add up to;
+it is written at the end, and never read here.
 """
 
 from __future__ import annotations

@@ -92,6 +92,20 @@ def test_a_run_goes_on_where_it_stopped_and_asks_failed_questions_again(tmp_path
     assert found.score == evaluate(Parrot(), [RIGHT, WRONG, LOST], right).score
 
 
+def test_the_figures_of_a_run_are_in_its_folder_and_the_same_when_it_is_resumed(tmp_path):
+    found = evaluate(Parrot(), [RIGHT, WRONG], right, task="t", out=tmp_path)
+    told = json.loads((tmp_path / "result.json").read_text())
+    assert told == json.loads(found.as_json(program="parrot", task="t", lm=told["lm"]))
+    assert (told["metric"], told["n"], told["simulated"]) == (found.metric, 2, found.simulated)
+    assert told["score"] == vars(found.score) == told["scores"][found.metric]
+    assert told["spent"]["cost"] == found.spent.cost
+    evaluate(Parrot(), [RIGHT, WRONG], right, task="t", out=tmp_path)
+    assert json.loads((tmp_path / "result.json").read_text()) == told
+    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, task="t", out=tmp_path)
+    grown = json.loads((tmp_path / "result.json").read_text())
+    assert (grown["n"], grown["failures"]) == (3, {"unparsable": 1})
+
+
 def test_finished_questions_are_on_disk_while_others_run(tmp_path):
     counts = []
     evaluate(
