@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from ...common.text import in_page
 from ...metrics import Interval, holm, mcnemar, paired_interval
 from ..evaluation import ANSWERED, FAILURES, Evaluation
-from ..tables import Table, flat, markdown_of
+from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
 
 PAPERS = "The papers' own figures, with the papers' models and corpora: not measured here."
@@ -109,6 +110,11 @@ class Comparison:
         }
         content = {**facts, "programs": self.table.numbers, "papers": self.papers}
         return json.dumps(content, ensure_ascii=False, indent=2)
+
+    def _repr_html_(self) -> str:
+        """Return the table as a notebook shows it; everything in it is escaped."""
+        said = [self.title, *([SIMULATED] if self.simulated else []), *([self.stopped] if self.stopped else [])]
+        return "".join(f"<p>{in_page(line)}</p>" for line in said) + html_of(self.table.lines)
 
     @property
     def _first(self) -> Evaluation:

@@ -150,6 +150,15 @@ def test_files_escape_what_is_not_ours_and_run_nothing():
     assert json.loads(files["comparison.json"])["programs"][0]["program"] == HOSTILE
 
 
+def test_a_notebook_shows_a_comparison_and_runs_nothing_of_it():
+    hostile = Comparison({HOSTILE: made([1, 0]), "b": made([0, 1])}, HOSTILE, HOSTILE, HOSTILE, stopped=HOSTILE)
+    shown = hostile._repr_html_()
+    assert "<script" not in shown
+    assert shown.count("&lt;script&gt;") >= 3
+    assert "0.500" in shown
+    Balanced().feed(shown)
+
+
 def test_what_is_simulated_says_so_everywhere():
     files = files_of(Comparison({"a": made([1, 0], name=HOSTILE)}))
     assert all("simulated" in text for text in files.values())
