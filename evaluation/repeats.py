@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, variance
 
@@ -46,6 +47,18 @@ class Repeats:
         """Return the variance of the questions' own scores, without what chance adds to it; 0 for one question."""
         means = [fmean(scores) for scores in self._by_question]
         return max(0.0, variance(means) - self.within / len(self.runs)) if len(means) > 1 else 0.0
+
+    def as_json(self) -> str:
+        """Return the score of the runs together, both variances, and every figure of each run."""
+        content = {
+            "metric": self.runs[0].metric,
+            "simulated": self.runs[0].simulated,
+            "score": asdict(self.score),
+            "within": self.within,
+            "between": self.between,
+            "runs": [json.loads(run.as_json()) for run in self.runs],
+        }
+        return json.dumps(content, ensure_ascii=False, indent=2)
 
     @property
     def _by_question(self) -> list[tuple[float, ...]]:

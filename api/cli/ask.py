@@ -29,12 +29,17 @@ def ask(
     form: Annotated[
         Form, typer.Option("--format", help="What to print: text grows as it is reasoned; html is a page.")
     ] = "text",
+    as_json: options.AsJson = False,
     set_: options.ProgramSettings = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
 ) -> None:
     """Answer one question and show how."""
+    from ..common.errors import QuestreeError
     from ..parts import Parts
 
+    if as_json and form not in ("text", "json"):
+        raise QuestreeError(f"--json is --format json; leave --format {form} out, or --json.")
+    form = "json" if as_json else form
     parts = Parts(settings)
     parts.use_lm()
     answerer = parts.program(program, **options.named_values(set_, "--set"))
@@ -44,8 +49,6 @@ def ask(
         prediction = answerer(question=question, answer_style=style)
         typer.echo(_written(prediction, form), file=out)
     if prediction.failure is not None:
-        from ..common.errors import QuestreeError
-
         raise QuestreeError(f"no answer ({prediction.failure})")
 
 

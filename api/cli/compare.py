@@ -25,6 +25,7 @@ def compare(
     all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
     metric: options.Metrics = None,
     judge: options.Judge = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score several programs on the same questions: a table with intervals, a page with plots.
 
@@ -34,16 +35,19 @@ def compare(
     from ..programs import PROGRAMS
     from .report import comparison_bars, print_agreement, print_figures
 
-    with comparison_bars() as on_progress:
+    with options.clear_stdout(as_json), comparison_bars() as on_progress:
         comparison, folder = Experiment(settings).compare(
             [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])],
             metrics=metric,
             judge=judge,
             on_progress=on_progress,
         )
-    print_figures(comparison.table.lines, simulated=comparison.simulated)
-    print_agreement(comparison.evaluations.values())
-    typer.echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
+    if as_json:
+        options.print_json(comparison.as_json())
+    else:
+        print_figures(comparison.table.lines, simulated=comparison.simulated)
+        print_agreement(comparison.evaluations.values())
+        typer.echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
     if comparison.stopped:
         from ..common.errors import QuestreeError
 

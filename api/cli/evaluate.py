@@ -22,6 +22,7 @@ def evaluate(
         int,
         typer.Option(min=1, help="Ask everything so often, with an LM that samples (--temperature)."),
     ] = 1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a program every question of a split and score it.
 
@@ -31,19 +32,25 @@ def evaluate(
     from .report import comparison_bars, evaluation_table, print_agreement, print_repeats, progress_bar
 
     if repeats > 1:
-        with comparison_bars() as on_repeat:
+        with options.clear_stdout(as_json), comparison_bars() as on_repeat:
             given = options.named_values(set_, "--set")
             repeated, folder = Experiment(settings).repeat(
                 program, repeats, metrics=metric, judge=judge, on_progress=on_repeat, **given
             )
+        if as_json:
+            options.print_json(repeated.as_json())
+            return
         print_repeats(repeated)
         print_agreement(repeated.runs)
         typer.echo(f"each question: questree show {folder}/repeat-1")
         return
-    with progress_bar() as on_progress:
+    with options.clear_stdout(as_json), progress_bar() as on_progress:
         evaluation, folder = Experiment(settings).evaluate(
             program, metrics=metric, judge=judge, on_progress=on_progress, **options.named_values(set_, "--set")
         )
+    if as_json:
+        options.print_json((folder / "result.json").read_text(encoding="utf-8"))
+        return
     from rich.console import Console
 
     Console().print(evaluation_table({program: evaluation}))

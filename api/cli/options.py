@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +26,7 @@ Judge = Annotated[
     str | None,
     typer.Option(help="An LM by its DSPy name: it judges every answer as well, beside cover-EM."),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, for another program.")]
 Host = Annotated[str, typer.Option(help="Address to listen at. One that other machines reach needs a token.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
 TokenFile = Annotated[
@@ -104,6 +107,18 @@ def _option(field: FieldInfo) -> Any:
     text = field.description if field.default is None else f"{field.description} Default: {field.default}."
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     return Annotated[kind | None, typer.Option(help=text, min=least, rich_help_panel=_PANEL)]
+
+
+def clear_stdout(wanted: bool) -> AbstractContextManager[Any]:
+    """Return a context in which what libraries print goes to stderr (MLflow names its server's pages), if wanted."""
+    return redirect_stdout(sys.stderr) if wanted else nullcontext()
+
+
+def print_json(text: str) -> None:
+    """Print JSON as it is, but for what would move the cursor."""
+    from ..common.text import printable_json
+
+    typer.echo(printable_json(text))
 
 
 def named_values(given: list[str] | None, option: str) -> dict[str, Any]:

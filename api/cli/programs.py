@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from . import options
 
 if TYPE_CHECKING:
     from ..common.registry import Registry
 
 
-def programs() -> None:
+def programs(as_json: options.AsJson = False) -> None:
     """List the programs: ours, and those that installed packages offer."""
     from ..programs import REGISTRY
 
-    _print(REGISTRY)
+    _print(REGISTRY, as_json)
 
 
-def metrics() -> None:
+def metrics(as_json: options.AsJson = False) -> None:
     """List the metrics that --metric can name."""
     from ..metrics import REGISTRY
 
-    _print(REGISTRY)
+    _print(REGISTRY, as_json)
 
 
-def optimizers() -> None:
+def optimizers(as_json: options.AsJson = False) -> None:
     """List the optimizers that compile with --optimizer."""
     from ..optimize import REGISTRY
 
-    _print(REGISTRY)
+    _print(REGISTRY, as_json)
 
 
-def _print(registry: Registry[Any]) -> None:
+def _print(registry: Registry[Any], as_json: bool) -> None:
+    if as_json:
+        options.print_json(json.dumps(_rows(registry), ensure_ascii=False, indent=2))
+        return
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import typer
+
+from . import options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from ..data import KnownTask
 
 
-def tasks() -> None:
+def tasks(as_json: options.AsJson = False) -> None:
     """List the tasks that --task knows by name, and which of them are here."""
     from ..data import KNOWN_TASKS, SPLITS, data_folder
     from .report import print_figures
@@ -33,6 +36,9 @@ def tasks() -> None:
             _here(task, folder),
         )
         lines.append(dict(zip(headings, cells, strict=True)))
+    if as_json:
+        options.print_json(json.dumps(lines, ensure_ascii=False, indent=2))
+        return
     print_figures(lines, simulated=False)
     typer.echo(f"{folder} holds what is here. Get a task: questree fetch NAME")
     typer.echo("Samples of the papers, by name after a colon (--task hotpotqa:tree-of-reviews):")

@@ -42,6 +42,51 @@ def test_an_answer_as_json_keeps_marks_and_references_together(questree, index):
     assert f"[{len(told['references'])}]" in told["final_content"]
 
 
+def test_json_is_a_form_of_its_own(questree, index):
+    told = json.loads(questree("ask", QUESTION, "--retriever", index, "--json").out)
+    formed = json.loads(questree("ask", QUESTION, "--retriever", index, "--format", "json").out)
+    assert (told.keys(), told["tree"]) == (formed.keys(), formed["tree"])
+    both = questree("ask", QUESTION, "--retriever", index, "--json", "--format", "html")
+    assert (both.code, both.out) == (2, "")
+    assert "leave --format html out" in both.err
+
+
+def test_an_evaluation_as_json_has_the_score_of_the_table(questree, index, workplace):
+    words = ("evaluate", "direct", "--retriever", index, "--tracking-uri", "none", "--out", "run", "--limit", "2")
+    table, ran = questree(*words).out, questree(*words, "--json")
+    told = json.loads(ran.out)
+    assert told == json.loads((workplace / "run" / "result.json").read_text())
+    score = told["score"]
+    assert f"{score['mean']:.3f} [{score['low']:.3f}, {score['high']:.3f}]" in table
+    assert (told["program"], told["task"], told["n"], told["simulated"]) == ("direct", "mini", 2, True)
+
+
+@pytest.mark.parametrize("words", [["evaluate", "direct"], ["compare", "direct"]])
+def test_what_a_library_prints_keeps_out_of_the_json(words, questree, index, monkeypatch):
+    monkeypatch.setattr("questree.evaluation.run._check_corpus", lambda records: sys.stdout.write("View run at x"))
+    ran = questree(*words, "--retriever", index, "--tracking-uri", "none", "--out", "run", "--limit", "1", "--json")
+    assert json.loads(ran.out)["simulated"]
+    assert "View run" in ran.err
+
+
+def test_repeats_as_json_have_every_run(questree, index):
+    ran = questree(
+        "evaluate", "direct", "--retriever", index, "--tracking-uri", "none", "--out", "run", "--limit", "2",
+        "--repeats", "2", "--temperature", "0.7", "--json",
+    )  # fmt: skip
+    told = json.loads(ran.out)
+    assert sum(run["score"]["mean"] for run in told["runs"]) / 2 == pytest.approx(told["score"]["mean"])
+
+
+@pytest.mark.parametrize(("listed", "heading", "one"), [
+    ("tasks", "task", "mini"), ("programs", "program", "searchain"), ("metrics", "metric", "cover-em"),
+    ("optimizers", "optimizer", "labeled-few-shot"),
+])  # fmt: skip
+def test_a_list_as_json_names_what_the_table_names(questree, listed, heading, one):
+    names = [line[heading] for line in json.loads(questree(listed, "--json").out)]
+    assert one in names
+
+
 def test_an_answer_as_a_page(questree, index, workplace):
     ran = questree("ask", QUESTION, "--retriever", index, "--format", "html", "--out", "tree.html")
     assert ran.code == 0, ran.err

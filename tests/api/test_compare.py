@@ -41,6 +41,16 @@ def test_programs_are_compared_on_the_same_questions_and_stored(compare, workpla
     assert (workplace / "c" / "searchain" / "records.jsonl").read_text() == records[0]
 
 
+def test_a_comparison_as_json_has_the_scores_of_the_table_and_of_each_run(compare, workplace):
+    table = compare("searchain", "direct", "--limit", "2", "--out", "c").out
+    told = json.loads(compare("searchain", "direct", "--limit", "2", "--out", "c", "--json").out)
+    assert [one["program"] for one in told["programs"]] == ["searchain", "direct"]
+    for one in told["programs"]:
+        assert f"{one['score']:.3f} [{one['score_low']:.3f}, {one['score_high']:.3f}]" in table
+        run = json.loads((workplace / "c" / one["program"] / "result.json").read_text())
+        assert (run["program"], run["score"]["mean"]) == (one["program"], one["score"])
+
+
 def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index, workplace):
     made = questree(
         "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=1", "--train-limit", "6",
