@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from questree.evaluation.run_folder import read_exchanges
+
 RUN, BUILDING = "run", "run.building"
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
 _PAID = {"cached", "tokens_in", "tokens_out", "cost"}  # a reply that comes from the cache was paid for before
@@ -45,6 +47,9 @@ def result(folder: Path) -> dict[str, Any]:
         if file.name in ("records.jsonl", "scores.jsonl"):
             lines = sorted(map(json.loads, file.read_bytes().splitlines()), key=lambda line: str(line["id"]))
             found[name] = [_untimed(line) for line in lines]
+        elif file.name == "exchanges.jsonl":
+            asked = sorted(read_exchanges(file.parent).items())
+            found[name] = [(id, one.place, one.digest, _untimed(one.came)) for id, ones in asked for one in ones]
         elif file.suffix == ".json":
             found[name] = _untimed(json.loads(file.read_bytes()))
         elif file.name == "lock" or file.suffix in (".md", ".csv", ".html"):  # made of the others, with their times

@@ -44,7 +44,10 @@ def test_a_disk_that_fills_up_during_a_run_loses_no_finished_question(run, small
     size = (run / "records.jsonl").stat().st_size
     for room in [draw.randrange(2000, size) for _ in range(4)]:
         out = tmp_path / f"{room}"
-        with full_disk(room), pytest.raises(QuestreeError, match=r"records\.jsonl.*run again with the same --out"):
+        with (
+            full_disk(room),
+            pytest.raises(QuestreeError, match=r"(?:records|exchanges)\.jsonl.*run again with the same --out"),
+        ):
             evaluate(small.program(), small.questions[:6], right, out=out, policy=RunPolicy(concurrency=concurrency))
         content = (out / "records.jsonl").read_bytes()
         assert not content or content.endswith(b"\n")
