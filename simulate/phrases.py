@@ -19,7 +19,7 @@ _DESCRIPTIONS = [
     (re.compile(r"^(?:which|what) (\w+) (.+)$", re.IGNORECASE), r"the \1 that \2"),
 ]
 _MARKS = r"(?:\s?\[\d+\])*"
-_END = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"  # a full stop, and not one after an initial
+END_OF_FACT = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"  # a full stop, and not one after an initial
 _OPEN = re.compile(r"^The question “(.+)” stays open\.$")
 _STATEMENT = re.compile(rf"^(.+?): (.+?){_MARKS}\.?$", re.DOTALL)
 
@@ -52,7 +52,7 @@ def write_fact(query: str, answer: str | None, reference: int | None = None) -> 
 
 def find_stated(query: str, texts: Iterable[str]) -> str | None:
     """Return the answer to the query that the last of the texts states, if it is stated as `write_fact` does it."""
-    pattern = re.compile(rf"{re.escape(query.strip().rstrip('?'))}: (.+?){_MARKS}{_END}", re.DOTALL)
+    pattern = re.compile(rf"{re.escape(query.strip().rstrip('?'))}: (.+?){_MARKS}{END_OF_FACT}", re.DOTALL)
     found = (pattern.search(text) for text in reversed(list(texts)))
     return next((one[1] for one in found if one), None)
 

@@ -15,20 +15,18 @@ from ...programs.modules.verdict import sentence_with, stands_in
 from ...retrieval import Passage
 from ...signatures import PassageJudgement, TracedStep
 from ...simulate import World
-from ...simulate.phrases import describe
+from ...simulate.phrases import END_OF_FACT, describe
 
 _GIVEN = {"question", "answer_style", "passages"}  # what no LM wrote
 _NUMBERED = re.compile(r"^\[(\d+)\] (?:(.*?) \| )?(.*)$", re.DOTALL)
 _AUXILIARY = r"(?!is\b|was\b|are\b|were\b|did\b|does\b|do\b|has\b|have\b|can\b)"
-_STATEMENTS = [  # "…" is the answer, "@" its preposition
-    (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), r"… \1"),
-    (re.compile(r"^(?:who|what) (is|was) (the .+)$", re.IGNORECASE), r"\2 \1 …"),
-    (re.compile(rf"^(?:which|what) \w+ ({_AUXILIARY}\w+(?:ed|s) .+)$", re.IGNORECASE), r"… \1"),
-    (re.compile(r"^(?:where|when) (is|was|were) (.+?)( first|) ((?-i:[a-z]+))$", re.IGNORECASE), r"\2 \1\3 \4 @ …"),
-    (
-        re.compile(r"^in (?:which|what) [\w -]+? (is|was|were) (.+?)( first|) ((?-i:[a-z]+))$", re.IGNORECASE),
-        r"\2 \1\3 \4 @ …",
-    ),
+_BORN = r"(is|was|were) (.+?)( first|) ((?-i:[a-z]+))$"  # was Kafka born, was Don Giovanni first performed
+_STATEMENTS = [
+    (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), "{answer} {}"),
+    (re.compile(r"^(?:who|what) (is|was) (the .+)$", re.IGNORECASE), "{1} {0} {answer}"),
+    (re.compile(rf"^(?:which|what) \w+ ({_AUXILIARY}\w+(?:ed|s) .+)$", re.IGNORECASE), "{answer} {}"),
+    (re.compile(rf"^(?:where|when) {_BORN}", re.IGNORECASE), "{1} {0}{2} {3} {at} {answer}"),
+    (re.compile(rf"^in (?:which|what) [\w -]+? {_BORN}", re.IGNORECASE), "{1} {0}{2} {3} {at} {answer}"),
 ]
 _NESTED = re.compile(r"\b(?:the one who|the place (?:of|where)|(?:in|of) which|the answer to|that)\b", re.IGNORECASE)
 _BAD_ENGLISH = re.compile(
@@ -69,8 +67,7 @@ class _Facts:
     def __init__(self, queries: list[str], support: Support, guesses: set[str]):
         stems = sorted({query.strip().rstrip("?") for query in queries}, key=len, reverse=True)
         any_query = "|".join(map(re.escape, stems))
-        end = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"
-        self._told = re.compile(rf"({any_query}): ([^:]+?)((?:\s?\[\d+\])*){end}")
+        self._told = re.compile(rf"({any_query}): ([^:]+?)((?:\s?\[\d+\])*){END_OF_FACT}")
         self._named = re.compile(rf"({any_query})\.(?=\s|$)")
         self._open = re.compile(rf"The question “({any_query})\??” stays open\. ?")
         self._support, self._guesses = support, guesses
@@ -116,7 +113,7 @@ def _state(query: str, answer: str) -> str | None:
         found = pattern.match(bare)
         if found:
             at = "on" if re.match(r"\d{1,2} \w|[A-Z][a-z]+ \d{1,2}\b", answer) else "in"
-            stated = found.expand(sentence).replace("@", at).replace("…", answer)
+            stated = sentence.format(*found.groups(), answer=answer, at=at)
             return stated[:1].upper() + stated[1:]
     return None
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from ...common.sentences import sentences
 from ...lm.call import call
+from ...metrics import marked_fragments
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import WriteTentatively
@@ -75,7 +76,8 @@ class FLARE(Baseline):
                 break
             number = numbers_of(passages)
             thoughts.append(thought)
-            told.append(thought + "".join(f" [{number[passage.id]}]" for passage in found))
+            marks = "" if marked_fragments(thought) else "".join(f" [{number[passage.id]}]" for passage in found)
+            told.append(thought + marks)  # those of the sentence's own count; else each passage is tried
             if concludes:
                 break
         answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=thoughts)

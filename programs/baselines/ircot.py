@@ -7,6 +7,7 @@ import re
 import dspy
 from pydantic import Field
 
+from ...metrics import without_marks
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules import KnowledgeAnswer, NextThought
@@ -72,7 +73,7 @@ class IRCoT(Baseline):
                 break
             if not states_fact(thought):
                 continue
-            query = without_question_words(thought)
+            query = without_question_words(without_marks(thought))
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=last.round + 1)
             collected = distinct([collected, found])[: self.settings.max_passages]

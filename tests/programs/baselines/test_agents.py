@@ -185,6 +185,29 @@ def test_flare_looks_up_uncertain_sentences_alone_and_writes_them_anew(scripted)
     assert [node.source for node in prediction.tree.nodes if node.source != "passage"] == ["completed", "lm", "lm"]
 
 
+def test_a_sentence_of_flare_with_marks_of_its_own_gets_no_others(scripted):
+    scripted(
+        {"tentative": "Kafka was born in Vienna.", "uncertain": ["Vienna"]},
+        {"thought": "Kafka was born in Prague [1]."},
+        {"tentative": "So the answer is Prague.", "uncertain": []},
+        {"answer": "Prague"},
+    )
+    found = {"Kafka was born in .": "Kafka was born in Prague."}
+    prediction = program("flare", retriever=ListRetriever(found))(question=Q)
+    assert prediction.final_content == "Kafka was born in Prague [1]. So the answer is Prague."
+
+
+def test_ircot_searches_without_marks(scripted):
+    scripted(
+        {"thought": "Kafka was born in Prague [1]."},
+        {"thought": "So the answer is Prague."},
+        {"final_content": "Prague.", "answer": "Prague"},
+    )
+    retriever = ListRetriever({})
+    program("ircot", retriever=retriever)(question="Kafka?")
+    assert retriever.queries[1:] == ["Kafka was born in Prague."]
+
+
 @pytest.mark.parametrize(
     ("sentence", "uncertain", "query"),
     [
