@@ -10,7 +10,8 @@ from ..common.sentences import sentences
 from .answer_scores import contains
 
 _MARK = re.compile(r"\[(\d+)\]")
-_MARKS = re.compile(r"\[\d+\](?:[\s,;]*\[\d+\])*")
+_MARKS = re.compile(r"\[\d+\](?:(?:[\s,;.!?]|\band\b)*\[\d+\])*")
+_STOP = re.compile(r"[.!?](?=[^.!?]*$)")
 _NAME_OR_NUMBER = re.compile(
     r"[^\W\d_a-z][\w'’&.-]*(?:\s+(?:(?:of|the|de|and|von|van)\s+){0,2}[^\W\d_a-z][\w'’&-]*)*|\d[\d,.]*\d|\d"
 )
@@ -25,19 +26,24 @@ _OPENING = re.compile(
 def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
     """Return the fragments that end at a reference mark, in order, each with the numbers of the marks that end it.
 
-    A fragment reaches back to the mark or the end of the sentence before, whichever is nearer; marks in a row
-    (``[1][2]``) end the same fragment. A mark behind the full stop belongs to the sentence that it closes.
+    A fragment reaches back to the mark or the end of the sentence before, whichever is nearer. Marks with no words
+    between them (``[1][2]``, ``[1] and [2]``, ``[1]. [2]``) end the same fragment. A mark behind the full stop belongs
+    to the sentence that it closes.
     """
     return [(fragment, _numbers(marks)) for marks, fragment in _marked(content)]
 
 
 def keep_marks(content: str, keeps: Callable[[str, int], bool]) -> str:
-    """Return the content with only those marks that ``keeps(fragment, number)`` says belong to their fragment."""
+    """Return the content with only those marks that ``keeps(fragment, number)`` says belong to their fragment.
+
+    Marks that end the same fragment are written in a row, before the full stop that stood between them.
+    """
     kept, start = [], 0
     for marks, fragment in _marked(content):
         left = "".join(f"[{number}]" for number in _numbers(marks) if keeps(fragment, number))
+        stop = _STOP.search(marks[0])
         before = content[start : marks.start()]
-        kept.append(before + left if left else before.rstrip())
+        kept.append((before + left if left else before.rstrip()) + (stop[0] if stop else ""))
         start = marks.end()
     return "".join([*kept, content[start:]])
 
@@ -46,8 +52,8 @@ def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
     """Return whether a passage holds what a fragment says, by a rule that needs no LM.
 
     It does if at least half of the names and numbers of the fragment stand in it, of those that are not in the
-    question already; where there are none such, of all its names and numbers. A fragment without any is not judged,
-    and counts as supported. ALCE (Gao et al., EMNLP 2023, section 4.2) has a model of entailment judge instead.
+    question already; where there are none such, of all its names and numbers. Words without any are not judged, and
+    count as supported; a mark without words before it supports nothing. ALCE (Gao et al., EMNLP 2023, section 4.2) has a model of entailment judge instead.
 
     Args:
         fragment: the words that end at a mark.
@@ -56,7 +62,7 @@ def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
     """
     terms = claim_terms(fragment)
     new = [term for term in terms if not contains(question, term)] or terms
-    return 2 * sum(contains(passage, term) for term in new) >= len(new)
+    return bool(fragment) and 2 * sum(contains(passage, term) for term in new) >= len(new)
 
 
 def claim_terms(fragment: str) -> list[str]:

@@ -33,6 +33,32 @@ def test_a_fragment_ends_at_its_mark_and_begins_at_its_sentence() -> None:
     assert marked_fragments("No marks.") == []
 
 
+@pytest.mark.parametrize("between", ["", ", ", " and ", ". ", ".\n", "; and "])
+def test_marks_without_words_between_them_end_the_same_fragment(between: str) -> None:
+    content = f"She was born in Warsaw [1]{between}[2] It is long [3]."
+    assert marked_fragments(content) == [("She was born in Warsaw", [1, 2]), ("It is long", [3])]
+    paris = ["She was born in Warsaw.", "Paris lies on the Seine.", "It is long."]
+    assert citation_precision(content, paris, "Who?") == pytest.approx(2 / 3)
+
+
+def test_a_mark_without_words_before_it_supports_nothing() -> None:
+    assert marked_fragments("[1] Born in Warsaw.") == [("", [1])]
+    assert citation_precision("[1] Born in Warsaw.", ["Born in Warsaw."], "Where?") == 0
+    assert keep_marks("[1] Born in Warsaw.", lambda fragment, _: supports_fragment(fragment, "Warsaw")) == (
+        " Born in Warsaw."
+    )
+
+
+def test_a_full_stop_between_marks_stays() -> None:
+    assert keep_marks("Born in Warsaw [1]. [2] It is long.", lambda _, number: True) == (
+        "Born in Warsaw [1][2]. It is long."
+    )
+    assert keep_marks("Born in Warsaw [1]. [2] It is long.", lambda _, number: number == 1) == (
+        "Born in Warsaw [1]. It is long."
+    )
+    assert keep_marks("Born in Warsaw [1]. [2] It is long.", lambda *_: False) == "Born in Warsaw. It is long."
+
+
 def test_skc_counts_fragments_with_a_reference() -> None:
     assert skc(CONTENT, 3) == 3
     assert skc(CONTENT, 1) == 1
