@@ -1,0 +1,4 @@
+"""The pages that people look at, as functions from data to HTML: no server, no files read but the templates here."""
+
+from .html import STATIC as STATIC
+from .html import as_html as as_html

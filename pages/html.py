@@ -1,0 +1,44 @@
+"""A template filled with other people's text, none of which becomes a part of the page."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ..common.text import printable
+
+STATIC = Path(__file__).with_name("static")
+"""The folder of the stylesheet and the scripts, which a page asks for at ``static/``."""
+
+
+def as_html(template: str, *, root: str = "/", **values: Any) -> str:
+    """Return a page, or a part of one.
+
+    Everything in ``values`` is escaped, and what would turn writing around is taken out (`printable`).
+
+    Args:
+        template: a file of ``pages/templates``. A whole page extends ``base.html``.
+        root: the way from this page to the place of ``static/``: ``/`` at a server, ``../`` or nothing in a folder.
+        values: what the template names; one that is missing is an error.
+    """
+    return _templates().get_template(template).render(root=root, **values)
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    return Environment(
+        loader=PackageLoader("questree.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as it may be drawn; markup of our own templates is left alone."""
+    return printable(value) if type(value) is str else value
