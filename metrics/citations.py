@@ -53,7 +53,8 @@ def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
 
     It does if at least half of the names and numbers of the fragment stand in it, of those that are not in the
     question already; where there are none such, of all its names and numbers. Words without any are not judged, and
-    count as supported; a mark without words before it supports nothing. ALCE (Gao et al., EMNLP 2023, section 4.2) has a model of entailment judge instead.
+    count as supported; a mark without words before it supports nothing. ALCE (Gao et al., EMNLP 2023, section 4.2)
+    has a model of entailment judge instead.
 
     Args:
         fragment: the words that end at a mark.

@@ -11,6 +11,8 @@ from ..signatures import PlannedStep
 from .modules.verdict import Verdict, sentence_with
 from .tree import Node, ReasoningTree
 
+_LONGEST_NAME = 6  # words
+
 
 @dataclass(frozen=True)
 class Feedback:
@@ -114,10 +116,17 @@ def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, 
 def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
     """Return a query that is to stand under the parent, with the answers of the path to it.
 
-    Guesses are filled in too: a search without any name finds nothing. An earlier query without an answer is described.
+    Guesses that may be a name are filled in too: a search without any name finds nothing. For an earlier query without
+    such an answer, the query itself is written: it holds names, where a guess of many words only describes.
     """
     path = tree.path_to(parent)
-    return fill_in(template, [node.answer or f"(the answer to: {node.query.rstrip(' ?')})" for node in path])
+    return fill_in(template, [_name(node) or f"(the answer to: {node.query.rstrip(' ?')})" for node in path])
+
+
+def _name(node: Node) -> str | None:
+    """Return the node's answer, unless it is a guess that is too long for a name."""
+    guess = node.answer is not None and not (node.sure or node.support)
+    return None if guess and len(str(node.answer).split()) > _LONGEST_NAME else node.answer
 
 
 def refilled(tree: ReasoningTree, node: Node) -> Node:

@@ -215,6 +215,21 @@ def test_an_earlier_query_without_an_answer_is_described_in_later_ones(scripted)
     assert program.retriever.queries == [AUTHOR, described]
 
 
+def test_a_long_guess_is_not_filled_in_and_a_long_fact_is(scripted):
+    saying = "a writer of Prague who worked for an insurance company"
+    chain = {"planned_chain": [planned(AUTHOR, saying), planned("Where was #1 born?")]}
+    scripted(chain, verdict("silent"), verdict("silent"), TOLD)
+    described = "Where was (the answer to: Who wrote The Metamorphosis) born?"
+    program = searchain({AUTHOR: "A novella.", described: "Nothing."})
+    program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, described]
+
+    scripted(chain, verdict("supports", saying), verdict("silent"), TOLD)
+    program = searchain({AUTHOR: f"It is by {saying}.", f"Where was {saying} born?": "Nothing."})
+    program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, f"Where was {saying} born?"]
+
+
 def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
     crowned = Passage(id="c", title="Charlemagne", text="In 768 he became king. In 800 the Pope crowned him emperor.")
     assert sentence_with("Charlemagne", crowned, "Who was crowned in 800?") == "In 800 the Pope crowned him emperor."
