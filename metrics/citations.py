@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..common.sentences import sentences
-from .answer_scores import contains
+from .answer_scores import contains, normalise
 
 _MARK = re.compile(r"\[(\d+)\]")
 _MARKS = re.compile(r"\[\d+\](?:(?:[\s,;.!?]|\band\b)*\[\d+\])*")
@@ -64,6 +64,24 @@ def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
     terms = claim_terms(fragment)
     new = [term for term in terms if not contains(question, term)] or terms
     return bool(fragment) and 2 * sum(contains(passage, term) for term in new) >= len(new)
+
+
+def supporting_sentence(fragment: str, passage: str) -> str | None:
+    """Return the sentence of a passage that holds most of what a fragment says; None if none holds anything of it.
+
+    Names and numbers count first, then the other words; of equals the first sentence is taken.
+
+    Args:
+        fragment: the words that end at a mark.
+        passage: its text, without the title.
+    """
+    terms, words = claim_terms(fragment), set(normalise(fragment).split())
+
+    def held(sentence: str) -> tuple[int, int]:
+        return sum(contains(sentence, term) for term in terms), len(words & set(normalise(sentence).split()))
+
+    best = max(sentences(passage), key=held, default=None)
+    return best if best is not None and any(held(best)) else None
 
 
 def claim_terms(fragment: str) -> list[str]:

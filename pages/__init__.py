@@ -2,3 +2,8 @@
 
 from .html import STATIC as STATIC
 from .html import as_html as as_html
+from .trees import Card as Card
+from .trees import Marked as Marked
+from .trees import card as card
+from .trees import cards as cards
+from .trees import marked as marked

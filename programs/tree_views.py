@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from string import Template
 from textwrap import shorten
+from typing import NamedTuple
 
 from ..common.text import in_page, printable
 from .tree import Node, ReasoningTree
@@ -121,6 +122,27 @@ def _short(text: str) -> str:
 def _one_line(text: str) -> str:
     """Return the text on one line, so that it cannot draw a branch of its own."""
     return " ".join(printable(text).split())
+
+
+class NodeView(NamedTuple):
+    """What every view of a tree says of a node.
+
+    Attributes:
+        kind: a word for a class of styles, one of those of the legend: ``corrected``, ``accept`` …
+        state: the same for a reader: "corrected from a passage".
+        asked: the query; for a judged paragraph its title.
+        answer: what was concluded; "?" for a query without an answer.
+    """
+
+    kind: str
+    state: str
+    asked: str
+    answer: str
+
+
+def node_view(node: Node) -> NodeView:
+    """Return what every view of a tree says of a node, as it stands there: not escaped."""
+    return NodeView(kind=_colour(node), state=_state(node), asked=_asked(node), answer=_answer(node))
 
 
 def _judged(node: Node) -> bool:

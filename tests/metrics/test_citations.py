@@ -14,7 +14,7 @@ from questree.metrics import (
     supports_fragment,
 )
 from questree.metrics import supported_knowledge_count as skc
-from questree.metrics.citations import citation_precision, citation_recall
+from questree.metrics.citations import citation_precision, citation_recall, supporting_sentence
 
 CONTENT = "Dr. Curie was born in Warsaw [1]. She taught in Paris. The Seine flows there. [2] It is long [3]."
 REFERENCES = ["Marie Curie was born in Warsaw.", "Paris lies on the Seine.", "The Seine is 777 km long."]
@@ -140,3 +140,17 @@ def test_recall_is_the_share_of_telling_sentences_with_a_mark_that_supports_them
     assert citation_recall("Warsaw it was. [1] Paris lies there [3].", REFERENCES, "") == 0.5
     assert citation_recall("Warsaw it was [2][1].", REFERENCES, "") == 1
     assert citation_recall("So it is [1].", REFERENCES, "") is None
+
+
+@pytest.mark.parametrize(
+    ("fragment", "sentence"),
+    [
+        ("Joyce was born in Dublin", "He was born in Dublin in 1882."),
+        ("He wrote Ulysses", "Joyce wrote Ulysses."),
+        ("it is about a day", "It tells of one day."),
+        ("nothing whatever", None),
+    ],
+)
+def test_the_sentence_behind_a_fragment_holds_most_of_it(fragment, sentence) -> None:
+    passage = "Joyce wrote Ulysses. He was born in Dublin in 1882. It tells of one day."
+    assert supporting_sentence(fragment, passage) == sentence

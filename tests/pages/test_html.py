@@ -6,11 +6,10 @@ import re
 
 import jinja2
 import pytest
+from hostile_text import HOSTILE
 
 from questree.pages import STATIC, as_html
 from questree.pages import html as rendering
-
-HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e\x1b[31m"
 
 PAGE = """{% extends "base.html" %}
 {% block title %}{{ text }}{% endblock %}
@@ -31,7 +30,7 @@ def test_hostile_text_opens_no_element_and_turns_no_writing(page):
     assert "<script" not in html
     assert "<img" not in html
     assert not re.search("[\u202e\x1b]", html)
-    assert html.count("&lt;script&gt;alert(1)") == 3
+    assert html.count("&lt;script&gt;document") == 3
 
 
 def test_a_page_in_a_folder_asks_for_its_stylesheet_there(page):
