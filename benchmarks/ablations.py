@@ -1,6 +1,9 @@
 """What each setting of the three methods does: writes the tables of docs/ablations.md.
 
-QUESTREE_DATA=… python benchmarks/ablations.py --retriever INDEX --lm recorded:FILE > tables.md
+    python benchmarks/ablations.py DATA --retriever INDEX > tables.md
+
+DATA is a folder with `recorded.jsonl` and `corpora/musique.jsonl`, INDEX an index of that corpus. The questions are
+those whose gold passages the corpus tells (`recorded_gold.py`), and the LM is the one that was recorded.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from questree.evaluation.tables import markdown_of
+from recorded_gold import rows_with_gold
+
+from questree.evaluation.tables import Table, markdown_of
 from questree.experiment import Experiment
 from questree.settings import RunSettings
 
@@ -39,30 +44,49 @@ ABLATIONS: list[Ablation] = [
 SEMANTIC: Ablation = ("tree-of-reviews", ["semantic_pruning"], [0.95, 0.9, 0.85])
 
 
+DETAILS = (
+    *("recall@15", "recall@all", "precision@all", "recall kept", "precision kept"),
+    *("documents", "evidences", "citation_recall", "words in", "words out"),
+)
+
+
 def main() -> None:
     """Run every ablation and print its command and its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", default="recorded:musique")
-    parser.add_argument("--split", default="dev,test")
+    parser.add_argument("data", type=Path, help="a folder with recorded.jsonl and corpora/musique.jsonl")
     parser.add_argument("--limit", type=int, default=100)
-    parser.add_argument("--lm", required=True)
     parser.add_argument("--retriever", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs/ablations"))
     parser.add_argument("--semantic", action="store_true", help="only the pruning by meaning")
     given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    questions = given.out / "questions.jsonl"
+    rows = rows_with_gold(given.data / "recorded.jsonl", given.data / "corpora" / "musique.jsonl", "musique")
+    questions.write_text("\n".join(rows), encoding="utf-8")
     for name, over, values in [SEMANTIC] if given.semantic else ABLATIONS:
         settings = RunSettings(
-            task=given.task,
-            split=given.split,
+            task=str(questions),
+            split="dev,test",
             limit=given.limit,
-            lm=given.lm,
+            lm=f"recorded:{questions}",
             retriever=given.retriever,
             tracking_uri="none",
             out=given.out / f"{name}-{'-'.join(over)}",
         )
-        comparison, _ = Experiment(settings).ablate(name, over=over, values=with_default(name, over, values))
+        comparison, _ = Experiment(settings).ablate(
+            name, over=over, values=with_default(name, over, values), metrics=["cover-em", "em", "f1"]
+        )
         print(f"\n### {name}: {', '.join(over)}\n\n`{command(name, over, values)}`\n")
-        print(markdown_of(comparison.table.lines), flush=True)
+        print(markdown_of(rows(comparison.table)), flush=True)
+
+
+def rows(table: Table) -> list[dict[str, str]]:
+    """Return the table's rows, with the details that show what a setting moves."""
+    return [
+        {name: text for name, text in line.items() if name != "cost"}
+        | {name: of[name] for name in DETAILS if name in of}
+        for line, of in zip(table.lines, table.details, strict=True)
+    ]
 
 
 def with_default(name: str, over: list[str], values: list[Any] | None) -> list[Any] | None:

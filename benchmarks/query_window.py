@@ -26,11 +26,11 @@ from typing import Any
 
 import dspy
 import torch
+from recorded_gold import rows_with_gold
 from scale import machine
 
 from questree.data import Question, load_task
-from questree.metrics import mean_interval, paired_interval, recall_at_k
-from questree.metrics.found_passages import gold_names, names_as
+from questree.metrics import mean_interval, paired_interval, passage_names, recall_at_k
 from questree.programs.modules import QueryBlending
 from questree.retrieval import BM25Retriever, Passage, Retriever, build_index, load_index, read_corpus
 from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint
@@ -55,10 +55,13 @@ def main() -> None:
     if missing := [name for name in (RECORDED, CORPUS) if not (data / name).is_file()]:
         parser.error(f"{data} has no {' and no '.join(missing)}: there is nothing to measure with.")
     began = time.perf_counter()
-    dspy.configure(lm=recorded_lm(data / RECORDED))
-    task = load_task("recorded:musique", data_dir=data, corpus=data / CORPUS)
-    questions = [*task.split("dev"), *task.split("test")][:QUESTIONS]
     corpus = list(read_corpus(data / CORPUS))
+    with TemporaryDirectory() as work:
+        file = Path(work) / "questions.jsonl"
+        file.write_text("\n".join(rows_with_gold(data / RECORDED, data / CORPUS, "musique")), encoding="utf-8")
+        dspy.configure(lm=recorded_lm(file))
+        task = load_task(file, corpus=data / CORPUS)
+    questions = [*task.split("dev"), *task.split("test")][:QUESTIONS]
     bm25 = BM25Retriever.from_passages(corpus)
     queries = blended(questions, bm25)
     gold = {title for question in questions for title in question.gold_titles}
@@ -130,9 +133,9 @@ def recall_table(questions: Sequence[Question], queries: dict[str, list[str]], r
 
 
 def recalls(questions: Sequence[Question], found: Sequence[Sequence[Passage]]) -> list[float]:
-    """Return recall@5 by title for each question: recorded questions do not tell their gold passages."""
+    """Return recall@5 for each question, by passage."""
     both = zip(questions, found, strict=True)
-    return [recall_at_k(names_as(of, ()), gold_names((), question.gold_titles), K) or 0.0 for question, of in both]
+    return [recall_at_k(passage_names(of, one.gold_passages), one.gold_passages, K) or 0.0 for one, of in both]
 
 
 def write_large(folder: Path) -> Path:

@@ -18,6 +18,7 @@ from math import inf
 from typing import Any, Protocol, TypeVar
 
 _NO_LETTER = re.compile(r"[\W_]+")
+_FINGERPRINT = re.compile(r"[0-9a-f]{24}")
 
 
 class HasId(Protocol):
@@ -45,6 +46,11 @@ def passage_fingerprint(title: str, text: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", html.unescape(f"{title} {text}")).casefold()
     return hashlib.sha256(_NO_LETTER.sub("", plain).encode()).hexdigest()[:24]
+
+
+def is_fingerprint(name: str) -> bool:
+    """Return whether the name of a gold passage is a fingerprint, and not an id."""
+    return bool(_FINGERPRINT.fullmatch(name))
 
 
 def passage_names(passages: Iterable[Any], gold: Iterable[str]) -> list[str]:

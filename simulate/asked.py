@@ -11,7 +11,7 @@ from ..data import Question
 from ..metrics import contains, normalise
 from .judge import Judge
 from .mind import Mind, Reading
-from .passages import Shown, has_title, read_shown, split_title
+from .passages import Shown, is_gold, read_shown, split_title
 from .phrases import find_stated, write_out
 from .prompt import Prompt
 
@@ -111,9 +111,12 @@ class Asked:
     def read_whole(self, passages: Sequence[Shown]) -> tuple[str | None, int | None]:
         """Return the answer of a question without annotated answers, and the last gold passage, if all are there."""
         question = self.question
-        gold = [one for one in passages if question is not None and has_title(one.text, question.gold_titles)]
+        if question is None:
+            return None, None
+        gold = [one for one in passages if is_gold(one.text, question)]
         titles = {normalise(split_title(passage.text)[0]) for passage in gold}
-        if question is None or not gold or titles < {normalise(title) for title in question.gold_titles}:
+        texts = {one.text for one in gold}
+        if not gold or titles < set(map(normalise, question.gold_titles)) or len(texts) < len(question.gold_passages):
             return None, None
         if self.mind.chance("reads", normalise(question.question), *sorted(titles)) < self.mind.traits.reads:
             return question.answers[0], gold[-1].number
@@ -130,7 +133,7 @@ class Asked:
         if question is None or query != words:
             return query
         read = [words, *(passage.text for passage in passages)]
-        there = {normalise(split_title(passage.text)[0]) for passage in passages}
+        there = {normalise(split_title(passage.text)[0]) for passage in passages if is_gold(passage.text, question)}
         lacking = [title for title in question.gold_titles if normalise(title) not in there]
         return next((f"{title}: {words}" for title in lacking if any(contains(text, title) for text in read)), words)
 

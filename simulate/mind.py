@@ -10,9 +10,9 @@ from typing import Any
 
 from ..data import Question
 from ..metrics import contains, normalise
-from .passages import find_answer, has_title, split_title
+from .passages import find_answer, is_gold, split_title
 from .traits import Traits
-from .world import Fact, World, find_kind
+from .world import Fact, World, find_kind, unknown_of
 
 _NAMES = re.compile(r"[^\W\d_a-z][\w'’-]*(?: (?:of |the )?[^\W\d_a-z][\w'’-]*)*|\d[\d,.]*\d|\d")
 
@@ -117,15 +117,15 @@ class Mind:
     def useful(self, words: str, passage: str) -> bool:
         """Tell whether a passage brings the answer to a question nearer.
 
-        It does if it holds a step's answer or, where the steps have no annotated answers, is a gold passage by its
-        title. For a question that the world does not have, it does if the question names its title.
+        It does if it is a gold passage and holds a step's answer; where the steps have no annotated answers, if it is
+        a gold passage. For a question that the world does not have, it does if the question names its title.
         """
         question = self.world.question(words)
         if question is None:
             title = split_title(passage)[0]
             return bool(title) and contains(words, title)
         facts = [fact for step in question.resolved_steps() if (fact := self.world.fact(step.question))]
-        return any(find_answer(fact, passage) for fact in facts) if facts else has_title(passage, question.gold_titles)
+        return any(find_answer(fact, passage) for fact in facts) if facts else is_gold(passage, question)
 
     def concludes(self, question: Question, answers: Sequence[str | None]) -> str | None:
         """Return a conclusion of this mind's own from the answers on a path, in order; None where it has none."""
@@ -138,8 +138,7 @@ class Mind:
     def to_state(self) -> dict[str, Any]:
         """Return all of it as JSON values; `from_state` is the way back."""
         questions = [
-            question.model_dump(mode="json", exclude={"paragraphs", "gold_passages"})
-            for question in self.world.questions
+            question.model_dump(mode="json", exclude=unknown_of(question)) for question in self.world.questions
         ]
         return {"traits": self.traits.model_dump(), "questions": questions}
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..metrics import contains, normalise
+from ..data import Question
+from ..metrics import contains, normalise, passage_fingerprint
 from .world import Fact
 
 _NUMBER = re.compile(r"^\[(\d+)\] ")
@@ -43,16 +44,29 @@ def split_title(passage: str) -> tuple[str, str]:
     return (title, text) if bar else ("", passage)
 
 
-def has_title(passage: str, titles: Iterable[str]) -> bool:
-    """Tell whether the passage has one of the titles."""
-    return normalise(split_title(passage)[0]) in {normalise(title) for title in titles}
+def supports(passage: str, titles: Iterable[str] | None, gold: Collection[str]) -> bool:
+    """Tell whether the passage is a supporting one: one of ``gold`` where that is known, with one of the titles.
+
+    Args:
+        passage: as it is shown.
+        titles: any title will do if None.
+        gold: fingerprints of the gold passages. If empty, the title decides alone.
+    """
+    title, text = split_title(passage)
+    fits = titles is None or normalise(title) in {normalise(one) for one in titles}
+    return fits and (not gold or passage_fingerprint(title, text) in gold)
+
+
+def is_gold(passage: str, question: Question) -> bool:
+    """Tell whether the passage is one of the question's gold passages; by title where only titles are known."""
+    return supports(passage, None if question.gold_passages else question.gold_titles, question.gold_passages)
 
 
 def find_answer(fact: Fact, passage: str) -> str:
     """Return the fact's answer as it stands in the passage; empty if the passage is not about the fact."""
-    title, text = split_title(passage)
-    if fact.titles is not None and normalise(title) not in {normalise(one) for one in fact.titles}:
+    if not supports(passage, fact.titles, fact.gold):
         return ""
+    text = split_title(passage)[1]
     return next((span for answer in fact.answers if (span := _find_run(answer, text))), "")
 
 

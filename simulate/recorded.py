@@ -15,10 +15,10 @@ from ..data import Question
 from ..metrics import contains, normalise
 from .engine import lm_of
 from .mind import Mind, Reading
-from .passages import has_title
+from .passages import is_gold, supports
 from .recordings import FLAGS_BELOW, RecordedNode, Recording, add_titles, adopt_plan, measure_traits, read_recordings
 from .traits import Traits
-from .world import World
+from .world import World, remembered, unknown_of
 
 
 class RecordedMind(Mind):
@@ -30,7 +30,9 @@ class RecordedMind(Mind):
     - Its reading of a passage is the open-book answer where the passage supports the question, and its confidence is
       the mean token probability. The recording does not say which passages stood in the prompt, and has no reading
       of any other passage: in those it finds nothing.
-    - It takes a passage for useful if the passage supports a step, by its title, and the open-book answer to that step
+    - A passage supports a question or a step if it is a gold one, and of the step's title; by its title alone where
+      the gold passages are not known (`remembered`).
+    - It takes a passage for useful if the passage supports a step, and the open-book answer to that step
       was not "Unknown". Where plan and annotation do not align, any supporting passage is useful, and answers those
       steps whose open-book answer stands in it.
     - What it writes from memory, as a passage or step by step towards an answer, is the closed-book answer of the
@@ -59,14 +61,14 @@ class RecordedMind(Mind):
         traits: Traits | None = None,
         flags_below: float = FLAGS_BELOW,
     ):
-        questions = [add_titles(question) for question in questions]
+        questions = [remembered(add_titles(question)) for question in questions]
         planned = [adopt_plan(question, recordings[question.id]) for question in questions]
         super().__init__(World(planned), traits or measure_traits(questions, recordings, flags_below))
         self.recordings, self.flags_below, self.annotated = recordings, flags_below, tuple(questions)
-        self._nodes: dict[str, tuple[RecordedNode, tuple[str, ...]]] = {}
+        self._nodes: dict[str, tuple[RecordedNode, Question]] = {}
         for question in planned:
             for node in recordings[question.id].nodes:
-                self._nodes.setdefault(normalise(node.query), (node, question.gold_titles))
+                self._nodes.setdefault(normalise(node.query), (node, question))
 
     @property
     def fingerprint(self) -> str:
@@ -105,8 +107,8 @@ class RecordedMind(Mind):
         found = self._nodes.get(normalise(query))
         if found is None:
             return super().reads(query, passage)
-        node, titles = found
-        return self._read_node(node) if has_title(passage, titles) else Reading("", 0.0)
+        node, question = found
+        return self._read_node(node) if is_gold(passage, question) else Reading("", 0.0)
 
     def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
         """Return the recorded reading, if the passage is the step's own.
@@ -115,9 +117,9 @@ class RecordedMind(Mind):
         """
         title = question.steps[index].support_title
         if title is not None:
-            return self.reads(query, passage) if has_title(passage, [title]) else Reading("", 0.0)
+            return self.reads(query, passage) if supports(passage, [title], ()) else Reading("", 0.0)
         node = self.recordings[question.id].below[index]
-        stands = has_title(passage, question.gold_titles) and contains(passage, node.open_book.answer)
+        stands = is_gold(passage, question) and contains(passage, node.open_book.answer)
         return self._read_node(node) if stands else Reading("", 0.0)
 
     def useful(self, words: str, passage: str) -> bool:
@@ -128,8 +130,9 @@ class RecordedMind(Mind):
         below = self.recordings[question.id].below
         steps = [(step.support_title, node) for step, node in zip(question.steps, below, strict=True)]
         if not any(title for title, _ in steps):
-            return has_title(passage, question.gold_titles)
-        return any(title and has_title(passage, [title]) and node.open_book.known for title, node in steps)
+            return is_gold(passage, question)
+        gold = question.gold_passages
+        return any(title and supports(passage, [title], gold) and node.open_book.known for title, node in steps)
 
     def concludes(self, question: Question, answers: Sequence[str | None]) -> str | None:
         """Return the recorded conclusion, where the path's last answer cannot be the question's.
@@ -154,7 +157,7 @@ class RecordedMind(Mind):
         return {
             "traits": self.traits.model_dump(),
             "flags_below": self.flags_below,
-            "questions": [q.model_dump(mode="json", exclude={"paragraphs", "gold_passages"}) for q in self.annotated],
+            "questions": [q.model_dump(mode="json", exclude=unknown_of(q)) for q in self.annotated],
             "recordings": {q.id: self.recordings[q.id].model_dump(mode="json") for q in self.annotated},
         }
 

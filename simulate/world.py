@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..common.placeholders import fill_in, numbers_in
 from ..data import Question
 from ..metrics import normalise
+from ..metrics.found_passages import is_fingerprint
 from .phrases import describe
 
 _YEAR = re.compile(r"^(?:1\d|20)\d\d$")
@@ -26,6 +27,7 @@ class Fact:
         answers: any of them is right.
         titles: of the passages that hold the answer: empty where no passage states it, None where the data do not
             say, and any passage may.
+        gold: fingerprints of the question's gold passages; empty where only titles are known.
         needs: the keys of the facts that a model has to know to know this one: itself, or those that it is put
             together from ("where was the one who wrote X born").
         kind: of answer (`find_kind`), so that a wrong one can be of the same kind.
@@ -36,6 +38,7 @@ class Fact:
     titles: tuple[str, ...] | None
     needs: tuple[str, ...]
     kind: str
+    gold: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -51,7 +54,7 @@ class World:
     """
 
     def __init__(self, questions: Iterable[Question]):
-        self.questions = tuple(questions)
+        self.questions = tuple(map(remembered, questions))
         self._by_words = {normalise(question.question): question for question in reversed(self.questions)}
         self._facts: dict[str, Fact] = {}
         for question in self.questions:
@@ -65,9 +68,7 @@ class World:
     @property
     def fingerprint(self) -> str:
         """Return a hash of everything in it: two worlds with the same one are the same."""
-        rows = "\n".join(
-            question.model_dump_json(exclude={"paragraphs", "gold_passages"}) for question in self.questions
-        )
+        rows = "\n".join(question.model_dump_json(exclude=unknown_of(question)) for question in self.questions)
         return hashlib.blake2b(rows.encode(), digest_size=8).hexdigest()
 
     @property
@@ -87,6 +88,22 @@ class World:
         """Return the answers of that kind which are not among the given ones."""
         true = {normalise(answer) for answer in other_than}
         return [answer for answer in self._alike.get(kind, []) if normalise(answer) not in true]
+
+
+def remembered(question: Question) -> Question:
+    """Return the question as a mind keeps it: without paragraphs, and its gold passages by fingerprint.
+
+    A prompt shows a passage's title and text. So a gold passage is known from them or not at all: where the task
+    tells ids alone, none is kept, and titles stand for the passages.
+    """
+    gold = question.known_gold()
+    seen = gold if all(map(is_fingerprint, gold)) else ()
+    return question.model_copy(update={"paragraphs": (), "gold_passages": seen})
+
+
+def unknown_of(question: Question) -> set[str]:
+    """Return the fields of a remembered question that are left out where it is written down, as they hold nothing."""
+    return {"paragraphs"} if question.gold_passages else {"paragraphs", "gold_passages"}
 
 
 def find_kind(query: str, answer: str = "") -> str:
@@ -109,7 +126,7 @@ def _facts(question: Question) -> Iterator[Fact]:
             answers = (step.answer, *(question.answers if last and is_among(step.answer, question.answers) else ()))
             titles = (step.support_title,) if step.support_title else question.gold_titles or None
             for query, needs in asked[-1]:
-                yield Fact(query, answers, titles, needs, find_kind(query, step.answer))
+                yield Fact(query, answers, titles, needs, find_kind(query, step.answer), question.gold_passages)
     yield _whole(question, [ways[0][1][-1] for ways, step in zip(asked, question.steps, strict=True) if step.answer])
 
 
@@ -143,7 +160,7 @@ def _whole(question: Question, step_keys: list[str]) -> Fact:
         titles = () if not stated else (last.support_title,) if last.support_title else titles
     needs = tuple(dict.fromkeys(step_keys)) or (normalise(question.question),)
     kind = find_kind(question.question, question.answers[0])
-    return Fact(question.question, question.answers, titles, needs, kind)
+    return Fact(question.question, question.answers, titles, needs, kind, question.gold_passages)
 
 
 def is_among(answer: str, answers: tuple[str, ...]) -> bool:
