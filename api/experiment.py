@@ -387,7 +387,7 @@ def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
 
 def _demonstrated(program: Program) -> set[str]:
     """Return the questions among a program's demonstrations."""
-    from .optimize.composed import NearestDemonstrations
+    from .programs.composed import NearestDemonstrations
 
     shown = {str(demo.get("question")) for predictor in program.predictors() for demo in predictor.demos}
     if isinstance(program, NearestDemonstrations):

@@ -9,10 +9,14 @@ from typing import Any, Literal
 import dspy
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from ..common.errors import QuestreeError
 from ..lm.guard import adapter_in_use
 from ..lm.window import known_window
 from ..programs import PROGRAMS, Program
+from ..programs.composed import Composed
+from ..programs.modules import LMReader
 from ..programs.registry import build
+from ..programs.states import CompiledState, compiled_state, members_of
 from ..retrieval.duplicates import ExactDuplicates
 from .identity import state_digest, versions
 
@@ -24,8 +28,9 @@ class Surroundings(BaseModel):
         versions: of Python and the packages that a result depends on.
         machine: system, processor and number of cores.
         prompts: whether the program's prompts are those of the code (``coded``), or compiled ones; ``own``: it is no
-            registered program, or one made of several.
-        state: of a compiled program, its predictors' prompts and demonstrations.
+            registered program.
+        state: of a compiled program, its prompts and demonstrations; None if it is not compiled, or a demonstration is
+            not JSON.
         adapter: the class of DSPy's that wrote the prompts.
         options: options of the LM that a request may depend on.
         retries: of a failed request, by default.
@@ -39,7 +44,7 @@ class Surroundings(BaseModel):
     versions: dict[str, str]
     machine: dict[str, str]
     prompts: Literal["coded", "compiled", "own"]
-    state: dict[str, JsonValue] | None = None
+    state: CompiledState | None = None
     adapter: str
     options: dict[str, JsonValue]
     retries: int
@@ -53,24 +58,36 @@ _OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "r
 
 def surroundings_of(program: Program) -> Surroundings:
     """Return what surrounds a program and the configured LM now."""
-    lm = dspy.settings.lm
+    lm, prompts = dspy.settings.lm, _prompts_of(program)
     options = {} if lm is None else {name: lm.kwargs[name] for name in _OPTIONS if lm.kwargs.get(name) is not None}
     return Surroundings(
         versions=versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "cores": str(os.cpu_count())},
-        prompts=_prompts_of(program),
+        prompts=prompts,
+        state=_state_of(program) if prompts == "compiled" else None,
         adapter=type(adapter_in_use()).__name__,
         options=options,
         retries=0 if lm is None else lm.num_retries,
         window=None if lm is None else known_window(lm),
         compares=getattr(program.retriever, "similarity", None) is not None,
-        duplicates=not isinstance(getattr(program, "duplicates", None), ExactDuplicates | None),
+        duplicates=not isinstance(getattr(members_of(program)[0], "duplicates", None), ExactDuplicates | None),
     )
 
 
 def _prompts_of(program: Program) -> Any:
-    if type(program) is not PROGRAMS.get(program.name):
+    first = members_of(program)[0]
+    if type(first) is not PROGRAMS.get(program.name):
         return "own"
-    parts = {name: getattr(program, name, None) for name in ("retriever", "reader", "duplicates")}
+    parts = {name: getattr(first, name, None) for name in ("retriever", "reader", "duplicates")}
+    if isinstance(parts["reader"], LMReader):  # it has a prompt, which may have been compiled
+        parts["reader"] = LMReader()
     coded = build(program.name, program.settings.model_dump(), **parts)
-    return "coded" if state_digest(coded) == state_digest(program) else "compiled"
+    same = not isinstance(program, Composed) and state_digest(coded) == state_digest(program)
+    return "coded" if same else "compiled"
+
+
+def _state_of(program: Program) -> CompiledState | None:
+    try:
+        return compiled_state(program)
+    except QuestreeError:  # the program can be asked all the same; only its runs cannot be packed
+        return None

@@ -3,7 +3,7 @@
 ``questree.json`` says what it is. ``program.json`` holds the state of its predictors, or ``program-0.json`` … those of
 several members. ``lessons.json`` holds the demonstrations of a program that chooses them by question.
 
-Loading one runs no code, unpickles nothing, opens no other file, and takes from these what `artifact_format` allows.
+Loading one runs no code, unpickles nothing, opens no other file, and takes from these what `programs.states` allows.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signat
 from ..evaluation.tracking import without_password
 from ..lm.failure import first_line
 from ..programs import REGISTRY, Program, build, build_kind, saved_name
+from ..programs.composed import Composed, Lesson, NearestDemonstrations
 from ..programs.modules import LMReader
-from ..retrieval import DuplicateCheck, Reader, Retriever
-from .artifact_format import (
-    LESSONS,
+from ..programs.states import (
     Lessons,
-    Manifest,
     ProgramState,
-    check_demonstrations,
+    composed,
+    members_of,
     refuse_marks,
     state_of,
     take_state,
     to_json,
 )
-from .composed import Composed, Lesson, Majority, NearestDemonstrations
+from ..retrieval import DuplicateCheck, Reader, Retriever
+from .artifact_format import LESSONS, Manifest
 
 FORMAT = 1
 MANIFEST = "questree.json"
@@ -100,7 +100,7 @@ def tidy(target: Path) -> None:
 
 
 def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
-    members = program.members if isinstance(program, Composed) else [program]
+    members = members_of(program)
     names = ["program.json"] if len(members) == 1 else [f"program-{n}.json" for n in range(len(members))]
     for member, name in zip(members, names, strict=True):
         metadata = {"dependency_versions": get_dependency_versions()}
@@ -253,7 +253,8 @@ def load(
     for member, state, name in zip(members, artifact.states, artifact.manifest.members, strict=True):
         with _naming(artifact.folder / name):
             take_state(member, state)
-    program = _compose(artifact, members)
+    with _naming(artifact.folder / LESSONS):
+        program = composed(artifact.manifest.form, members, artifact.lessons, artifact.manifest.k)
     _compare_retriever(artifact, program)
     return program
 
@@ -295,18 +296,6 @@ def _build(
         return build(program.name, program.settings, retriever=retriever, reader=reader, duplicates=duplicates)
     except QuestreeError as error:
         raise QuestreeError(f"{artifact.folder / MANIFEST}: {error}") from error
-
-
-def _compose(artifact: Artifact, members: list[Program]) -> Program:
-    if artifact.manifest.form == Majority.form:
-        return Majority(members)
-    if artifact.manifest.form == NearestDemonstrations.form:
-        assert artifact.manifest.k is not None, "checked in reading"
-        with _naming(artifact.folder / LESSONS):
-            for lesson in artifact.lessons:
-                check_demonstrations(members[0], lesson.demonstrations)
-        return NearestDemonstrations(members[0], artifact.lessons, artifact.manifest.k)
-    return members[0]
 
 
 # What is checked against the code, and against what it is loaded with

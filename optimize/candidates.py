@@ -16,7 +16,7 @@ from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..common.json_files import parse_json, read_bytes, validate
 from ..programs import Program
-from .artifact_format import ProgramState, state_of, to_json
+from ..programs.states import ProgramState, state_of, to_json
 
 logger = logging.getLogger(__name__)
 

@@ -27,12 +27,12 @@ from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program, saved_name
+from ..programs.states import members_of, restore_names, signature_names
 from .annotations import annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
 from .compiled import Compilation, Compiled, CompileProgress, Examples
-from .composed import Composed
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
@@ -301,7 +301,8 @@ def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
 
 
 def _strip(program: Program, like: Program) -> None:
-    """Remove what optimizers attach to a program: their logs, and its candidates, each a whole program."""
-    for one in program.members if isinstance(program, Composed) else [program]:
+    """Remove what optimizers attach to a program (logs, candidates), and restore the names that they take away."""
+    for one in members_of(program):
+        restore_names(one, signature_names(like))
         for extra in vars(one).keys() - vars(like).keys() - {"_compiled"}:
             delattr(one, extra)

@@ -28,10 +28,10 @@ from questree.evaluation.run import evaluate, run_identity
 from questree.evaluation.run_folder import open_run, read_records, stored_runs
 from questree.metrics import metric
 from questree.optimize import load, save
-from questree.optimize.artifact_format import LMSettings, state_of, to_json
 from questree.optimize.candidates import read_candidates
-from questree.optimize.composed import Lesson, NearestDemonstrations
 from questree.programs import Program, build
+from questree.programs.composed import Lesson, NearestDemonstrations
+from questree.programs.states import LMSettings, state_of, to_json
 from questree.retrieval import DPRReader, Passage, build_index, load_index
 from questree.retrieval.calibrated import ReaderManifest, store
 from questree.retrieval.span_model import SpanModel

@@ -52,10 +52,13 @@ def _packed(run: StoredRun) -> PackedRun:
     if header.surroundings.prompts == "own":
         raise QuestreeError(
             f"The run {run.name} cannot be packed: its program is none that a name and settings can build "
-            "(one of your own, or one compiled to several)."
+            "(one of your own)."
         )
-    if header.surroundings.prompts == "compiled":
-        raise QuestreeError(f"The run {run.name} is of a compiled program, and cannot be packed yet.")
+    if header.surroundings.prompts == "compiled" and header.surroundings.state is None:
+        raise QuestreeError(
+            f"The run {run.name} cannot be packed: its program is compiled, and an older version kept no prompts of "
+            "it, or a demonstration holds what JSON cannot."
+        )
     asked = read_exchanges(run.folder)
     return PackedRun(header=header, records=run.records, asked={one.id: _of(run, one.id, asked) for one in run.records})
 

@@ -19,6 +19,7 @@ from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.modules import LMReader
 from ...programs.registry import build
+from ...programs.states import composed, take_state
 from ..records import Record, score
 from ..run import answer
 from .differences import Difference, LeftError, answer_differences, changed, left, unasked
@@ -122,7 +123,25 @@ def _surroundings(run: PackedRun) -> Iterator[None]:
 
 
 def _program(run: PackedRun) -> Program:
-    """Return the program of a run, by the present code."""
+    """Return the program of a run, by the present code; a compiled one with the prompts that it had.
+
+    Raises:
+        QuestreeError: if those do not fit the present code.
+    """
+    state = run.header.surroundings.state
+    if state is None:
+        return _coded(run)
+    members = [_coded(run) for _ in state.members]
+    try:
+        for member, of_member in zip(members, state.members, strict=True):
+            take_state(member, of_member)
+        return composed(state.form, members, state.lessons, state.k)
+    except ValueError as problem:
+        name = run.header.name
+        raise QuestreeError(f"{name}: its compiled program does not fit this version: {problem}.") from problem
+
+
+def _coded(run: PackedRun) -> Program:
     retriever, reader = identity_of(run, "retriever"), identity_of(run, "reader")
     trained = reader and reader["name"] != LMReader.name
     program = build(

@@ -13,9 +13,9 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError
 from ...programs import Program
+from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import TraceStep, alternate, as_found, kind_of, select_demonstrations
 from ..annotations import annotated_teacher
-from ..composed import Lesson, Majority, NearestDemonstrations
 from .base import PATIENCE, Job, Optimizer
 
 Effort = Literal["light", "medium", "heavy"]

@@ -16,8 +16,8 @@ from questree.evaluation.tracking import TrackedRun, Tracking, without_password
 from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize.artifact_format import state_of
 from questree.programs import SearChain
+from questree.programs.states import state_of
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
 

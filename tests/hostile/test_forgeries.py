@@ -22,8 +22,8 @@ from questree.common import json_files
 from questree.common.errors import QuestreeError
 from questree.common.files import file_hash
 from questree.optimize import artifact, load, save
-from questree.optimize.composed import Lesson, NearestDemonstrations
 from questree.programs import build
+from questree.programs.composed import Lesson, NearestDemonstrations
 
 PREDICTOR = "step_by_step_answer.answer"
 DEMO = {"question": "q", "answer": "a", "final_content": "c", "augmented": True}

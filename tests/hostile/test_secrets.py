@@ -18,7 +18,7 @@ from questree.common.secrets import holds_secret, remember_address, remember_sec
 from questree.evaluation.run import evaluate
 from questree.evaluation.run_folder import read_records
 from questree.lm.failure import CallFailedError, first_line, remember_lm
-from questree.optimize.artifact_format import to_json
+from questree.programs.states import to_json
 from questree.retrieval import Passage
 
 KEY, PASSWORD = "sk-planted-0123456789", "planted-pass-0987"

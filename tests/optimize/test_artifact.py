@@ -12,8 +12,8 @@ from questree.common.manifests import checksum_of
 from questree.evaluation.identity import signature_fingerprints
 from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
-from questree.optimize.composed import Majority
 from questree.programs import build
+from questree.programs.composed import Majority
 from questree.programs.modules import ChainOfQuery, LMReader
 
 
@@ -133,6 +133,7 @@ def test_instructions_that_an_optimizer_wrote_are_no_changed_signature(mini, tmp
     loaded = load(save(program, tmp_path / "program"), retriever=mini.index)
     assert loaded.chain_of_query.plan.signature.instructions == "Plan better."
     assert loaded.reader.read.signature.instructions == "Read better."
+    assert loaded.chain_of_query.plan.signature.__name__ == "PlanChain"  # as failures name it
 
 
 def test_the_threshold_of_an_lm_that_reads_is_kept(mini, tmp_path):

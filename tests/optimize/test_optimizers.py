@@ -9,16 +9,17 @@ from dspy.utils import DummyLM
 from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.capsule import pack, replay
 from questree.evaluation.tracking import Tracking
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError, Failure
 from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize.composed import Majority, NearestDemonstrations
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
+from questree.programs.composed import Majority, NearestDemonstrations
 from questree.programs.prompts import rendered_prompts
 from questree.signatures import PlannedStep
 
@@ -69,6 +70,8 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     loaded = load(tmp_path / "program", retriever=mini.index)
     assert loaded.name == "searchain"
     assert asked(loaded, mini.dev[:3]) == asked(compiled.program, mini.dev[:3])
+    pack([tmp_path / "after"], tmp_path / "study.capsule")
+    assert replay(tmp_path / "study.capsule").same
 
 
 @pytest.mark.parametrize(("temperature", "reflects_at"), [(0.0, 1.0), (0.5, 0.5), (None, None)])

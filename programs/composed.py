@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from ..lm.ledger import total
 from ..metrics import normalise
-from ..programs import Program, ReasoningTree
-from ..programs.majority import vote
 from ..signatures import AnswerStyle
+from .majority import vote
+from .program import Program
+from .tree import ReasoningTree
 
 Demonstrations = dict[str, list[dict[str, Any]]]
 """Demonstrations by the predictor's name."""
