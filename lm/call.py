@@ -130,7 +130,9 @@ class _Call:
         demos = shown_demonstrations(self.predict, self.adapter)
         try:
             with reading_reply(), dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
-                reply = within(_patience(lm), partial(self.predict, lm=lm, config=self.config, demos=demos, **inputs))
+                asked = {"lm": lm, "config": self.config, "demos": demos, **inputs}
+                without_thread = partial(self.predict.acall, **asked) if _is_awaited(lm) else None
+                reply = within(_patience(lm), partial(self.predict, **asked), without_thread)
         except AbandonedError as error:  # its thread may be about to end: nothing is known of the request
             enter(exchange=begun.ended(fault=fault_of(error)))
             raise
@@ -193,7 +195,7 @@ class _Call:
         seconds = retries.wait_before(self.retries, error)
         check_deadline(self.name, seconds, because=first_line(error))
         logger.info("%s again in %.1f s: %s", self.name, seconds, without_address(first_line(error), self.lm))
-        retries.sleep(seconds)
+        retries.pause(seconds)
 
     def failed(self, cause: Cause, error: Exception) -> CallFailedError:
         """Return the failure that this call ends in."""
@@ -258,3 +260,11 @@ def _patience(lm: dspy.BaseLM) -> float:
 
 def _is_served(lm: dspy.BaseLM) -> bool:
     return isinstance(getattr(lm, "engine", None), str)
+
+
+def _is_awaited(lm: dspy.BaseLM) -> bool:
+    """Return whether DSPy can ask the LM on an event loop: by its engine, or by a method of its class."""
+    if not isinstance(getattr(lm, "engine", ""), str):
+        return getattr(lm, "_async_engine_spec", None) is not None
+    asked_by = next(kind for kind in type(lm).__mro__ if vars(kind).keys() & {"forward", "aforward"})
+    return "aforward" in vars(asked_by)

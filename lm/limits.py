@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import dspy
 
+from ..common.event_loop import off_loop
 from .failure import CallFailedError
 from .parallel import AbandonedError, within
 from .policy import Limits as Limits
@@ -87,7 +88,9 @@ def in_time(what: str, task: Callable[[], T], *, abandon: bool) -> T:
         CallFailedError: with the cause ``deadline``, if the question's time is over before or during the task.
     """
     check_deadline(what)
+    if not abandon:
+        return off_loop(task)
     try:
-        return within(time_left() if abandon else inf, task)
+        return within(time_left(), task)
     except AbandonedError as error:
         raise CallFailedError("deadline", f"the question's time was over during {what}: {error}") from error

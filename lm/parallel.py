@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLateError
 from concurrent.futures import wait as wait_for
@@ -19,14 +19,16 @@ import anyio.to_thread
 import dspy
 from dspy.utils.exceptions import LMTimeoutError
 
+from ..common.event_loop import awaited, on_loop, run
 from .ledger import Place, next_place, stand_at
 
 T = TypeVar("T")
 
 
 def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """Run independent tasks at the same time, each on a thread; return their results in the order of the tasks.
+    """Run independent tasks at the same time; return their results in the order of the tasks.
 
+    Each has a thread of its own, or is a task of the event loop that runs the caller.
     A task runs in a copy of the caller's context: its LM and adapter, its ledger, its MLflow trace. DSPy's own trace,
     from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first; and so
     does the ledger get the searches.
@@ -37,14 +39,27 @@ def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
     if len(tasks) < 2:
         return [task() for task in tasks]
     fork = next_place()
-    branches = [on_thread(partial(_apart, task, (*fork, n))) for n, task in enumerate(tasks)]
-    wait_for(branches)
+    apart = [partial(_apart, task, (*fork, n)) for n, task in enumerate(tasks)]
     results = []
-    for branch in branches:
-        result, trace = branch.result()
+    for outcome in awaited(_as_tasks(apart)) if on_loop() else _on_threads(apart):
+        if isinstance(outcome, BaseException):
+            raise outcome
+        result, trace = outcome
         _add_to_trace(trace)
         results.append(result)
     return results
+
+
+def _on_threads(tasks: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+    """Return the outcome of each task, once all have ended."""
+    branches = [on_thread(task) for task in tasks]
+    wait_for(branches)
+    return [branch.exception() or branch.result() for branch in branches]
+
+
+async def _as_tasks(tasks: Sequence[Callable[[], T]]) -> list[T | BaseException]:
+    """Return the outcome of each task, once all have ended; cancelled, it waits until they are."""
+    return await asyncio.gather(*map(run, tasks), return_exceptions=True)
 
 
 def _apart(task: Callable[[], T], place: Place) -> tuple[T, list[Any]]:
@@ -110,7 +125,9 @@ def keep_open() -> None:
         wait.hold(None)
 
 
-def within(seconds: float, task: Callable[[], T]) -> T:
+def within(
+    seconds: float, task: Callable[[], T], without_thread: Callable[[], Coroutine[Any, Any, T]] | None = None
+) -> T:
     """Run the task in a copy of the caller's context; return its result if it comes in time.
 
     A client's timeout bounds only each wait for the next bytes. A server that sends a byte now and then, or keeps a
@@ -120,10 +137,13 @@ def within(seconds: float, task: Callable[[], T]) -> T:
     Args:
         seconds: infinity for no bound.
         task: makes the request.
+        without_thread: makes the same request on an event loop, if the caller runs on one; None if it needs a thread.
 
     Raises:
         AbandonedError: after the time.
     """
+    if on_loop():
+        return awaited(_cancelled_after(seconds, without_thread or partial(_on_worker, task)))
     if seconds == inf:
         return task()
     wait = _Wait()
@@ -134,7 +154,27 @@ def within(seconds: float, task: Callable[[], T]) -> T:
         if outcome.done():  # the task's own error
             raise
         wait.give_up()
-        raise AbandonedError(f"no whole reply within {seconds:.1f} s") from None
+        raise _abandoned(seconds) from None
+
+
+async def _cancelled_after(seconds: float, request: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    with anyio.move_on_after(seconds):
+        return await request()
+    raise _abandoned(seconds)
+
+
+async def _on_worker(task: Callable[[], T]) -> T:
+    """Run the task on a thread of the event loop's pool; cancelled, end it as `within` does when its time is over."""
+    wait = _Wait()
+    try:
+        return await anyio.to_thread.run_sync(partial(_held, wait, task), abandon_on_cancel=True)
+    except asyncio.CancelledError:
+        wait.give_up()
+        raise
+
+
+def _abandoned(seconds: float) -> AbandonedError:
+    return AbandonedError(f"no whole reply within {seconds:.1f} s")
 
 
 def _held(wait: _Wait, task: Callable[[], T]) -> T:

@@ -15,6 +15,7 @@ import dspy
 from dspy.streaming import StatusMessage
 from pydantic import BaseModel, ConfigDict
 
+from ..common.event_loop import awaited, on_loop
 from ..common.text import printable
 from .failure import CallFailedError
 from .ledger import Spent
@@ -126,7 +127,10 @@ def tell(event: Event) -> None:
     if (stream := dspy.settings.send_stream) is not None:
         # on a thread of the user's own DSPy sends nothing; after the reader has left, nobody takes it
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            anyio.from_thread.run(stream.send, Progress(event))
+            if on_loop():
+                awaited(stream.send(Progress(event)))
+            else:
+                anyio.from_thread.run(stream.send, Progress(event))
 
 
 @contextmanager

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 
 from dspy.utils.exceptions import LMError
 
+from ..common.event_loop import awaited, on_loop
+
 FIRST_WAIT = 1.0  # seconds; twice as long each time
 LONGEST_WAIT = 60.0  # seconds, even if the server asks for more: it may ask for a day
 
 sleep = time.sleep
+
+
+def pause(seconds: float) -> None:
+    """Wait, and let the event loop that runs this code go on meanwhile."""
+    if on_loop():
+        awaited(asyncio.sleep(seconds))
+    else:
+        sleep(seconds)
 
 
 def wait_before(retry: int, error: LMError) -> float:

@@ -6,11 +6,13 @@ import copy
 import time
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, TypeVar, get_args
 
 import dspy
 from pydantic import BaseModel
 
+from ..common.event_loop import run
 from ..common.secrets import without_secrets
 from ..common.text import neutralise
 from ..lm.failure import CallFailedError, Failure, raised_in
@@ -90,6 +92,11 @@ class Program(dspy.Module):
         prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
         prediction.seconds = time.perf_counter() - began
         return prediction
+
+    async def aforward(self, *given: Any, **how: Any) -> dspy.Prediction:
+        """Answer one question as `forward` does, and let the event loop run whenever it waits."""
+        forward: Callable[..., dspy.Prediction] = object.__getattribute__(self, "forward")
+        return await run(partial(forward, *given, **how))
 
     def retrieve(self, query: str, k: int) -> list[Passage]:
         """Return the retriever's passages, none for a query without words; if it fails, the question fails."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import dspy
 
+from ...common.event_loop import off_loop
 from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
@@ -134,7 +136,7 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
     asked = {"query": query, "passage": passage.model_dump(mode="json")}
     with exchange("reading", reader.name, asked, Span) as reading:
         if not reading.stored:
-            reading.came = reader(query=query, passage=passage)
+            reading.came = off_loop(partial(reader, query=query, passage=passage))
     span = reading.outcome
     return span
 

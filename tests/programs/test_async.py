@@ -1,0 +1,208 @@
+"""A program on an event loop: the same answers as without one, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Request, Response
+from tiny_world import QUESTIONS, RIVER, SURE, TitleRetriever
+
+from questree.common.event_loop import awaited, run
+from questree.lm.failure import CallFailedError
+from questree.lm.ledger import ledger
+from questree.lm.limits import Limits, limited
+from questree.lm.parallel import together
+from questree.programs import PROGRAMS, build
+from questree.retrieval import Passage
+from questree.simulate import SimulatedEngine, Traits, simulated_lm
+from questree.simulate.server import running
+
+MIXED = SURE.model_copy(update={"knows": 0.5, "plans": 0.6, "malformed": 0.2})
+
+
+@pytest.fixture(autouse=True)
+def lm() -> Iterator[dspy.LM]:
+    with dspy.context(lm=simulated(MIXED), adapter=None):
+        yield dspy.settings.lm
+
+
+def simulated(traits: Traits) -> dspy.LM:
+    return simulated_lm(QUESTIONS, traits, cache=False)
+
+
+def told(prediction: dspy.Prediction) -> dict[str, Any]:
+    """All that a prediction says, but how long it took."""
+    return {name: value for name, value in prediction.items() if name not in ("seconds", "tree")} | {
+        "tree": prediction.tree.model_dump_json()
+    }
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_answers_as_it_does_without_an_event_loop(name):
+    program = build(name, {}, retriever=TitleRetriever())
+    alone = [told(program(question=one.question)) for one in QUESTIONS]
+
+    async def at_once() -> list[dspy.Prediction]:
+        with dspy.context(lm=simulated(MIXED)):  # one that has not yet been asked
+            return await asyncio.gather(*(program.acall(question=one.question) for one in QUESTIONS))
+
+    assert [told(one) for one in asyncio.run(at_once())] == alone
+
+
+class Hanging:
+    """An engine that tells each request, and never replies."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+        self.came = asyncio.Event()
+
+    async def complete(self, request: Request) -> Response:
+        self.asked.append(request)
+        self.came.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.parametrize("name", ["searchain", "tree-of-reviews", "self-consistency", "react"])
+def test_a_cancelled_question_asks_nothing_more_and_leaves_nothing_behind(name, lm):
+    program, threads = build(name, {}, retriever=TitleRetriever()), threading.active_count()
+
+    async def cancelled() -> list[Request]:
+        engine = Hanging()
+        with dspy.context(lm=lm.copy(engine=lm.engine, async_engine=engine)):
+            question = asyncio.create_task(program.acall(question=RIVER.question))
+        await engine.came.wait()
+        await asyncio.sleep(0)
+        asked = list(engine.asked)
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        return engine.asked[len(asked) :]
+
+    assert asyncio.run(cancelled()) == []
+    assert threading.active_count() == threads
+
+
+def test_a_hundred_questions_wait_at_the_same_time_without_a_thread_for_each():
+    lm, program = simulated(SURE), build("direct", {}, retriever=TitleRetriever())
+
+    class Meeting(Hanging):
+        async def complete(self, request: Request) -> Response:
+            self.asked.append(request)
+            if len(self.asked) == 100:
+                self.came.set()
+            await self.came.wait()
+            self.threads = threading.active_count()
+            return lm.engine.reply_to(request)
+
+    async def met() -> tuple[list[dspy.Prediction], int]:
+        engine = Meeting()
+        with dspy.context(lm=lm.copy(engine=lm.engine, async_engine=engine)):
+            answers = await asyncio.gather(*(program.acall(question=f"{n}?") for n in range(100)))
+        return answers, engine.threads
+
+    answers, threads = asyncio.run(met())
+    assert [one.failure for one in answers] == [None] * 100
+    assert threads < threading.active_count() + 50
+
+
+def test_sibling_calls_overlap_and_the_first_failure_is_raised_after_all_have_ended():
+    both = []
+
+    async def meet(n: int) -> None:
+        both.append(n)
+        while len(both) < 2:
+            await asyncio.sleep(0)
+
+    def task(n: int) -> int:
+        awaited(meet(n))
+        if n:
+            raise CallFailedError("server", str(n))
+        return n
+
+    with pytest.raises(CallFailedError, match="1"):
+        asyncio.run(run(partial(together, [partial(task, 0), partial(task, 1)])))
+    assert sorted(both) == [0, 1]
+
+
+def test_a_question_has_its_time_on_an_event_loop_as_well():
+    silent = SimulatedEngine(simulated(SURE.model_copy(update={"latency": 20.0})).engine.mind)
+    with running(silent) as address:
+        lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
+        with dspy.context(lm=lm), limited(Limits(deadline=0.2)):
+            prediction = asyncio.run(build("direct", {}).acall(question=RIVER.question))
+    assert prediction.failure.cause == "deadline"
+
+
+def test_an_lm_that_only_replies_without_an_event_loop_is_asked_on_a_thread(answering):
+    threads = set()
+
+    def reply(asked: Any) -> dict[str, str]:
+        threads.add(threading.current_thread())
+        return {"answer": "Vltava", "final_content": "Vltava"}
+
+    answering(reply)
+    prediction = asyncio.run(build("direct", {}).acall(question=RIVER.question))
+    assert prediction.answer == "Vltava"
+    assert threading.current_thread() not in threads
+
+
+def test_searches_of_a_slow_retriever_overlap():
+    both = threading.Barrier(2)
+
+    def search(query: str, k: int) -> list[Passage]:
+        both.wait(20)
+        return TitleRetriever()(query, k)
+
+    program = build("oner", {}, retriever=search)
+
+    async def at_once() -> list[dspy.Prediction]:
+        return await asyncio.gather(*(program.acall(question=one.question) for one in QUESTIONS[:2]))
+
+    assert [one.failure for one in asyncio.run(at_once())] == [None, None]
+
+
+def test_a_ledger_around_several_questions_counts_them_all():
+    program = build("direct", {})
+
+    async def at_once() -> int:
+        with ledger() as kept:
+            several = await asyncio.gather(*(program.acall(question=one.question) for one in QUESTIONS))
+        assert kept.spent.calls == sum(one.spent.calls for one in several)
+        return kept.spent.calls
+
+    assert asyncio.run(at_once()) >= len(QUESTIONS)
+
+
+def test_streamify_takes_it_for_an_async_program():
+    program = dspy.streamify(build("searchain", {}, retriever=TitleRetriever()), is_async_program=True)
+
+    async def read() -> list[Any]:
+        with dspy.context(lm=simulated(SURE)):
+            return [value async for value in program(question=RIVER.question)]
+
+    *events, prediction = asyncio.run(read())
+    assert prediction.failure is None
+    assert {one.event.kind for one in events if hasattr(one, "event")} >= {"node grown", "call begun", "call ended"}
+
+
+def test_a_program_of_another_s_calls_it_as_it_is_called():
+    class Around(dspy.Module):
+        """A user's module."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.program = build("direct", {})
+
+        async def aforward(self, question: str) -> dspy.Prediction:
+            return await self.program.acall(question=question)
+
+    ask: Callable[..., Any] = Around().acall
+    assert asyncio.run(ask(question=RIVER.question)).failure is None
