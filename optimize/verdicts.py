@@ -15,7 +15,7 @@ from ..lm.failure import Failure
 from ..metrics import Metric
 from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
 from ..programs.tree import ReasoningTree
-from .annotations import in_prose, is_free
+from .annotations import in_prose, is_free, reads_well
 from .feedback import feedback
 
 
@@ -101,11 +101,12 @@ class Teaching:
             tree: of the question, as it ended; what it found out stands in the plans that are shown.
         """
         sound: dict[str, list[TraceStep]] = {}
-        for step in select_demonstrations(trace, example):
-            sound.setdefault(step[0].stage, []).append(step)  # a predictor's name for itself, the same in all copies
-        chosen = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
-        found = chosen if tree is None else [as_found(step, tree, example) for step in chosen]
-        trace[:] = [in_prose(step, example) if is_free(step[0].lm) else step for step in found]
+        for selected in select_demonstrations(trace, example):
+            found = selected if tree is None else as_found(selected, tree, example)
+            step = in_prose(found, example) if is_free(selected[0].lm) else found
+            if step is found or reads_well(step):
+                sound.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
+        trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
 
     def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
         chosen = min(steps, key=lambda step: self._shown[predictor, kind_of(step)])

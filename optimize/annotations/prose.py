@@ -21,12 +21,16 @@ _GIVEN = {"question", "answer_style", "passages"}  # what no LM wrote
 _NUMBERED = re.compile(r"^\[(\d+)\] (?:(.*?) \| )?(.*)$", re.DOTALL)
 _AUXILIARY = r"(?!is\b|was\b|are\b|were\b|did\b|does\b|do\b|has\b|have\b|can\b)"
 _BORN = r"(is|was|were) (.+?)( first|) ((?-i:[a-z]+))$"  # was Kafka born, was Don Giovanni first performed
+_PLACED = "on|in|at|into|through|from"
 _STATEMENTS = [
     (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), "{answer} {}"),
     (re.compile(r"^(?:who|what) (is|was) (the .+)$", re.IGNORECASE), "{1} {0} {answer}"),
     (re.compile(rf"^(?:which|what) \w+ ({_AUXILIARY}\w+(?:ed|s) .+)$", re.IGNORECASE), "{answer} {}"),
     (re.compile(rf"^(?:where|when) {_BORN}", re.IGNORECASE), "{1} {0}{2} {3} {at} {answer}"),
     (re.compile(rf"^in (?:which|what) [\w -]+? {_BORN}", re.IGNORECASE), "{1} {0}{2} {3} {at} {answer}"),
+    (re.compile(r"^in (?:which|what) [\w -]+? (is|was) (.+)$", re.IGNORECASE), "{1} {0} in {answer}"),
+    (re.compile(r"^of (?:which|what) [\w -]+? (is|was) (.+?) (the \w+)$", re.IGNORECASE), "{1} {0} {2} of {answer}"),
+    (re.compile(rf"^({_PLACED}) (?:which|what) [\w -]+? does (.+) (\w+)$", re.IGNORECASE), "{1} {2}s {0} {answer}"),
 ]
 _NESTED = re.compile(r"\b(?:the one who|the place (?:of|where)|(?:in|of) which|the answer to|that)\b", re.IGNORECASE)
 _BAD_ENGLISH = re.compile(
@@ -34,6 +38,12 @@ _BAD_ENGLISH = re.compile(
     r"|^the (?!one who).* (?:which|where) .* [^\Wa-z_]\S*$"
 )
 _MARK = re.compile(r"\[(\d+)\]")
+_END = END_OF_FACT.replace("$", r"$|\]")  # a fact may stand in brackets
+_STILTED = re.compile(r"answer to “|\bthe the\b")  # a query with its quotation marks, an answer that was not filled in
+_DANGLING = re.compile(
+    r"(?:^|[.!?\]] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE
+)  # who?
+_GAP = "has not been found"
 
 Support = Callable[[str, str, int], str | None]
 """Gives the sentence that tells an answer to a query in the passage of that number."""
@@ -61,13 +71,39 @@ def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
     return predictor, written, with_fields(reply, told)
 
 
+def reads_well(step: TraceStep) -> bool:
+    """Return whether a step is written as a person would write it, and its answer follows from what it tells.
+
+    A demonstration with a sentence that nobody understands teaches an LM to write such sentences.
+    """
+    _, inputs, reply = step
+    replied = list(_texts(list(reply.values())))
+    read = _texts([value for name, value in inputs.items() if name not in _GIVEN])
+    follows = not (reply.get("answer") and _GAP in str(reply.get("final_content")))
+    return follows and not any(map(_DANGLING.search, replied)) and not any(map(_STILTED.search, [*read, *replied]))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the strings in a value, in lists and models too; not what a step quotes from its passage."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, BaseModel):
+        yield from _texts([text for name, text in value if name != "support"])
+
+
 class _Facts:
     """Finds the facts in a text that are told as ``query: answer [1].``, and tells them in sentences."""
 
     def __init__(self, queries: list[str], support: Support, guesses: set[str]):
-        stems = sorted({query.strip().rstrip("?") for query in queries}, key=len, reverse=True)
+        self._asked = {describe(query): query for query in queries} | {
+            query.strip().rstrip("?"): query for query in queries
+        }
+        stems = sorted(self._asked, key=len, reverse=True)
         any_query = "|".join(map(re.escape, stems))
-        self._told = re.compile(rf"({any_query}): ([^:]+?)((?:\s?\[\d+\])*){END_OF_FACT}")
+        self._told = re.compile(rf"({any_query}): ([^:]+?)((?:\s?\[\d+\])*){_END}")
         self._named = re.compile(rf"({any_query})\.(?=\s|$)")
         self._open = re.compile(rf"The question “({any_query})\??” stays open\. ?")
         self._support, self._guesses = support, guesses
@@ -91,6 +127,7 @@ class _Facts:
 
     def _sentence(self, found: re.Match[str]) -> str:
         query, answer, marks = found.groups()
+        query = self._asked[query]
         if answer in self._guesses and not marks:
             return f"{_subject(query)} may be {answer}, but this is a guess."
         stated = _state(query, answer)
@@ -101,7 +138,7 @@ class _Facts:
 
     def _quote(self, found: re.Match[str], number: int) -> str:
         """Return the sentence of the passage that was judged."""
-        query, answer, _ = found.groups()
+        query, answer = self._asked[found[1]], found[2]
         stated = _state(query, answer)
         return f"{stated}." if stated else self._support(query, answer, number) or found[0]
 
@@ -113,14 +150,15 @@ def _state(query: str, answer: str) -> str | None:
         found = pattern.match(bare)
         if found:
             at = "on" if re.match(r"\d{1,2} \w|[A-Z][a-z]+ \d{1,2}\b", answer) else "in"
-            stated = sentence.format(*found.groups(), answer=answer, at=at)
+            first, *others = found.groups()
+            stated = sentence.format(first[:1].lower() + first[1:], *others, answer=answer, at=at)
             return stated[:1].upper() + stated[1:]
     return None
 
 
 def _not_found(found: re.Match[str]) -> str:
     """Return that a fact was not found; nothing where another fact has to be found first."""
-    return "" if _NESTED.search(found[1], 1) else f"{_subject(found[1])} has not been found. "
+    return "" if _NESTED.search(found[1], 1) else f"{_subject(found[1])} {_GAP}. "
 
 
 def noun_phrase(query: str) -> str | None:

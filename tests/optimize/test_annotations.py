@@ -11,7 +11,7 @@ from questree.lm.ledger import Spent
 from questree.metrics import contains, metric
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
-from questree.optimize.annotations import annotated_teacher, in_prose
+from questree.optimize.annotations import annotated_teacher, in_prose, reads_well
 from questree.optimize.optimizers import Job
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import PROGRAMS, build
@@ -118,6 +118,9 @@ EXAMPLE = Question(
         {"question": "Where was #1 born?", "answer": "Skien"},
         {"question": "On which river lies #2?", "answer": "Skien River"},
         {"question": "When was he born in #2?", "answer": "20 March 1828"},
+        {"question": "On which river does #2 lie?", "answer": "Skien River"},
+        {"question": "In which country is #2?", "answer": "Norway"},
+        {"question": "Of which county is #2 the capital?", "answer": "Telemark"},
     ],
 ).to_example()
 PASSAGES = [
@@ -133,6 +136,11 @@ PASSAGES = [
         ("Where was Henrik Ibsen born: Skien.", "Henrik Ibsen was born in Skien."),
         ("When was he born in Skien: 20 March 1828 [2].", "He was born on 20 March 1828 in Skien [2]."),
         ("On which river lies Skien: Skien River.", "The answer to “On which river lies Skien?” is Skien River."),
+        ("On which river does Skien lie: Skien River.", "Skien lies on Skien River."),
+        ("In which country is Skien: Norway.", "Skien is in Norway."),
+        ("Of which county is Skien the capital: Telemark.", "Skien is the capital of Telemark."),
+        ("the one who wrote Peer Gynt: Henrik Ibsen [1].", "Henrik Ibsen wrote Peer Gynt [1]."),
+        ("[Search(x) → Who wrote Peer Gynt: Henrik Ibsen [1].]", "[Search(x) → Henrik Ibsen wrote Peer Gynt [1].]"),
         ("The question “Who wrote Peer Gynt?” stays open.", "The one who wrote Peer Gynt has not been found."),
         ("Who wrote Peer Gynt.", "The one who wrote Peer Gynt is not known."),
         ("What else: Skien [2].", "What else: Skien [2]."),
@@ -141,6 +149,30 @@ PASSAGES = [
 def test_a_fact_in_prose(told, in_sentences):
     step = (dspy.Predict("q -> facts"), {"passages": PASSAGES}, dspy.Prediction(facts=told))
     assert in_prose(step, EXAMPLE)[2].facts == in_sentences
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "The answer to “On which river lies Skien?” is Skien River [1].",
+        "Ibsen was born in the the answer to a question.",
+        "He was born in Skien [1].",
+        "Ibsen wrote Peer Gynt [1]. He was born in Skien.",
+        "The one who wrote Peer Gynt has not been found. Ibsen was born in Skien.",
+    ],
+)
+def test_what_nobody_would_write_is_no_demonstration(told):
+    reply = dspy.Prediction(final_content=told, answer="Skien")
+    assert not reads_well((dspy.Predict("q -> final_content, answer"), {}, reply))
+
+
+def test_plain_facts_a_quoted_passage_and_an_open_end_are_demonstrated():
+    told = "Ibsen wrote Peer Gynt [1]. It has to be found where he was born."
+    step = (dspy.Predict("q -> thought"), {"passages": ["[1] He was born in Skien."]}, dspy.Prediction(thought=told))
+    assert reads_well(step)
+    steps = [TracedStep(query="Where was he born?", answer="Skien", support="He was born in Skien.", mark=1)]
+    reply = dspy.Prediction(final_content="Ibsen was born in Skien [1].", answer="Skien")
+    assert reads_well((dspy.Predict("q -> final_content, answer"), {"steps": steps}, reply))
 
 
 def test_a_guess_in_prose_says_so_and_the_answer_comes_last():
