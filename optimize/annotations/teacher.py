@@ -41,8 +41,8 @@ _READER = Traits(
     malformed=0,
 )
 # The share of facts that a planner is certain of, recalls, and recalls wrong; the others it does not recall.
-# First of what the question names, then of what another fact leads to.
-_RECALLED = ((0.85, 0.0, 0.1), (0.0, 0.5, 0.25))
+# First of what the question names, then of what another fact leads to, where it recalls that fact.
+_RECALLED = ((0.85, 0.0, 0.1), (0.35, 0.4, 0.15))
 
 
 class AnnotatedWorld(World):
@@ -68,11 +68,11 @@ class Planner(Mind):
 
     def __init__(self, world: World, traits: Traits):
         super().__init__(world, traits)
-        self._depths: dict[str, int] = {}
+        self._earlier: dict[str, list[str]] = {}
         self._answers: list[tuple[str, str]] = []
         for question in world.questions:
-            for query, answer, depth in _resolved(question):
-                self._depths.setdefault(normalise(query), depth)
+            for query, answer, earlier in _resolved(question):
+                self._earlier.setdefault(normalise(query), earlier)
                 self._answers.append((query, answer))
 
     def believes(self, query: str) -> str | None:
@@ -89,14 +89,23 @@ class Planner(Mind):
         return noun_phrase(query) if self.world.fact(query) else None
 
     def _recall(self, query: str) -> tuple[str | None, str | None]:
-        """Return what it is certain of, and what else comes to mind."""
+        """Return what it is certain of, and what else comes to mind.
+
+        Where a birthplace is asked for and it does not know whose, or thinks of somebody else, nothing comes to mind;
+        where it is not certain whose, it is certain of no birthplace.
+        """
         fact = self.world.fact(query)
         if fact is None:
             return None, None
-        sure, unsure, wrong = _RECALLED[any(self._depths.get(need, 0) for need in fact.needs)]
+        earlier = [one for need in fact.needs for one in self._earlier.get(need, [])]
+        recalled = [(self.world.fact(one), *self._recall(one)) for one in earlier]
+        if any(not one or (certain or uncertain) != one.answers[0] for one, certain, uncertain in recalled):
+            return None, None
+        sure, unsure, wrong = _RECALLED[bool(earlier)]
         draw = self.traits.chance("recalls", normalise(fact.answers[0]))  # who is well known is known in all questions
         if draw < sure:
-            return fact.answers[0], None
+            doubt = any(certain is None for _, certain, _ in recalled)
+            return (None, fact.answers[0]) if doubt else (fact.answers[0], None)
         if draw < sure + unsure:
             return None, fact.answers[0]
         return None, self._mistake(query) if draw < sure + unsure + wrong else None
@@ -139,11 +148,12 @@ def is_free(lm: dspy.BaseLM | None) -> bool:
     return lm is not None and str(lm.model).startswith(f"{NAME}/")
 
 
-def _resolved(question: Question) -> list[tuple[str, str, int]]:
-    """Return the query, answer and depth of each answered step: 0 where it leans on no other step's answer."""
-    depths: list[int] = []
-    for step in question.steps:
-        earlier = [depths[number - 1] for number in numbers_in(step.question) if number <= len(depths)]
-        depths.append(1 + max(earlier) if earlier else 0)
-    resolved = zip(question.resolved_steps(), depths, strict=True)
-    return [(step.question, step.answer, depth) for step, depth in resolved if step.answer]
+def _resolved(question: Question) -> list[tuple[str, str, list[str]]]:
+    """Return the query, answer and earlier queries of each answered step: those whose answers stand in its query."""
+    resolved = question.resolved_steps()
+    numbers = [[number for number in numbers_in(step.question) if number <= len(resolved)] for step in question.steps]
+    return [
+        (step.question, step.answer, [resolved[number - 1].question for number in earlier])
+        for step, earlier in zip(resolved, numbers, strict=True)
+        if step.answer
+    ]
