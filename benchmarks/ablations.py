@@ -61,8 +61,8 @@ def main() -> None:
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     questions = given.out / "questions.jsonl"
-    rows = rows_with_gold(given.data / "recorded.jsonl", given.data / "corpora" / "musique.jsonl", "musique")
-    questions.write_text("\n".join(rows), encoding="utf-8")
+    lines = rows_with_gold(given.data / "recorded.jsonl", given.data / "corpora" / "musique.jsonl", "musique")
+    questions.write_text("\n".join(lines), encoding="utf-8")
     for name, over, values in [SEMANTIC] if given.semantic else ABLATIONS:
         settings = RunSettings(
             task=str(questions),

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
@@ -84,11 +84,19 @@ class AnnotatedStep(_Frozen):
 
 
 class Paragraph(_Frozen):
-    """A paragraph that the data set hands out with a question."""
+    """A paragraph that the data set hands out with a question.
+
+    Attributes:
+        is_supporting: whether the answer rests on it.
+        sentences: of a supporting paragraph, as the data set splits it; empty if it does not.
+        supporting: the numbers, from 0, of those sentences that the answer rests on.
+    """
 
     title: str = ""
     text: Text
     is_supporting: bool = False
+    sentences: tuple[str, ...] = ()
+    supporting: tuple[int, ...] = ()
 
 
 class Question(_Frozen):
@@ -156,6 +164,14 @@ class Question(_Frozen):
             return self.gold_passages
         return tuple(dict.fromkeys(passage_fingerprint(one.title, one.text) for one in supporting))
 
+    def gold_sentences(self) -> list[dict[str, Any]]:
+        """Return the supporting paragraphs with their sentences; nothing if those of one are not known."""
+        told = [one for one in self.paragraphs if one.is_supporting]
+        known = {normalise_title(one.title) for one in told if one.supporting}
+        if not known.issuperset(map(normalise_title, self.gold_titles)):
+            return []
+        return [one.model_dump(exclude={"is_supporting"}) for one in told if one.supporting]
+
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.
 
@@ -163,7 +179,7 @@ class Question(_Frozen):
         """
         import dspy
 
-        gold = self.known_gold()
+        gold, told = self.known_gold(), self.gold_sentences()
         return dspy.Example(
             question=self.question,
             answer_style=self.style,
@@ -175,6 +191,7 @@ class Question(_Frozen):
             hops=self.hops,
             gold_titles=list(self.gold_titles),
             **({"gold_passages": list(gold)} if gold else {}),
+            **({"gold_sentences": told} if told else {}),
             annotated_steps=[step.in_words().model_dump() for step in self.steps],
         ).with_inputs("question", "answer_style")
 

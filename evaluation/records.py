@@ -77,6 +77,7 @@ class Record(BaseModel):
         sources: knowledge source of each node on the final path (SearChain, table 2).
         scores: by the metric's name; 0 if the question failed.
         gold_passages: what tells the gold passages from all others; empty if only their titles are known.
+        gold_sentences: the gold paragraphs with their supporting sentences, where the data set tells them.
         retrieval: what was found, by name (`retrieval_scores`); recall and precision only if gold passages or titles
             are known.
         failure: why there is no answer; None if there is one.
@@ -102,6 +103,7 @@ class Record(BaseModel):
     seen: tuple[Cited, ...] | None = None
     gold_titles: tuple[str, ...] = ()
     gold_passages: tuple[str, ...] = ()
+    gold_sentences: tuple[dict[str, Any], ...] = ()
     tree: ReasoningTree | None = None
     sources: tuple[str, ...] = ()
     scores: dict[str, float] = Field(default_factory=dict)
@@ -365,6 +367,7 @@ def _of_example(example: dspy.Example) -> dict[str, Any]:
         "answers_are_regex": bool(example.get("answers_are_regex")),
         "gold_titles": tuple(example.get("gold_titles") or ()),
         "gold_passages": tuple(example.get("gold_passages") or ()),
+        "gold_sentences": tuple(example.get("gold_sentences") or ()),
         "kind": example.get("kind"),
         "hops": example.get("hops"),
     }

@@ -69,19 +69,24 @@ def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
 def supporting_sentence(fragment: str, passage: str) -> str | None:
     """Return the sentence of a passage that holds most of what a fragment says; None if none holds anything of it.
 
-    Names and numbers count first, then the other words; of equals the first sentence is taken.
-
     Args:
         fragment: the words that end at a mark.
         passage: its text, without the title.
     """
+    found = sentences(passage)
+    best = best_sentence(fragment, found)
+    return None if best is None else found[best]
+
+
+def best_sentence(fragment: str, told: Sequence[str]) -> int | None:
+    """Return the place, from 0, of the sentence that holds most of what a fragment says; None if none holds any.
+
+    Names and numbers count first, then the other words; of equals the first sentence is taken.
+    """
     terms, words = claim_terms(fragment), set(normalise(fragment).split())
-
-    def held(sentence: str) -> tuple[int, int]:
-        return sum(contains(sentence, term) for term in terms), len(words & set(normalise(sentence).split()))
-
-    best = max(sentences(passage), key=held, default=None)
-    return best if best is not None and any(held(best)) else None
+    held = [(sum(contains(one, term) for term in terms), len(words & set(normalise(one).split()))) for one in told]
+    best = max(range(len(held)), key=held.__getitem__, default=None)
+    return best if best is not None and any(held[best]) else None
 
 
 def claim_terms(fragment: str) -> list[str]:

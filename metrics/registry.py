@@ -22,17 +22,19 @@ from .answer_scores import (
     yes_no_accuracy,
 )
 from .found_passages import f1_of_names, gold_names, names_as
+from .supporting_facts import claimed_facts, fact_scores, gold_facts
 
 
 @dataclass(frozen=True)
 class Gold:
-    """What is scored against: gold answers (or regular expressions), the answer style, and the gold passages."""
+    """What is scored against: gold answers (or regular expressions), answer style, gold passages and sentences."""
 
     answers: tuple[str, ...]
     are_regex: bool = False
     style: str = "short"
     passages: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
+    sentences: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, example: Any) -> Gold:
@@ -43,6 +45,7 @@ class Gold:
             style=getattr(example, "answer_style", "short"),
             passages=tuple(getattr(example, "gold_passages", None) or ()),
             titles=tuple(getattr(example, "gold_titles", None) or ()),
+            sentences=tuple(getattr(example, "gold_sentences", None) or ()),
         )
 
 
@@ -64,6 +67,12 @@ def _seen(prediction: Any) -> list[Any]:
 def _cited(prediction: Any) -> list[Any]:
     """Return the passages that the answer cites, as one thing to grade."""
     return [getattr(prediction, "references", None)]
+
+
+def _claims(prediction: Any) -> list[Any]:
+    """Return the content with the passages that it cites, as one thing to grade; None where it cites nothing."""
+    references = getattr(prediction, "references", None)
+    return [(str(getattr(prediction, "final_content", None) or ""), references) if references else None]
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,17 @@ def _support_f1(cited: Sequence[Any], gold: Gold) -> float:
     return f1_of_names(names_as(cited, gold.passages), wanted)
 
 
+def _fact_score(name: str) -> Callable[[Any, Gold], float]:
+    """Return the grade of what an answer claims by sentences: one of `fact_scores`."""
+
+    def grade(claims: tuple[str, Sequence[Any]], gold: Gold) -> float:
+        if not gold.sentences:
+            raise QuestreeError(f"sp-{name} needs supporting sentences, and the question has none: take support-f1.")
+        return fact_scores(claimed_facts(*claims, gold.sentences), gold_facts(gold.sentences))[name]
+
+    return grade
+
+
 def _by_style(answer: str, gold: Gold) -> float:
     return metric_for(gold.style).grade(answer, gold)
 
@@ -248,6 +268,33 @@ METRICS: dict[str, Metric] = {
             lambda gold: 0.6,
             reads=_cited,
             about="F1 of the cited passages and the gold ones (Trivedi et al., TACL 2022, MuSiQue)",
+        ),
+        Metric(
+            "sp-em",
+            _fact_score("em"),
+            reads=_claims,
+            about="Whether the claimed sentences are the supporting ones (Yang et al., EMNLP 2018, HotpotQA)",
+        ),
+        Metric(
+            "sp-f1",
+            _fact_score("f1"),
+            lambda gold: 0.6,
+            reads=_claims,
+            about="F1 of the claimed sentences and the supporting ones (Yang et al., EMNLP 2018, HotpotQA)",
+        ),
+        Metric(
+            "sp-precision",
+            _fact_score("precision"),
+            lambda gold: 0.6,
+            reads=_claims,
+            about="The share of the claimed sentences that support the answer (Yang et al., EMNLP 2018, HotpotQA)",
+        ),
+        Metric(
+            "sp-recall",
+            _fact_score("recall"),
+            lambda gold: 0.6,
+            reads=_claims,
+            about="The share of the supporting sentences that are claimed (Yang et al., EMNLP 2018, HotpotQA)",
         ),
         Metric(
             "by-style",

@@ -133,8 +133,8 @@ def _kept(artifact: Path) -> list[Record]:
 
 def _example(record: Record) -> dspy.Example:
     """Return the question of a record with its gold side."""
-    names = ("id", "question", "answer_style", "answers", "answers_are_regex", "gold_titles", "gold_passages")
-    fields = {name: getattr(record, name) for name in (*names, "kind", "hops")}
+    names = ("id", "question", "answer_style", "answers", "answers_are_regex", "kind", "hops")
+    fields = {name: getattr(record, name) for name in (*names, "gold_titles", "gold_passages", "gold_sentences")}
     lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
     return dspy.Example(**{**fields, **lists}).with_inputs("question", "answer_style")
 

@@ -8,11 +8,11 @@ from .base import Sample as Sample
 from .eli5 import ELI5
 from .fever import FEVER
 from .frames import FRAMES
+from .hipporag import HOTPOTQA_HIPPORAG, MUSIQUE_HIPPORAG, TWOWIKI_HIPPORAG
 from .hotpotqa import HOTPOTQA, HOTPOTQA_FULLWIKI
 from .hover import HOVER
 from .musique import MUSIQUE
-from .open_questions import BAMBOOGLE, NQ
-from .popqa import POPQA
+from .open_questions import BAMBOOGLE, NQ, POPQA
 from .slots import TREX, ZSRE
 from .squad import SQUAD
 from .strategyqa import STRATEGYQA
@@ -38,11 +38,12 @@ _RECORDED = KnownTask(
     source="https://github.com/THU-KEG/ProbTree",
 )
 _MULTI_HOP = (HOTPOTQA, HOTPOTQA_FULLWIKI, MUSIQUE, TWOWIKI, STRATEGYQA, HOVER)
+_HIPPORAG = (MUSIQUE_HIPPORAG, HOTPOTQA_HIPPORAG, TWOWIKI_HIPPORAG)
 _KNOWLEDGE_INTENSIVE = (ZSRE, TREX, FEVER, ELI5)
 _TESTING = (BAMBOOGLE, POPQA, FRAMES)
 _CALIBRATION = (NQ, TRIVIAQA, WEBQUESTIONS, TREC, SQUAD)
 
-KNOWN_TASKS: dict[str, KnownTask] = {
-    task.name: task for task in (_MINI, *_MULTI_HOP, *_KNOWLEDGE_INTENSIVE, *_CALIBRATION, *_TESTING, _RECORDED)
-}
+_PUBLISHED = (*_MULTI_HOP, *_HIPPORAG, *_KNOWLEDGE_INTENSIVE, *_CALIBRATION, *_TESTING)
+
+KNOWN_TASKS: dict[str, KnownTask] = {task.name: task for task in (_MINI, *_PUBLISHED, _RECORDED)}
 """Every task known by name. A file of another name is read by its questions' own types."""

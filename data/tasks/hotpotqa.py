@@ -7,7 +7,7 @@ baseline retrieved, are left out: the corpus is all of Wikipedia.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,8 @@ def read_supported(row: Row, *, paragraphs: bool = True) -> Fields:
     ``context`` holds ``[title, sentences]`` and ``supporting_facts`` ``[title, sentence number]``, as the authors
     publish them, or the same by name, as the hub has them.
     """
-    titles = distinct(_pair(row, "supporting_facts", fact)[0] for fact in row.records("supporting_facts"))
+    facts = [_pair(row, "supporting_facts", fact) for fact in row.records("supporting_facts")]
+    titles = distinct(title for title, _ in facts)
     fields: Fields = {
         "id": row.text("id" if "id" in row.data else "_id"),
         "question": row.text("question"),
@@ -44,11 +45,17 @@ def read_supported(row: Row, *, paragraphs: bool = True) -> Fields:
     if paragraphs:
         shown = (_pair(row, "context", paragraph) for paragraph in row.records("context"))
         fields["paragraphs"] = [
-            {"title": title, "text": text, "is_supporting": title in titles}
+            {"title": title, "text": text, "is_supporting": title in titles, **_facts(title, sentences, facts)}
             for title, sentences in shown
             if (text := _joined(sentences))
         ]
     return fields
+
+
+def _facts(title: str, sentences: Sequence[Any], facts: Sequence[tuple[str, Any]]) -> Fields:
+    """Return the sentences of a supporting paragraph, and the numbers of those that support; nothing of another."""
+    numbers = sorted({number for of, number in facts if of == title})
+    return {"sentences": [str(one).strip() for one in sentences], "supporting": numbers} if numbers else {}
 
 
 def _pair(row: Row, column: str, entry: Any) -> tuple[str, Any]:

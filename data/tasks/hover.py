@@ -31,6 +31,7 @@ def _read(row: Row) -> Fields:
 HOVER = KnownTask(
     name="hover",
     style="yes-no",
+    metric="yes-no",
     licence="CC BY-SA 4.0",
     citation="Jiang et al., Findings of EMNLP 2020",
     source="https://github.com/hover-nlp/hover",

@@ -1,4 +1,4 @@
-"""Questions with answers and little else, in the forms that open-domain QA is published in: NQ-open and Bamboogle.
+"""Questions with answers and little else, in the forms that open-domain QA is published in: NQ-open, Bamboogle, PopQA.
 
 NQ-open (Kwiatkowski et al., TACL 2019; Lee et al., ACL 2019): questions typed into a search engine, published as
 ``NQ-open.train.jsonl`` and ``NQ-open.dev.jsonl``. DPR (Karpukhin et al., EMNLP 2020) publishes ``…-train.qas.csv``
@@ -6,7 +6,9 @@ NQ-open (Kwiatkowski et al., TACL 2019; Lee et al., ACL 2019): questions typed i
 that hold its answer.
 
 Bamboogle (Press et al., Findings of EMNLP 2023): two-hop questions that a search engine does not answer, published as a
-table of ``Question`` and ``Answer``. It is for testing alone: none of its questions ever trains.
+table of ``Question`` and ``Answer``. PopQA (Mallen et al., ACL 2023): one fact of Wikidata each, most of them about
+little known things, published as ``test.tsv``, here read from the hub or as JSON lines of the same columns. Both are
+for testing alone: none of their questions ever trains.
 """
 
 from __future__ import annotations
@@ -109,4 +111,33 @@ BAMBOOGLE = KnownTask(
     files="the table as .csv or .tsv",
     read=_read_bamboogle,
     cells={2: ("Question", "Answer")},
+)
+
+
+def _read_popqa(row: Row) -> Fields:
+    return {
+        "id": row.text("id"),
+        "question": row.text("question"),
+        "answers": answers_of(row, "possible_answers"),  # a JSON list of all names of the answer
+        "type": "factoid",
+        "hops": 1,
+    }
+
+
+POPQA = KnownTask(
+    name="popqa",
+    licence="MIT",
+    citation="Mallen et al., ACL 2023",
+    source="https://github.com/AlexTMallen/adaptive-retrieval",
+    sizes={"test": 14_267},
+    only_split="test",
+    corpus=DPR_PASSAGES,
+    hub=Hub(
+        id="akariasai/PopQA",
+        revision="098765c79ea10a2cb19c828324e33281b8336ec0",
+        splits={"test": "test"},
+        columns=("id", "question", "possible_answers"),
+    ),
+    files="the rows of test.tsv as JSON lines",
+    read=_read_popqa,
 )

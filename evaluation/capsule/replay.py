@@ -179,7 +179,9 @@ def _example(record: Record) -> dspy.Example:
     fields: dict[str, Any] = {
         name: getattr(record, name) for name in ("id", "question", "answer_style", "answers_are_regex", "kind", "hops")
     }
-    lists = {name: list(getattr(record, name)) for name in ("answers", "gold_titles", "gold_passages")}
+    lists = {
+        name: list(getattr(record, name)) for name in ("answers", "gold_titles", "gold_passages", "gold_sentences")
+    }
     return dspy.Example(**fields, **lists).with_inputs("question", "answer_style")
 
 

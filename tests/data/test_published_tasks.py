@@ -46,6 +46,9 @@ FILES: list[tuple[str, str, object]] = [
     ("hover", "hover_dev_release_v1.1.json", [rows.HOVER]),
     ("popqa", "test.jsonl", rows.POPQA),
     ("frames", "test.jsonl", rows.FRAMES),
+    ("musique-hipporag", "musique.json", [rows.MUSIQUE]),
+    ("hotpotqa-hipporag", "hotpotqa.json", [rows.HOTPOT]),
+    ("2wikimultihopqa-hipporag", "2wikimultihopqa.json", [rows.TWOWIKI]),
 ]
 
 HUB: dict[str, dict[str, Any]] = {
@@ -67,6 +70,9 @@ HUB: dict[str, dict[str, Any]] = {
     "hover": rows.HOVER,
     "popqa": rows.POPQA,
     "frames": rows.FRAMES,
+    "musique-hipporag": rows.MUSIQUE,
+    "hotpotqa-hipporag": rows.HOTPOT,
+    "2wikimultihopqa-hipporag": rows.TWOWIKI,
 }
 
 
@@ -130,6 +136,25 @@ def test_2wikimultihopqa_is_read_from_its_parquet_files_alone(data: Path, tmp_pa
     assert fetch_task(task.name).manifest.counts == {"train": 1, "dev": 1}
 
 
+@pytest.mark.parametrize("of", ["musique", "hotpotqa", "2wikimultihopqa"])
+def test_a_sample_of_hipporag_is_a_dev_set_with_the_corpus_of_its_own_paragraphs(
+    data: Path, tmp_path: Path, monkeypatch, of: str
+) -> None:
+    """Through `datasets`, which has to read lists of texts and numbers."""
+    row, task = {"musique": rows.MUSIQUE, "hotpotqa": rows.HOTPOT}.get(of, rows.TWOWIKI), KNOWN_TASKS[f"{of}-hipporag"]
+    assert task.hub.files["dev"].endswith(f"/{of}.json")
+    second = {**row, "question": "Which other river?", "id" if "id" in row else "_id": "2hop__other"}
+    (tmp_path / "sample.json").write_text(json.dumps([row, second], indent=4))
+    local = replace(task.hub, files={"dev": str(tmp_path / "sample.json")})
+    monkeypatch.setitem(task_fetch.KNOWN_TASKS, task.name, replace(task, hub=local))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    there = fetch_task(task.name)
+    shown = load_task(task.name).split("dev")[0].paragraphs
+    assert (there.manifest.counts, there.manifest.passages) == ({"dev": 2}, len(shown))
+    assert load_task(task.name).corpus == there.corpus
+    assert load_task(task.name).split("dev")[0].known_gold()
+
+
 @pytest.mark.parametrize("task", [task for task in KNOWN_TASKS.values() if task.hub], ids=lambda task: task.name)
 def test_what_is_fetched_is_pinned_to_a_commit(task: KnownTask) -> None:
     pinned = [task.hub.revision] if task.hub.revision else list(task.hub.files.values())
@@ -170,6 +195,9 @@ def test_hotpotqa(fetched) -> None:
         ("Osmund Vale", "Osmund built it.", True),
         ("Other", "Nothing of note.", False),
     ]
+    mill = question.to_example().gold_sentences[0]
+    assert mill["sentences"] == ("Larkhall lies on the Wend.", "It has a mill.")
+    assert [list(one["supporting"]) for one in question.gold_sentences()] == [[0, 1], [0]]
 
 
 def test_hotpotqa_fullwiki_leaves_the_retrieved_paragraphs_out(fetched) -> None:

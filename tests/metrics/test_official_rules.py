@@ -11,6 +11,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from questree.data.question_files import read_questions
 from questree.evaluation.records import retrieval_scores
 from questree.metrics import cover_exact_match, exact_match, f1, rouge_l
+from questree.metrics.supporting_facts import fact_scores
 from questree.retrieval import Passage
 
 SHORT = [
@@ -150,6 +152,26 @@ def test_recall_counts_the_supporting_paragraphs(shared_data: Path, name: str) -
             assert scores[f"recall@{k}"] == pytest.approx(sum(supporting[:k]) / sum(supporting))
         assert scores["recall@all"] == 1.0
         assert scores["precision@all"] == pytest.approx(sum(supporting) / len(shown))
+
+
+def official_facts(claimed: list[list[Any]], gold: list[list[Any]]) -> dict[str, float]:
+    """HotpotQA's and 2WikiMultiHopQA's, as their scripts count them: sets of title and sentence number."""
+    said, right = set(map(tuple, claimed)), set(map(tuple, gold))
+    hit, wrong, missed = len(said & right), len(said - right), len(right - said)
+    precision = hit / (hit + wrong) if hit + wrong else 0.0
+    recall = hit / (hit + missed) if hit + missed else 0.0
+    both = precision + recall
+    f1 = 2 * precision * recall / both if both else 0.0
+    return {"em": float(wrong + missed == 0), "f1": f1, "precision": precision, "recall": recall}
+
+
+def test_supporting_facts_are_scored_as_the_official_scripts_score_them() -> None:
+    """Every pair of sets of up to three of four facts, one of them named twice."""
+    facts: list[list[Any]] = [["Larkhall", 0], ["Larkhall", 1], ["Osmund Vale", 0], ["Mill", 7]]
+    sets = [list(some) for size in range(4) for some in combinations(facts, size)]
+    for claimed, gold in product(sets, sets[1:]):
+        ours = fact_scores({(t, n) for t, n in claimed}, {(t, n) for t, n in gold})
+        assert ours == pytest.approx(official_facts([*claimed, *claimed[:1]], gold))
 
 
 def test_titles_alone_would_count_other_paragraphs_of_the_same_article(shared_data: Path) -> None:

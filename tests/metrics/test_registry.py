@@ -139,3 +139,28 @@ def test_support_f1_compares_the_cited_passages_with_the_gold_ones() -> None:
     assert support(by_text, prediction) == 0.0
     with pytest.raises(QuestreeError, match="has neither"):
         support(dspy.Example(answers=[]), prediction)
+
+
+MILL = {
+    "title": "Mill",
+    "text": "It grinds. Osmund built it in 1820.",
+    "sentences": ["It grinds.", "Osmund built it in 1820."],
+}
+TOWN = {"title": "Town", "text": "Larkhall lies on the Wend.", "sentences": ["Larkhall lies on the Wend."]}
+
+
+def test_supporting_facts_are_the_sentences_that_cited_words_rest_on() -> None:
+    told = [{**MILL, "supporting": [1]}, {**TOWN, "supporting": [0]}]
+    gold = dspy.Example(answers=[], gold_sentences=told)
+    cited = [passage("Mill", MILL["text"]), passage("Town", "Another text of that title names Larkhall.")]
+    answer = dspy.Prediction(
+        answer="the Wend", references=cited, final_content="Osmund built the mill [1]. It stands in Larkhall [2]."
+    )
+    found = {name: metric(f"sp-{name}")(gold, answer) for name in ("em", "f1", "precision", "recall")}
+    assert found == {"em": 0.0, "f1": 0.5, "precision": 0.5, "recall": 0.5}
+    answer.references = [cited[0], passage("Town", TOWN["text"])]
+    assert metric("sp-em")(gold, answer) == 1.0
+    answer.final_content = "Osmund built the mill in Larkhall."  # cites nothing
+    assert metric("sp-f1")(gold, answer) == 0.0
+    with pytest.raises(QuestreeError, match="sp-em needs supporting sentences"):
+        metric("sp-em")(dspy.Example(answers=[], gold_titles=["Mill"]), answer)
