@@ -83,7 +83,7 @@ class AnswerFromThoughts(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    thoughts: list[str] = dspy.InputField()
+    thoughts: list[str] = dspy.InputField(desc="the reasoning so far, in its order")
     answer: str = answer_field()
 
 

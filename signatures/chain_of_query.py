@@ -47,14 +47,14 @@ class PlannedStep(BaseModel):
 
 
 class PlanChain(dspy.Signature):
-    """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in an
-    encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query, in
-    the order in which they can be found, and for no more than the question needs. Where a query needs the answer of
-    an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when you
-    recall that answer. Apart from this, each query is complete in itself. Where you know it, say what kind of thing a
-    name means: the song …, the league … . Put nothing else from memory into a query: where the question describes a
-    thing without naming it, finding its name is a query of its own. Where the question can be read in several ways,
-    take the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
+    """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in
+    an encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query,
+    in the order in which they can be found, and for no more than the question needs. Where a query needs the answer
+    of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when
+    you recall that answer. Apart from this, each query is complete in itself. Say what kind of thing a name means,
+    as you know it or as is likeliest: the song …, the prince … . Put nothing else from memory into a query: where
+    the question describes a thing without naming it, finding its name is a query of its own. Where the question can
+    be read in several ways, take the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -149,11 +149,12 @@ class TracedStep(BaseModel):
 
 
 class TraceAnswer(dspy.Signature):
-    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
-    Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], right after
-    the words that tell this answer, and nowhere else. A step without a mark comes from memory: tell it without one.
-    Where a step is not sure, its answer is a guess, or rests on one: say so. Where a step has no answer, say that it
-    was not found. Add no facts that are not in the answers and supports of the steps.
+    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the
+    answer. Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1],
+    at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
+    tell it without one. Where a step is not sure, its answer is a guess; or, if it has a mark, it rests on a guess:
+    say so. Where a step has no answer, say that it was not found. Add no facts that are not in the answers and
+    supports of the steps.
     """
 
     question: str = question_field()

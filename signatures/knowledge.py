@@ -12,7 +12,7 @@ class AnswerWithKnowledge(dspy.Signature):
     """Answer the question step by step from the passages, and from what you know where they are silent. Where the
     question can be read in several ways, read it as the passages do.
     Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What you
-    know or conclude yourself has no mark.
+    know or conclude yourself has no mark. Say so where you guess.
     """
 
     question: str = question_field()
@@ -24,12 +24,12 @@ class AnswerWithKnowledge(dspy.Signature):
 
 class RecallPassage(dspy.Signature):
     """Write from memory the passage of an encyclopedia that answers the question: first who or what the question
-    describes, then what it asks of it. Leave out what you do not know; do not invent names or dates. Where it can mean
-    several things, take the likeliest.
+    describes, then what it asks of it. It only serves to search with: a likely guess helps, an invented name or
+    date does not. Where the question can mean several things, take the likeliest.
     """
 
     question: str = question_field()
-    passage: str = dspy.OutputField(desc="a few sentences, one fact to each, with the names and dates that you know")
+    passage: str = dspy.OutputField(desc="a few sentences, one fact to each, with the names and dates that you recall")
 
 
 class NameTopic(dspy.Signature):
@@ -43,15 +43,17 @@ class PassageJudgement(BaseModel):
     """What one passage does for the question."""
 
     number: int = Field(description="of the passage")
-    says: str = Field(description="the fact in it that the answer needs, in a few words; empty if there is none")
+    says: str = Field(
+        description="the fact in it that the answer needs, in a short sentence with names; empty if there is none"
+    )
     useful: bool = Field(description="true if there is such a fact")
 
 
 class JudgePassages(dspy.Signature):
     """Judge the passages one by one: does each tell a fact that the answer to the question needs? The answer may need
     several facts: a passage is useful, too, if it only tells who or what the question describes, so that the rest can
-    be looked up with it, or if it tells a later fact whose link to the question you know or can guess. When you
-    hesitate, call it useful. A passage about something else of the same name is not useful.
+    be looked up with it, or if it tells a later fact whose link to the question you know or can guess. A passage about
+    something else of the same name is not useful. When you hesitate, call it useful.
     """
 
     question: str = question_field()

@@ -9,8 +9,8 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. A query that
-    was made before and led to no note found nothing: ask in other words, or for another fact. When the notes lack none,
-    look for a second source of the fact that is least certain.
+    was made before and led to no note found nothing: ask in other words, or for another fact; a name that you guess may
+    stand in the query. When the notes lack none, look for a second source of the fact that is least certain.
     """
 
     question: str = question_field()
@@ -23,9 +23,9 @@ class WriteHopQuery(dspy.Signature):
 
 
 class TakeNotes(dspy.Signature):
-    """Note the facts in the passages that help to answer the question, or to find out what it describes. Note nothing
-    that stands in the notes already, and nothing that no passage tells. End each note with the number of its passage as
-    a mark: [3].
+    """Note the facts in the passages that help to answer the question, or to find out what it describes, and nothing
+    that no passage tells. End each note with the number of its passage as a mark: [3]. Note a fact that stands in the
+    notes already only where a passage confirms it that is not named there.
     """
 
     question: str = question_field()
@@ -40,7 +40,7 @@ class TakeNotes(dspy.Signature):
 class AnswerFromNotes(dspy.Signature):
     """Answer the question step by step from the notes, and from what you know where they are silent.
     Right after the words that a note says, write its mark, such as [3], as it stands there. What you know or conclude
-    yourself has no mark.
+    yourself has no mark. Say so where you guess.
     """
 
     question: str = question_field()

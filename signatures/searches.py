@@ -42,9 +42,10 @@ class AnswerByActing(dspy.Signature):
 
 class WriteNextThought(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs.
-    State it from the passages, with the number of its passage as a mark: [2]. Where they are silent, state it without a
-    mark if you are certain of it, and else say what has to be found. When all facts are there, that sentence is: So the
-    answer is …
+    State it from the passages, with the number of its passage as a mark: [2]. Where they are silent, state it
+    without a mark if you are certain of it, and else say what has to be found. Where the reasoning says that
+    already, the fact was looked for and not found: state your best guess, with "perhaps". When all facts are there,
+    that sentence is: So the answer is …
     """
 
     question: str = question_field()
@@ -67,7 +68,7 @@ class AnswerWithFindings(dspy.Signature):
     """Answer the question step by step from the passages, from the findings of earlier searches, and from what you know
     where both are silent. Where the question can be read in several ways, read it as the passages do.
     Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What the
-    findings tell, and what you know or conclude yourself, has no mark.
+    findings tell, and what you know or conclude yourself, has no mark. Say so where you guess.
     """
 
     question: str = question_field()
@@ -79,10 +80,11 @@ class AnswerWithFindings(dspy.Signature):
 
 
 class ReasonOrSearch(dspy.Signature):
-    """Go on reasoning, step by step, towards the answer of the question. Where you are not certain of a fact, do not
-    guess: stop there and search for it. What the search tells will then stand in the reasoning, and you will go on from
-    there; if it tells nothing useful, search in other words or for something else. When no fact is missing, give the
-    answer. What a search told may have marks, such as [1]: where you repeat it, repeat its mark.
+    """Go on reasoning, step by step, towards the answer of the question. Where you are not certain of a fact, do
+    not guess: stop there and search for it. What the search tells will then stand in the reasoning, and you will go
+    on from there; if it tells nothing useful, search in other words or for something else. When no fact is missing,
+    or what is missing cannot be found, give the answer, or your best guess. What a search told may have marks, such
+    as [1]: where you repeat it, repeat its mark.
     """
 
     question: str = question_field()
@@ -91,16 +93,16 @@ class ReasonOrSearch(dspy.Signature):
         desc="the reasoning so far, with its searches: [Search(query) → what it told]; may be empty"
     )
     continuation: str = dspy.OutputField(desc="what comes next in the reasoning")
-    search: str | None = dspy.OutputField(desc="one search query, complete in itself; null when no fact is missing")
+    search: str | None = dspy.OutputField(desc="one search query, complete in itself; null when the answer is given")
     answer: str | None = dspy.OutputField(
         desc="the answer alone, in the form that it should have; null when a search is made"
     )
 
 
 class CondensePassages(dspy.Signature):
-    """Write down what the passages tell of the query, as far as it helps the reasoning on towards the answer of the
-    question. Leave out everything else, and add nothing that no passage tells. After the words that a passage says,
-    write its number as a mark: [2].
+    """Write down what the passages tell of the query, and of facts in the reasoning that have no mark, as far as it
+    helps the reasoning on towards the answer of the question. Leave out everything else, and add nothing that no
+    passage tells. After the words that a passage says, write its number as a mark: [2].
     """
 
     question: str = question_field()
@@ -127,12 +129,12 @@ class SearchInTags(dspy.Signature):
 class JudgeSearchesNeeded(dspy.Signature):
     """Judge how many searches in an encyclopedia it takes to answer the question: none if you are certain of the
     answer, one if a single search finds all that it needs, several if one fact has to be found before the next can be
-    searched for.
+    searched for, or if facts about different things are needed. A fact that you are certain of needs no search.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    searches_needed: Literal["none", "one", "several"] = dspy.OutputField()
+    searches_needed: Literal["none", "one", "several"] = dspy.OutputField(desc="how many")
 
 
 class WriteTentatively(dspy.Signature):
@@ -146,5 +148,6 @@ class WriteTentatively(dspy.Signature):
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
     tentative: str = dspy.OutputField(desc="one sentence, complete in itself; a guess where you do not remember")
     uncertain: list[str] = dspy.OutputField(
-        desc="words of the sentence, such as a name or a date, each as it stands there; empty if you are certain of all"
+        desc="words of the sentence, such as a name or a date, each as it stands there; empty if you are certain of "
+        "all, and in a sentence that gives the answer"
     )

@@ -31,8 +31,8 @@ class CheckStep(dspy.Signature):
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied word for word from that passage: a name or date as a whole, and no more; "
-        "empty when no passage answers"
+        desc="the answer to the query, copied word for word from that passage: a name or date as a whole, several as "
+        "they stand there, and no more; empty when no passage answers"
     )
     verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
     remembered: str = dspy.OutputField(
