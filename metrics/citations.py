@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..common.sentences import sentences
 from .answer_scores import contains, normalise
@@ -21,6 +21,30 @@ _OPENING = re.compile(
     r"answer|after|before|however|no|yes|not|is|was|are|were)\b\s*)+",
     re.IGNORECASE,
 )
+
+
+class Mark(NamedTuple):
+    """A reference mark in a text.
+
+    Attributes:
+        number: of the reference, from 1.
+        start, end: where ``[number]`` stands in the text.
+        fragment: the words that it ends.
+    """
+
+    number: int
+    start: int
+    end: int
+    fragment: str
+
+
+def reference_marks(content: str) -> list[Mark]:
+    """Return every reference mark of a text, in order."""
+    return [
+        Mark(int(found[1]), found.start(), found.end(), fragment)
+        for run, fragment in _marked(content)
+        for found in _MARK.finditer(content, run.start(), run.end())
+    ]
 
 
 def marked_fragments(content: str) -> list[tuple[str, list[int]]]:

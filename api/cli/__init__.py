@@ -32,6 +32,7 @@ from . import (
     recheck,
     replay,
     retrievers,
+    serve,
     serve_retriever,
     show,
     simulate,
@@ -65,6 +66,7 @@ add_command(app, ablate.ablate)
 add_command(app, audit.audit, only=audit.SETTINGS)
 add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
+add_command(app, serve.serve, only=serve.SETTINGS)
 app.command()(show.show)
 app.command()(pack.pack)
 app.command()(replay.replay)

@@ -56,10 +56,13 @@ class Refused(Exception):
         """Return the answer."""
         from starlette.responses import JSONResponse
 
-        kind = "server_error" if self.status >= 500 else "invalid_request_error"
         headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(_RETRY_AFTER)}}.get(self.status)
-        fault = {"message": str(self), "type": kind, "param": None, "code": self.code}
-        return JSONResponse({"error": fault}, status_code=self.status, headers=headers)
+        return JSONResponse(self.body(), status_code=self.status, headers=headers)
+
+    def body(self) -> dict[str, dict[str, str | None]]:
+        """Return what the answer says."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
 
 
 class Guard:
@@ -69,7 +72,7 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self._app, self._limits = app, limits
+        self._app, self.limits = app, limits
         self._turns = asyncio.Semaphore(limits.concurrency)
         self._here = 0
 
@@ -79,22 +82,29 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            self._check_caller(scope)
+            self.check_caller(scope)
             if scope["path"] == _HEALTH:
                 await self._app(scope, receive, send)
                 return
             async with self._turn(receive) as received:
                 await self._app(scope, received, send)
         except Refused as refused:
-            await refused.response()(scope, receive, send)
+            await self.refusal(refused, scope)(scope, receive, send)
 
-    def _check_caller(self, scope: Scope) -> None:
+    def refusal(self, refused: Refused, scope: Scope) -> Response:
+        """Return the answer to a request that is refused."""
+        return refused.response()
+
+    def check_caller(self, scope: Scope) -> None:
+        """Refuse whoever does not bring the token; without one, what a browser sends for a page of elsewhere.
+
+        Raises:
+            Refused: with 401 or 403.
+        """
         headers = dict(scope["headers"])
-        if self._limits.token is None:
+        if self.limits.token is None:
             _check_page(headers)
-            return
-        given = headers.get(b"authorization", b"")
-        if not secrets.compare_digest(given, b"Bearer " + self._limits.token.encode()):
+        elif not brings_token(headers, self.limits.token):
             raise Refused(401, "this server asks for a token (Authorization: Bearer …)", "invalid_token")
 
     @asynccontextmanager
@@ -104,7 +114,7 @@ class Guard:
         One whose body has not arrived takes no place: otherwise a few that never arrive would keep all others out.
         """
         received = await self._read(receive)
-        if self._here >= self._limits.concurrency + self._limits.waiting:
+        if self._here >= self.limits.concurrency + self.limits.waiting:
             raise Refused(503, f"{self._here} requests are here already; try again later", "overloaded")
         self._here += 1
         try:
@@ -115,7 +125,7 @@ class Guard:
 
     async def _read(self, receive: Receive) -> Receive:
         try:
-            body = await asyncio.wait_for(_body(receive, self._limits.body), self._limits.body_seconds)
+            body = await asyncio.wait_for(_body(receive, self.limits.body), self.limits.body_seconds)
         except asyncio.TimeoutError:
             raise Refused(408, "the request did not arrive in time", "request_timeout") from None
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -126,16 +136,26 @@ class Guard:
         return again
 
 
+def brings_token(headers: Mapping[bytes, bytes], token: str) -> bool:
+    """Return whether a request brings the token as ``Authorization: Bearer``."""
+    return secrets.compare_digest(headers.get(b"authorization", b""), b"Bearer " + token.encode())
+
+
 def _check_page(headers: Mapping[bytes, bytes]) -> None:
     """Refuse what a browser sends for a page of elsewhere; such a page can give its own name to this address.
 
     Raises:
         Refused: if the request is for another host, or from a page of another.
     """
-    asked, page = headers.get(b"host", b""), headers.get(b"origin")
+    page = headers.get(b"origin")
     foreign = headers.get(b"sec-fetch-site") == b"cross-site"
-    if foreign or not _is_here(b"//" + asked) or (page is not None and not _is_here(page)):
+    if foreign or not is_for_here(headers) or (page is not None and not _is_here(page)):
         raise Refused(403, "without a token this server answers only requests of and to this machine", "foreign")
+
+
+def is_for_here(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a request is addressed to this machine by its own name."""
+    return _is_here(b"//" + headers.get(b"host", b""))
 
 
 def _is_here(address: bytes) -> bool:

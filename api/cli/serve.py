@@ -1,0 +1,76 @@
+"""questree serve"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+
+if TYPE_CHECKING:
+    from ..settings import RunSettings
+
+SETTINGS = (
+    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "retriever", "rerank", "reader"),
+    *("duplicates", "defence", "allow_code", "tracking_uri", "timeout", "retries", "window", "deadline"),
+)
+
+
+def serve(
+    settings: "RunSettings",
+    programs: Annotated[
+        list[str],
+        typer.Argument(
+            help="Programs by name, or compiled ones: folders, runs:/… or models:/…. NAME=PROGRAM names one."
+        ),
+    ],
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8080,
+    token_file: options.TokenFile = None,
+    questions: Annotated[Path, typer.Option(help="Folder in which every question is kept, for its permalink.")] = Path(
+        "runs/questions"
+    ),
+    together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 256,
+    waiting: Annotated[
+        int, typer.Option(min=0, help="Questions that wait for their turn; further ones are refused.")
+    ] = 1024,
+    per_client: Annotated[
+        int, typer.Option(min=1, help="Questions of one address, on their way or waiting; further ones are refused.")
+    ] = 16,
+) -> None:
+    """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
+    from ..parts import Parts
+    from ..retrieval.serving.listener import serve
+    from ..retrieval.serving.server_limits import check_binding, read_token
+    from ..service import KeptQuestions, Service, ServiceLimits, create_app
+
+    token = read_token(token_file)
+    check_binding(host, token)  # before an index is loaded
+    parts = Parts(settings)
+    parts.use_lm()
+    served = {name: parts.program(program) for name, program in _named(programs).items()}
+    limits = ServiceLimits(running=together, waiting=waiting, per_client=per_client)
+    if settings.deadline is not None:
+        limits = ServiceLimits(running=together, waiting=waiting, per_client=per_client, seconds=settings.deadline)
+    service = Service(served, KeptQuestions(questions), limits)
+
+    def ready(address: str) -> None:
+        names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
+        typer.echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
+
+    serve(create_app(service, token), host, port, token=token, ready=ready)
+
+
+def _named(programs: list[str]) -> dict[str, str]:
+    """Return each program by the name that clients use: the given one, else the last part of what names it."""
+    from ..common.errors import QuestreeError
+
+    named: dict[str, str] = {}
+    for given in programs:
+        name, equals, program = given.partition("=")
+        program = program if equals else given
+        name = name if equals else program.rstrip("/").rpartition("/")[2]
+        if name in named:
+            raise QuestreeError(f"Two programs are called {name!r}; give one another name: NAME={program}")
+        named[name] = program
+    return named

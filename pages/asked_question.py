@@ -1,0 +1,94 @@
+"""A question that was asked of a server: how far it is, what it grew, its answer, the passage behind each mark."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from ..lm.failure import Failure
+from ..lm.ledger import Spent
+from ..metrics.citations import Mark, reference_marks, supporting_sentence, supports_fragment
+from ..programs import ReasoningTree
+from ..retrieval import Passage
+from ..signatures import AnswerStyle
+
+State = Literal["waiting", "running", "answered", "failed", "stopped"]
+
+
+class Citation(BaseModel):
+    """A mark in a final content, and what it stands for.
+
+    Attributes:
+        number: of the reference, from 1.
+        start, end: where the mark stands in the content.
+        claim: the words that it ends.
+        title, passage: of the reference.
+        sentence: the one of the passage that supports the claim; None if none says anything of it.
+        weak: whether the passage lacks most of the claim's names and numbers (`questree.metrics.supports_fragment`).
+    """
+
+    number: int
+    start: int
+    end: int
+    claim: str
+    title: str
+    passage: str
+    sentence: str | None
+    weak: bool
+
+
+class AskedQuestion(BaseModel):
+    """A question with all that is known of it by now.
+
+    Attributes:
+        id: the end of its permalink.
+        program: its name at the server.
+        tree: with the nodes so far.
+        state: where it stands; the last three are final.
+        place: in the queue, from 1; None if it does not wait.
+        seconds: since it was asked.
+        answer, final_content, references, failure: as in a prediction.
+        simulated: whether the LM is a simulated one.
+    """
+
+    id: str
+    program: str
+    answer_style: AnswerStyle
+    asked_at: datetime
+    tree: ReasoningTree
+    state: State = "waiting"
+    place: int | None = None
+    spent: Spent = Spent()
+    seconds: float = 0.0
+    answer: str = ""
+    final_content: str = ""
+    references: list[Passage] = Field(default_factory=list)
+    failure: Failure | None = None
+    simulated: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Return whether nothing more will come of it."""
+        return self.state in ("answered", "failed", "stopped")
+
+    def citations(self) -> list[Citation]:
+        """Return what each mark of the final content stands for; a mark without a reference is left out."""
+        return [
+            self._citation(mark, self.references[mark.number - 1])
+            for mark in reference_marks(self.final_content)
+            if 1 <= mark.number <= len(self.references)
+        ]
+
+    def _citation(self, mark: Mark, passage: Passage) -> Citation:
+        return Citation(
+            number=mark.number,
+            start=mark.start,
+            end=mark.end,
+            claim=mark.fragment,
+            title=passage.title,
+            passage=passage.text,
+            sentence=supporting_sentence(mark.fragment, passage.text),
+            weak=not supports_fragment(mark.fragment, f"{passage.title} {passage.text}", self.tree.question),
+        )

@@ -1,0 +1,151 @@
+"""``POST /ask``: a question for a program, answered as JSON, or told as server-sent events while it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.sse import format_sse_event
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..pages.asked_question import AskedQuestion, Citation
+from ..programs.program import MAX_QUESTION_CHARACTERS
+from ..retrieval.serving.server_limits import Refused
+from ..signatures import AnswerStyle
+from .questions import Ended, Question, Service
+
+
+class AskRequest(BaseModel):
+    """A question for a program.
+
+    Attributes:
+        question: in your own words.
+        program: by name; the first one that is served where it is left out.
+        answer_style: the form of the answer.
+        seconds: that the answer may take, its wait in the queue included.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)
+    program: str | None = None
+    answer_style: AnswerStyle = "short"
+    seconds: float | None = Field(default=None, gt=0)
+
+
+class AskReply(AskedQuestion):
+    """A question with its answer, or with why there is none.
+
+    Attributes:
+        question: as it was asked.
+        permalink: the address of its page.
+        cited: what each mark of the final content stands for.
+    """
+
+    question: str
+    permalink: str
+    cited: list[Citation]
+
+    @classmethod
+    def of(cls, asked: AskedQuestion, request: Request) -> AskReply:
+        """Return the reply to a request."""
+        fields = dict(asked)
+        return cls(**fields, question=asked.tree.question, permalink=permalink(asked, request), cited=asked.citations())
+
+
+def permalink(asked: AskedQuestion, request: Request) -> str:
+    """Return the address of a question's page."""
+    return f"{str(request.base_url).rstrip('/')}/questions/{asked.id}"
+
+
+def ask_routes(service: Service) -> APIRouter:
+    """Return the routes of the API that is our own."""
+    routes = APIRouter(tags=["questions"])
+
+    @routes.post("/ask", response_model=AskReply, responses={200: {"content": {"text/event-stream": {}}}})
+    async def ask(asked: AskRequest, request: Request, accept: Annotated[str, Header()] = "") -> Response:
+        """Ask a question.
+
+        With `Accept: text/event-stream` the events come as they happen: `waiting` (with the place in the queue),
+        `node grown`, `node changed`, `call begun`, `call ended`, and `done` with the whole reply. A client that
+        leaves ends its question. A question without an answer is answered as well: `failure` says why.
+        """
+        question = service.ask(
+            asked.question,
+            client=client_of(request),
+            program=asked.program,
+            answer_style=asked.answer_style,
+            seconds=asked.seconds,
+        )
+        if "text/event-stream" in accept:
+            return event_stream(_events(question, request))
+        await finished(question, request)
+        return JSONResponse(AskReply.of(question.asked, request).model_dump(mode="json"))
+
+    @routes.get("/questions/{id}.json", response_model=AskReply)
+    async def asked_before(id: str, request: Request) -> AskReply:
+        """Return a question that was asked, as far as it is known."""
+        found = service.find(id)
+        if found is None:
+            raise Refused(404, "there is no such question", "not_found")
+        return AskReply.of(found.now() if isinstance(found, Question) else found, request)
+
+    return routes
+
+
+async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
+    async with aclosing(question.follow()) as events:
+        async for number, event in events:
+            if event is None:
+                yield sign_of_life()
+            elif isinstance(event, Ended):
+                yield sent(AskReply.of(event.asked, request).model_dump_json(), event=event.kind, id=str(number))
+            else:
+                kind: Any = event.model_dump(include={"kind"})["kind"]
+                yield sent(event.model_dump_json(), event=kind, id=str(number))
+
+
+async def finished(question: Question, request: Request) -> None:
+    """Wait until a question has ended; if its client leaves before, so does the question end.
+
+    Raises:
+        Refused: if the client has left. Nobody reads it.
+    """
+    async with anyio.create_task_group() as group:
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            group.cancel_scope.cancel()
+
+        group.start_soon(watch)
+        async for _ in question.follow():
+            pass
+        group.cancel_scope.cancel()
+    if not question.asked.finished:
+        raise Refused(400, "the client has left", "broken_off")
+
+
+def client_of(request: Request) -> str:
+    """Return who asks, for the limit of each client: the address."""
+    return "" if request.client is None else request.client.host
+
+
+def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """Return an answer of server-sent events."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+def sent(data: str, *, event: str | None = None, id: str | None = None) -> bytes:
+    """Return a server-sent event."""
+    return format_sse_event(data_str=data, event=event, id=id)
+
+
+def sign_of_life() -> bytes:
+    """Return what keeps a connection open and says nothing."""
+    return format_sse_event(comment="")

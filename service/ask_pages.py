@@ -1,0 +1,134 @@
+"""The routes of the pages: the form, a question's page and what changes on it, stop, and the token's form."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated, get_args
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from ..pages import question_page as pages
+from ..pages.api_page import api_page
+from ..pages.asked_question import AskedQuestion
+from ..programs.program import MAX_QUESTION_CHARACTERS
+from ..programs.streams import NodeChanged, NodeGrown
+from ..retrieval.serving.server_limits import Refused
+from ..signatures import AnswerStyle
+from .ask_api import client_of, event_stream, sent, sign_of_life
+from .door import COOKIE, cookie_of
+from .questions import Ended, Question, Service
+
+
+def page_routes(service: Service, token: str | None) -> APIRouter:
+    """Return the routes of the pages; without scripts they read and ask as well."""
+    routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+
+    @routes.get("/")
+    async def ask_page() -> str:
+        return pages.ask_page(service.names, simulated=service.simulated)
+
+    @routes.get("/api")
+    async def api(request: Request) -> str:
+        return api_page(request.app.openapi())
+
+    @routes.post("/questions")
+    async def ask(request: Request) -> Response:
+        form = await _form(request)
+        question, style = form.get("question", "").strip(), form.get("answer_style", "short")
+        if problem := _problem(question, style):
+            page = pages.ask_page(service.names, problem=problem, simulated=service.simulated, question=question)
+            return HTMLResponse(page, 400)
+        taken = service.ask(
+            question,
+            client=client_of(request),
+            program=form.get("program"),
+            answer_style=style,  # type: ignore[arg-type]  # one of them: just checked
+            patience=service.limits.patience,
+        )
+        return RedirectResponse(f"/questions/{taken.asked.id}", 303)
+
+    @routes.get("/questions/{id}")
+    async def question_page(id: str) -> str:
+        found = _found(service, id)
+        if not isinstance(found, Question):
+            return pages.question_page(found, service.names)
+        with found.following():  # a page without scripts follows by being loaded again
+            events = f"/questions/{id}/events?after={found.heard}"
+            return pages.question_page(found.now(), service.names, events)
+
+    @routes.get("/questions/{id}/events")
+    async def events(id: str, after: int = 0, last_event_id: Annotated[str | None, Header()] = None) -> Response:
+        found = service.find(id)
+        if found is None:
+            raise Refused(404, "there is no such question", "not_found")
+        if last_event_id is not None and last_event_id.isdecimal():
+            after = int(last_event_id) + 1
+        return event_stream(_pieces(found, max(after, 0)))
+
+    @routes.post("/questions/{id}/stop")
+    async def stop(id: str) -> Response:
+        found = _found(service, id)
+        if isinstance(found, Question):
+            await found.stopped()
+        return RedirectResponse(f"/questions/{id}", 303)
+
+    @routes.get("/login")
+    async def login_page() -> str:
+        return pages.login_page()
+
+    @routes.post("/login")
+    async def login(request: Request) -> Response:
+        given = (await _form(request)).get("token", "")
+        if token is None or cookie_of(given) != cookie_of(token):
+            return HTMLResponse(pages.login_page("This is not the server's token."), 401)
+        entered = RedirectResponse("/", 303)
+        entered.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="lax")
+        return entered
+
+    return routes
+
+
+async def _pieces(found: Question | AskedQuestion, after: int) -> AsyncIterator[bytes]:
+    """Yield what changes on the page of a question, to its end."""
+    if isinstance(found, AskedQuestion):
+        yield sent(pages.progress(found), event="end")
+        return
+    async with aclosing(found.follow(after)) as events:
+        async for number, event in events:
+            if event is None:
+                yield sign_of_life()
+                continue
+            node = ""
+            if isinstance(event, NodeChanged):
+                node = pages.changed_node(event.node)
+            elif isinstance(event, NodeGrown):
+                node = pages.grown_node(event.node)
+            kind = "end" if isinstance(event, Ended) else "piece"
+            yield sent(node + pages.progress(found.now()), event=kind, id=str(number))
+
+
+def _found(service: Service, id: str) -> Question | AskedQuestion:
+    found = service.find(id)
+    if found is None:
+        raise Refused(404, "there is no such question here; it may be one of another folder", "not_found")
+    return found
+
+
+def _problem(question: str, style: str) -> str:
+    """Return why a form cannot be taken; nothing if it can."""
+    if not question:
+        return "The question is empty: write one."
+    if len(question) > MAX_QUESTION_CHARACTERS:
+        return f"The question has {len(question):,} characters; {MAX_QUESTION_CHARACTERS:,} are the most."
+    if style not in get_args(AnswerStyle):
+        return f"There is no answer style {style[:40]!r}."
+    return ""
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that a page sent; the last of a name counts."""
+    body = (await request.body()).decode("utf-8", "replace")
+    return {name: values[-1] for name, values in parse_qs(body, max_num_fields=20).items()}

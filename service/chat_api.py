@@ -1,0 +1,180 @@
+"""The programs for any client of OpenAI's: ``/v1/chat/completions`` and ``/v1/models``. Each program is a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+
+from ..common.text import printable
+from ..lm.failure import Failure
+from ..pages.asked_question import AskedQuestion
+from ..programs.program import MAX_QUESTION_CHARACTERS
+from ..programs.streams import NodeGrown
+from ..retrieval.serving.server_limits import Refused
+from ..signatures import AnswerStyle
+from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
+from .questions import Ended, Question, Service
+
+
+class TextPart(BaseModel):
+    """A part of a message; only texts are understood."""
+
+    type: Literal["text"]
+    text: str
+
+
+class Message(BaseModel):
+    """A message of a chat."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[TextPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """Return its text."""
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class StreamOptions(BaseModel):
+    """What a stream tells besides."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(BaseModel):
+    """A request for a chat completion. Fields of OpenAI's that mean nothing here are ignored.
+
+    Attributes:
+        model: a program's name.
+        messages: the last one of the user is the question; a program answers it by itself, without those before it.
+        stream: whether to send the reply in pieces; the reasoning comes first, a line for each node.
+        answer_style: the form of the answer (not OpenAI's: clients give it as an extra field).
+    """
+
+    model: str
+    messages: list[Message] = Field(min_length=1, max_length=1000)
+    stream: bool = False
+    stream_options: StreamOptions = StreamOptions()
+    answer_style: AnswerStyle = "short"
+
+    def question(self) -> str:
+        """Return the question.
+
+        Raises:
+            Refused: there is none, or it is too long.
+        """
+        asked = next((message.text for message in reversed(self.messages) if message.role == "user"), "").strip()
+        if not asked:
+            raise Refused(400, "messages: the user asks nothing", "invalid_request")
+        if len(asked) > MAX_QUESTION_CHARACTERS:
+            most = f"{MAX_QUESTION_CHARACTERS:,} are the most"
+            raise Refused(400, f"messages: the question has {len(asked):,} characters; {most}", "too_long")
+        return asked
+
+
+def chat_routes(service: Service) -> APIRouter:
+    """Return the routes that OpenAI's clients know."""
+    routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
+
+    @routes.get("/models")
+    async def models() -> dict[str, Any]:
+        """List the programs."""
+        rows = [{"id": name, "object": "model", "created": 0, "owned_by": "questree"} for name in service.names]
+        return {"object": "list", "data": rows}
+
+    @routes.post("/chat/completions")
+    async def complete(asked: ChatRequest, request: Request) -> Response:
+        """Answer the last question of the user.
+
+        The reply is the final content with its marks; each mark is an annotation (`url_citation`) whose address is
+        that of the passage on the question's page. In a stream `reasoning_content` tells each node as a line.
+        """
+        question = service.ask(
+            asked.question(), client=client_of(request), program=asked.model, answer_style=asked.answer_style
+        )
+        if asked.stream:
+            return event_stream(_chunks(question, request, with_usage=asked.stream_options.include_usage))
+        await finished(question, request)
+        if (refused := _refusal(question.asked)) is not None:
+            raise refused
+        reply = {"content": _content(question.asked), "annotations": _annotations(question.asked, request)}
+        message = {"role": "assistant", "refusal": None} | reply
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        whole = _head(question.asked, "chat.completion") | {"choices": [choice], "usage": _usage(question.asked)}
+        return JSONResponse(whole)
+
+    return routes
+
+
+async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
+    """Yield the reply in pieces: a line for each node, then the content with its annotations."""
+    asked = question.asked
+    yield _chunk(asked, {"role": "assistant", "content": ""})
+    async with aclosing(question.follow()) as events:
+        async for _, event in events:
+            if event is None:
+                yield sign_of_life()
+            elif isinstance(event, NodeGrown):  # or changed
+                yield _chunk(asked, {"reasoning_content": f"{printable(str(event))}\n"})
+            elif isinstance(event, Ended) and (refused := _refusal(asked)) is not None:
+                yield sent(json.dumps(refused.body()))
+            elif isinstance(event, Ended):
+                yield _chunk(asked, {"content": _content(asked), "annotations": _annotations(asked, request)})
+                yield _chunk(asked, {}, finish_reason="stop")
+                if with_usage:
+                    last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}
+                    yield sent(json.dumps(last))
+    yield sent("[DONE]")
+
+
+def _chunk(asked: AskedQuestion, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": None}
+    return sent(json.dumps(_head(asked, "chat.completion.chunk") | {"choices": [choice]}))
+
+
+def _head(asked: AskedQuestion, kind: str) -> dict[str, Any]:
+    created = int(asked.asked_at.timestamp())
+    return {"id": f"chatcmpl-{asked.id}", "object": kind, "created": created, "model": asked.program}
+
+
+def _content(asked: AskedQuestion) -> str:
+    return asked.final_content or asked.answer
+
+
+def _usage(asked: AskedQuestion) -> dict[str, int]:
+    spent = asked.spent
+    total = spent.tokens_in + spent.tokens_out
+    return {"prompt_tokens": spent.tokens_in, "completion_tokens": spent.tokens_out, "total_tokens": total}
+
+
+def _annotations(asked: AskedQuestion, request: Request) -> list[dict[str, Any]]:
+    address = permalink(asked, request)
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": one.start,
+                "end_index": one.end,
+                "title": one.title,
+                "url": f"{address}#cited-{place}",
+            },
+        }
+        for place, one in enumerate(asked.citations(), start=1)
+    ]
+
+
+def _refusal(asked: AskedQuestion) -> Refused | None:
+    """Return the error of a question without an answer; None if there is one."""
+    if asked.state == "answered":
+        return None
+    failure = asked.failure or Failure(cause="deadline", message="the question was stopped")
+    status = {"question": 400, "deadline": 504}.get(failure.cause, 502)
+    return Refused(status, str(failure), failure.cause)

@@ -1,0 +1,61 @@
+"""The questions that were asked, one file each in a folder, so that their permalinks outlive the server."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..common.errors import QuestreeError
+from ..common.files import write_atomically
+from ..pages.asked_question import AskedQuestion
+
+_ID = re.compile(r"[A-Za-z0-9_-]{16}")
+
+
+def new_id() -> str:
+    """Return an id that nobody can guess."""
+    return secrets.token_urlsafe(12)
+
+
+class KeptQuestions:
+    """A folder of questions. Only files of this folder are read: an id that is none is not looked for.
+
+    Args:
+        folder: is made if need be.
+        most: how many are kept; beyond, the oldest are removed when the server starts.
+
+    Raises:
+        QuestreeError: if the folder cannot be made.
+    """
+
+    def __init__(self, folder: Path, most: int = 10_000):
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            oldest_first = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+            for file in oldest_first[: max(0, len(oldest_first) - most)]:
+                file.unlink()
+        except OSError as error:
+            raise QuestreeError(
+                f"Questions cannot be kept in {folder}: {error.strerror}; name another folder."
+            ) from None
+
+    def keep(self, asked: AskedQuestion) -> None:
+        """Write a question that has ended.
+
+        Raises:
+            QuestreeError: if it cannot be written.
+        """
+        write_atomically(self._folder / f"{asked.id}.json", asked.model_dump_json())
+
+    def find(self, id: str) -> AskedQuestion | None:
+        """Return a question, or None if none of this id can be read."""
+        if not _ID.fullmatch(id):
+            return None
+        try:
+            return AskedQuestion.model_validate_json((self._folder / f"{id}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None

@@ -1,0 +1,318 @@
+"""Questions on their way: each is asked once, may be followed by many, and ends when nobody follows it any more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Literal
+
+import anyio
+import anyio.to_thread
+import dspy
+
+from ..common.errors import QuestreeError
+from ..common.names import unknown_name
+from ..lm.failure import Failure
+from ..lm.ledger import total
+from ..lm.progress import CallEnded, Event, telling
+from ..pages.asked_question import AskedQuestion
+from ..programs import ReasoningTree
+from ..programs.streams import NodeChanged, NodeGrown
+from ..retrieval.serving.server_limits import Refused
+from ..signatures import AnswerStyle
+from ..simulate import is_simulated
+from .kept_questions import KeptQuestions, new_id
+from .queue import Queue
+
+logger = logging.getLogger(__name__)
+
+_BEAT = 15.0
+"""Seconds after which a follower who has nothing to hear is sent a sign of life."""
+
+
+@dataclass(frozen=True)
+class ServiceLimits:
+    """How much is taken on at a time.
+
+    Attributes:
+        running: questions that are answered at the same time.
+        waiting: questions that wait for a turn; further ones are refused (503).
+        per_client: questions of one client's address, running and waiting; further ones are refused (429).
+        seconds: that a question may take, its wait included; a request may ask for fewer.
+        patience: seconds that a question of the Ask page goes on while nobody looks at it.
+    """
+
+    running: int = 256
+    waiting: int = 1024
+    per_client: int = 16
+    seconds: float = 600.0
+    patience: float = 15.0
+
+
+class Waiting(Event):
+    """The question waits for its turn.
+
+    Attributes:
+        place: in the queue, from 1.
+    """
+
+    kind: Literal["waiting"] = "waiting"
+    place: int
+
+
+class Ended(Event):
+    """The question has ended: answered, failed or stopped.
+
+    Attributes:
+        asked: all that is known of it.
+    """
+
+    kind: Literal["done"] = "done"
+    asked: AskedQuestion
+
+
+class Question:
+    """A question on its way, on one event loop. The program tells it what happens (`questree.lm.progress.telling`).
+
+    Attributes:
+        asked: all that is known of it by now.
+        client: who asked.
+        followed: whether the program is to go on; it is cancelled otherwise.
+        patience: seconds that it goes on without a follower.
+    """
+
+    def __init__(self, asked: AskedQuestion, client: str, patience: float):
+        self.asked, self.client, self.patience = asked, client, patience
+        self.followed = True
+        self.task: asyncio.Task[None] | None = None
+        self._began = time.perf_counter()
+        self._events: list[Event] = []
+        self._news = asyncio.Event()
+        self._followers = 0
+        self._last_seen = 0.0
+
+    def now(self) -> AskedQuestion:
+        """Return what is known by now, with the seconds so far."""
+        if not self.asked.finished:
+            self.asked.seconds = time.perf_counter() - self._began
+        return self.asked
+
+    @property
+    def heard(self) -> int:
+        """Return the number of events so far."""
+        return len(self._events)
+
+    def stop(self) -> None:
+        """Stop the question: nothing more is asked for it."""
+        if self.task is not None and not self.asked.finished:
+            self.task.cancel()
+
+    async def stopped(self) -> None:
+        """Stop the question, and return when it has ended."""
+        self.stop()
+        if self.task is not None:
+            await asyncio.wait([self.task])
+
+    async def follow(self, after: int = 0) -> AsyncGenerator[tuple[int, Event | None], None]:
+        """Yield the events with their numbers from ``after`` on, to the end; None now and then, as a sign of life."""
+        with self.following():
+            while True:
+                while after < len(self._events):
+                    yield after, self._events[after]
+                    after += 1
+                if self.asked.finished:
+                    return
+                news = self._news
+                with anyio.move_on_after(_BEAT):
+                    await news.wait()
+                if not news.is_set():
+                    yield after, None
+
+    @contextmanager
+    def following(self) -> Iterator[None]:
+        """Count a follower inside the block; when the last one has left, patience begins to run out."""
+        self._followers += 1
+        try:
+            yield
+        finally:
+            self._followers -= 1
+            self.leave_later(self.patience)
+
+    def leave_later(self, seconds: float) -> None:
+        """Stop the question after a time in which nobody followed it."""
+        loop = asyncio.get_running_loop()
+        self._last_seen = seen = loop.time()
+
+        def stop_if_alone() -> None:
+            if not self._followers and self._last_seen == seen:
+                self.stop()
+
+        if seconds:
+            loop.call_later(seconds, stop_if_alone)
+        else:
+            stop_if_alone()
+
+    def hear(self, event: Event) -> None:
+        """Take an event of the program, and tell it to the followers."""
+        asked = self.asked
+        if isinstance(event, NodeChanged):
+            asked.tree.nodes[event.node.id] = event.node
+        elif isinstance(event, NodeGrown):
+            asked.tree.nodes.append(event.node)
+        elif isinstance(event, CallEnded):
+            asked.spent = total([asked.spent, event.spent])
+        elif isinstance(event, Waiting):
+            asked.place = event.place
+        self._tell(event)
+
+    def begin(self) -> None:
+        """Note that its turn has come."""
+        self.asked.state, self.asked.place = "running", None
+
+    def done(self, said: dspy.Prediction) -> None:
+        """Note what the program returned."""
+        asked = self.asked
+        asked.answer, asked.final_content, asked.references = said.answer, said.final_content, said.references
+        asked.failure, asked.spent, asked.tree = said.failure, said.spent, said.tree
+        self.end("answered" if said.failure is None else "failed")
+
+    def end(self, state: Literal["answered", "failed", "stopped"]) -> None:
+        """Note how it ended."""
+        self.now()
+        self.asked.state, self.asked.place = state, None
+        self._tell(Ended(asked=self.asked))
+
+    def fail(self, failure: Failure) -> None:
+        """Note why there is no answer."""
+        self.asked.failure = failure
+        self.end("failed")
+
+    def _tell(self, event: Event) -> None:
+        self._events.append(event)
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+class Service:
+    """Programs by name, and the questions that they are asked. All of it runs on one event loop.
+
+    Args:
+        programs: by the names that clients use; the first is the default.
+        kept: where questions are kept.
+        limits: how much is taken on at a time.
+        lm: that the programs ask; None for DSPy's own setting.
+    """
+
+    def __init__(
+        self,
+        programs: Mapping[str, dspy.Module],
+        kept: KeptQuestions,
+        limits: ServiceLimits = ServiceLimits(),
+        lm: dspy.BaseLM | None = None,
+    ):
+        if not programs:
+            raise QuestreeError("Name at least one program to serve.")
+        self.programs, self.kept, self.limits = dict(programs), kept, limits
+        self._lm: dspy.BaseLM = lm or dspy.settings.lm
+        self._queue = Queue(limits.running, limits.waiting, limits.per_client)
+        self._questions: dict[str, Question] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the programs."""
+        return list(self.programs)
+
+    @property
+    def simulated(self) -> bool:
+        """Return whether the LM is a simulated one."""
+        return is_simulated(self._lm)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        client: str,
+        program: str | None = None,
+        answer_style: AnswerStyle = "short",
+        seconds: float | None = None,
+        patience: float = 0.0,
+    ) -> Question:
+        """Take a question; it is answered in the background, in its turn.
+
+        Args:
+            question: in the user's words.
+            client: who asks, for the limit of each client.
+            program: by name; the first one where None.
+            answer_style: the form of the answer.
+            seconds: that it may take; never more than the service's own limit.
+            patience: seconds that it goes on without a follower.
+
+        Raises:
+            Refused: there is no such program, or no room.
+        """
+        name = program or self.names[0]
+        if name not in self.programs:
+            raise Refused(404, unknown_name("program", name[:80], self.names), "model_not_found")
+        self._queue.check(client)
+        asked = AskedQuestion(
+            id=new_id(),
+            program=name,
+            answer_style=answer_style,
+            asked_at=datetime.now(timezone.utc),
+            tree=ReasoningTree(question=question.strip()),
+            simulated=self.simulated,
+        )
+        taken = Question(asked, client, patience)
+        self._questions[asked.id] = taken
+        most = self.limits.seconds
+        taken.task = asyncio.create_task(self._answer(taken, min(most, seconds or most)))
+        taken.leave_later(patience or _BEAT)  # in case nobody ever begins to follow it
+        return taken
+
+    def find(self, id: str) -> Question | AskedQuestion | None:
+        """Return a question that is on its way, or one that was kept; None if there is none of this id."""
+        return self._questions.get(id) or self.kept.find(id)
+
+    async def close(self) -> None:
+        """Stop what is on its way, and keep it."""
+        tasks = [question.task for question in self._questions.values() if question.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, question: Question, seconds: float) -> None:
+        """Wait for a turn, answer the question, and keep it however it ended."""
+        try:
+            with anyio.move_on_after(seconds) as time_left:
+                turn = self._queue.turn(lambda place: question.hear(Waiting(place=place)))
+                async with self._queue.place(question.client), turn:
+                    await self._run(question)
+            if time_left.cancelled_caught:
+                question.fail(Failure(cause="deadline", message=f"there was no answer within {seconds:g} s"))
+        except asyncio.CancelledError:
+            question.end("stopped")
+        except Exception as error:
+            logger.exception("A question failed.")
+            question.fail(Failure(cause="error", message=f"{type(error).__name__}: {error}"))
+        with anyio.CancelScope(shield=True):
+            await self._keep(question)
+        del self._questions[question.asked.id]
+
+    async def _run(self, question: Question) -> None:
+        question.begin()
+        asked = question.asked
+        with dspy.context(lm=self._lm), telling(question):
+            program = self.programs[asked.program]
+            prediction = await program.acall(question=asked.tree.question, answer_style=asked.answer_style)
+        question.done(prediction)
+
+    async def _keep(self, question: Question) -> None:
+        try:
+            await anyio.to_thread.run_sync(self.kept.keep, question.asked)
+        except QuestreeError as error:
+            logger.warning("%s", error)

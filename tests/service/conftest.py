@@ -1,0 +1,83 @@
+"""A service over the tiny world, whose LM replies when the test lets it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Request, Response
+from fastapi.testclient import TestClient
+from tiny_world import QUESTIONS, SURE, TitleRetriever
+
+from questree.programs import build
+from questree.service import KeptQuestions, Service, ServiceLimits, create_app
+from questree.simulate import SimulatedEngine, Traits, simulated_lm
+
+
+class Tap:
+    """An asynchronous engine that counts its requests, and replies to so many of them as were let through."""
+
+    def __init__(self, engine: SimulatedEngine):
+        self.engine, self.asked = engine, 0
+        self._may, self._changed = 0, threading.Condition()
+        self._held: list[tuple[int, Callable[[], Any]]] = []
+
+    async def complete(self, request: Request) -> Response:
+        loop, through = asyncio.get_running_loop(), asyncio.Event()
+        with self._changed:
+            self.asked += 1
+            self._held.append((self.asked, partial(loop.call_soon_threadsafe, through.set)))
+            self._changed.notify_all()
+        self.let(self._may)
+        await through.wait()
+        return self.engine.reply_to(request)
+
+    def let(self, number: int) -> None:
+        """Let the first so many requests be replied to."""
+        with self._changed:
+            self._may = number
+            going = [go for place, go in self._held if place <= number]
+            self._held = [held for held in self._held if held[0] > number]
+        for go in going:
+            with suppress(RuntimeError):  # its loop has ended
+                go()
+
+    def wait_for(self, number: int) -> None:
+        """Wait until so many requests have come."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.asked >= number, timeout=30)
+
+
+@pytest.fixture
+def tap() -> Tap:
+    """The LM's tap, closed."""
+    return Tap(simulated_lm(QUESTIONS, SURE).engine)
+
+
+@pytest.fixture
+def make_service(tmp_path: Path, tap: Tap) -> Callable[..., Service]:
+    """Make a service of SearChain and Tree of Reviews; the arguments are its limits."""
+
+    def make(traits: Traits = SURE, **limits: Any) -> Service:
+        tap.engine = simulated_lm(QUESTIONS, traits).engine
+        lm = dspy.LM("simulated/tap", engine=tap.engine, async_engine=tap, cache=False, num_retries=0)
+        names = ("searchain", "tree-of-reviews")
+        programs = {name: build(name, {}, retriever=TitleRetriever()) for name in names}
+        return Service(programs, KeptQuestions(tmp_path / "kept"), ServiceLimits(**limits), lm=lm)
+
+    return make
+
+
+@pytest.fixture
+def client(make_service: Callable[..., Service], tap: Tap) -> Iterator[TestClient]:
+    """A client of a service whose LM replies at once."""
+    tap.let(10**6)
+    with TestClient(create_app(make_service()), base_url="http://localhost") as client:
+        yield client

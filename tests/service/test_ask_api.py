@@ -1,0 +1,122 @@
+"""POST /ask: JSON, events, refusals, and a client that leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+from tiny_world import RIVER
+
+from questree.programs import Node
+from questree.retrieval.serving.listener import running
+from questree.service import create_app
+
+ASKED = {"question": RIVER.question}
+
+
+def events(text: str) -> list[tuple[str, dict]]:
+    """Return the kind and the data of each event of a stream."""
+    blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in text.split("\n\n") if block]
+    return [(block["event"], json.loads(block["data"])) for block in blocks]
+
+
+@pytest.mark.parametrize("program", [None, "tree-of-reviews"])
+def test_an_answer_says_what_each_mark_stands_for(client, program):
+    reply = client.post("/ask", json=ASKED | {"program": program}).json()
+    assert (reply["state"], reply["answer"], reply["failure"]) == ("answered", "Vltava", None)
+    assert reply["cited"]
+    for cited in reply["cited"]:
+        assert reply["final_content"][cited["start"] : cited["end"]] == f"[{cited['number']}]"
+        assert cited["sentence"] in cited["passage"] == reply["references"][cited["number"] - 1]["text"]
+    assert client.get(reply["permalink"] + ".json").json() == reply
+
+
+def test_events_are_the_tree_as_it_grows(client):
+    stream = client.post("/ask", json=ASKED, headers={"accept": "text/event-stream"})
+    *told, (last, done) = events(stream.text)
+    nodes: dict[int, Node] = {}
+    for kind, event in told:
+        if kind.startswith("node"):
+            nodes[event["node"]["id"]] = event["node"]
+    assert last == "done"
+    assert list(nodes.values()) == done["tree"]["nodes"]
+    assert done["answer"] == "Vltava"
+    assert {kind for kind, _ in told} == {"node grown", "node changed", "call begun", "call ended"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({}, 400, "body.question: Field required"),
+        ({"question": ""}, 400, "body.question: String should have at least 1 character"),
+        ({"question": "x" * 20_001}, 400, "body.question: String should have at most 20000 characters"),
+        (ASKED | {"answer_style": "rude"}, 400, "body.answer_style: Input should be 'short'"),
+        (ASKED | {"program": "serchain"}, 404, "Did you mean 'searchain'?"),
+        (ASKED | {"sekonds": 3}, 400, "body.sekonds: Extra inputs are not permitted"),
+        (ASKED | {"seconds": 0}, 400, "body.seconds: Input should be greater than 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_says_where(client, body, status, said):
+    refused = client.post("/ask", json=body)
+    assert refused.status_code == status
+    assert said in refused.json()["error"]["message"]
+
+
+def test_a_question_without_an_answer_says_why(client):
+    reply = client.post("/ask", json={"question": "   "}).json()
+    assert (reply["state"], reply["failure"]["cause"], reply["answer"]) == ("failed", "question", "")
+
+
+def test_a_client_with_enough_questions_is_refused(make_service, tap):
+    with TestClient(create_app(make_service(per_client=1)), base_url="http://localhost") as client:
+        client.post("/questions", data=ASKED, follow_redirects=False)
+        refused = client.post("/ask", json=ASKED)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_questions")
+        tap.let(10**6)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_client_that_leaves_ends_its_question(make_service, tap, accept):
+    service = make_service()
+    with running(create_app(service)) as address:
+        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as client:
+            body = json.dumps(ASKED)
+            head = f"POST /ask HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nContent-Type: application/json\r\n"
+            client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+            tap.wait_for(1)
+            (question,) = service._questions.values()
+        with httpx.Client(base_url=address) as other:  # until the question is kept, its page says that it goes on
+            while other.get(f"/questions/{question.asked.id}.json").json()["state"] != "stopped":
+                pass
+        tap.let(10**6)
+    assert tap.asked == 1
+
+
+def test_the_openapi_description_is_a_page_that_needs_no_script(client):
+    page = client.get("/api").text
+    described = client.get("/openapi.json").json()
+    for path in ("/ask", "/v1/chat/completions", "/v1/models", "/questions/{id}.json"):
+        assert path in described["paths"]
+        assert path in page
+    assert "<script" not in page
+    assert "answer_style" in page
+
+
+def test_health_of_the_loop_while_many_wait(make_service, tap):
+    """The page answers while questions are on their way: none of them holds the event loop."""
+
+    async def ask_all() -> int:
+        transport = httpx.ASGITransport(app=create_app(make_service(per_client=99)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            asked = [asyncio.create_task(client.post("/ask", json=ASKED)) for _ in range(20)]
+            await asyncio.to_thread(tap.wait_for, 20)
+            status = (await client.get("/")).status_code
+            tap.let(10**6)
+            assert {reply.json()["answer"] for reply in await asyncio.gather(*asked)} == {"Vltava"}
+            return status
+
+    assert asyncio.run(ask_all()) == 200

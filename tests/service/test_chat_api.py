@@ -1,0 +1,96 @@
+"""The programs asked by a real client of OpenAI's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import openai
+import pytest
+from tiny_world import RIVER
+
+from questree.retrieval.serving.listener import running
+from questree.service import create_app
+
+TOKEN = "a-token-that-is-long-enough"
+ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": RIVER.question}]
+
+
+@pytest.fixture
+def client(make_service, tap) -> Iterator[openai.OpenAI]:
+    tap.let(10**6)
+    with (
+        running(create_app(make_service(), TOKEN)) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=0) as client,
+    ):
+        yield client
+
+
+def test_each_program_is_a_model(client):
+    assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews"]
+
+
+def test_citations_are_annotations(client):
+    whole = client.chat.completions.create(model="searchain", messages=ASKED, extra_body={"answer_style": "short"})
+    message = whole.choices[0].message
+    assert "Vltava" in message.content
+    assert whole.usage.total_tokens == whole.usage.prompt_tokens + whole.usage.completion_tokens > 0
+    assert message.annotations
+    for annotation in message.annotations:
+        cited = annotation.url_citation
+        assert message.content[cited.start_index : cited.end_index].startswith("[")
+        assert "/questions/" in cited.url
+        assert cited.title
+
+
+def test_a_stream_tells_the_nodes_and_then_the_content(client):
+    stream = client.chat.completions.create(
+        model="tree-of-reviews", messages=ASKED, stream=True, stream_options={"include_usage": True}
+    )
+    *chunks, last = list(stream)
+    deltas = [chunk.choices[0].delta for chunk in chunks]
+    reasoning = [delta.reasoning_content for delta in deltas if getattr(delta, "reasoning_content", None)]
+    assert len(reasoning) >= 3
+    assert "Vltava" in "".join(delta.content or "" for delta in deltas)
+    assert chunks[-1].choices[0].finish_reason == "stop"
+    assert last.usage.total_tokens > 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_question_that_fails_is_an_error_of_the_client(make_service, tap, stream):
+    with (
+        running(create_app(make_service(seconds=0.05))) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,
+        pytest.raises(openai.APIError, match="there was no answer within"),
+    ):
+        list(client.chat.completions.create(model="searchain", messages=ASKED, stream=stream))
+
+
+def test_what_cannot_be_asked_is_refused(client):
+    with pytest.raises(openai.NotFoundError, match="no program"):
+        client.chat.completions.create(model="gpt-5", messages=ASKED)
+    with pytest.raises(openai.BadRequestError, match="the user asks nothing"):
+        client.chat.completions.create(model="searchain", messages=ASKED[:1])
+    image = [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}]
+    with pytest.raises(openai.BadRequestError, match="messages"):
+        client.chat.completions.create(model="searchain", messages=[{"role": "user", "content": image}])
+    with pytest.raises(openai.AuthenticationError):
+        client.with_options(api_key="wrong").models.list()
+
+
+def test_a_client_that_closes_its_stream_ends_the_question(make_service, tap):
+    service = make_service()
+    with (
+        running(create_app(service)) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,
+    ):
+        stream = client.chat.completions.create(model="searchain", messages=ASKED, stream=True)
+        next(stream)
+        tap.wait_for(1)
+        (question,) = service._questions.values()
+        stream.close()
+        loop = question.task.get_loop()
+        asyncio.run_coroutine_threadsafe(asyncio.wait([question.task]), loop).result(30)
+        assert question.asked.state == "stopped"
+        tap.let(10**6)
+    assert tap.asked == 1

@@ -1,0 +1,92 @@
+"""Who may come in, by which way, and with which headers every answer leaves."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from questree.service import create_app
+from questree.service.door import cookie_of
+
+TOKEN = "a-token-that-is-long-enough"
+ASKED = {"question": "Was Thomas Mann born before Franz Kafka?"}
+
+
+@pytest.fixture
+def guarded(make_service, tap):
+    tap.let(10**6)
+    with TestClient(create_app(make_service(), TOKEN), base_url="http://questions.example") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://elsewhere.example"},
+        {"origin": "null"},
+        {"origin": "http://localhost:3000"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"host": "rebound.example", "origin": "http://rebound.example"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/ask", "/questions", "/v1/chat/completions", "/questions/x/stop"])
+def test_no_page_of_elsewhere_asks(client, path, headers, tap):
+    assert client.post(path, json=ASKED, headers=headers).status_code == 403
+    assert tap.asked == 0
+
+
+def test_a_link_from_elsewhere_leads_here(client):
+    assert client.get("/", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}).status_code == 200
+
+
+def test_our_own_page_asks(client):
+    headers = {"origin": "http://localhost", "sec-fetch-site": "same-origin"}
+    assert client.post("/questions", data=ASKED, headers=headers, follow_redirects=False).status_code == 303
+
+
+@pytest.mark.parametrize("path", ["/", "/openapi.json", "/questions/x", "/questions/x.json", "/v1/models", "/api"])
+def test_without_the_token_nothing_is_told(guarded, path):
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"questree={cookie_of('wrong')}"}):
+        assert guarded.get(path, headers=headers).status_code == 401
+    assert guarded.get(path, headers={"authorization": f"Bearer {TOKEN}"}).status_code != 401
+
+
+def test_a_browser_brings_the_token_once(guarded):
+    asked = guarded.get("/", headers={"accept": "text/html"})
+    assert (asked.url.path, asked.status_code) == ("/login", 200)
+    assert guarded.post("/login", data={"token": "wrong"}).status_code == 401
+    entered = guarded.post("/login", data={"token": TOKEN}, follow_redirects=False)
+    (cookie,) = entered.headers.get_list("set-cookie")
+    assert TOKEN not in cookie
+    assert {"HttpOnly", "SameSite=lax"} <= set(cookie.split("; "))
+    assert guarded.get("/").status_code == 200
+    assert guarded.post("/ask", json=ASKED).json()["answer"] == "yes"
+    assert guarded.post("/ask", json=ASKED, headers={"origin": "http://elsewhere.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/static/live.js", "/questions/x", "/v1/models", "/openapi.json", "/nowhere"])
+def test_every_answer_forbids_scripts_and_frames(client, path):
+    headers = client.get(path).headers
+    policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == "'self'"
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_what_a_browser_may_not_do_is_said_on_a_page(client):
+    refused = client.get("/questions/x", headers={"accept": "text/html,*/*"})
+    assert (refused.status_code, refused.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "there is no such question here" in refused.text
+    assert client.get("/questions/x").json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../html.py", "/static/%2e%2e/html.py", "/static/..%2fhtml.py", "/static//etc/passwd"]
+)
+def test_no_file_outside_is_read(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_a_request_is_bounded(client):
+    assert client.post("/ask", content=b" " * (2**20 + 1)).status_code == 413

@@ -1,0 +1,172 @@
+"""A question on its way: followed by many, stopped by any, ended when nobody follows it any more, and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+
+import pytest
+from tiny_world import RIVER
+
+from questree.pages.asked_question import AskedQuestion
+from questree.retrieval.serving.server_limits import Refused
+from questree.service.kept_questions import KeptQuestions
+from questree.service.questions import Ended, Question, Service
+
+
+async def asked(tap, number: int) -> None:
+    await asyncio.to_thread(tap.wait_for, number)
+
+
+def test_followers_hear_the_same_however_late_they_come(make_service, tap):
+    async def follow() -> None:
+        question = make_service().ask(RIVER.question, client="a")
+        early = asyncio.create_task(heard(question))
+        tap.let(2)
+        await asked(tap, 3)
+        late = asyncio.create_task(heard(question))
+        tap.let(99)
+        first, second = await early, await late
+        assert first == second == await heard(question)
+        *_, (_, ended) = first
+        assert isinstance(ended, Ended)
+        assert ended.asked.answer == "Vltava"
+        assert [number for number, _ in first] == list(range(len(first)))
+
+    asyncio.run(follow())
+
+
+async def heard(question: Question, after: int = 0) -> list[object]:
+    return [one async for one in question.follow(after)]
+
+
+@pytest.mark.parametrize("program", ["searchain", "tree-of-reviews"])
+def test_stop_means_that_no_call_follows(make_service, tap, program):
+    async def stop() -> None:
+        service: Service = make_service()
+        question = service.ask(RIVER.question, client="a", program=program)
+        tap.let(1)
+        await asked(tap, 2)
+        await question.stopped()
+        tap.let(99)
+        assert tap.asked == 2
+        kept = service.find(question.asked.id)
+        assert isinstance(kept, AskedQuestion)
+        assert (kept.state, kept.failure) == ("stopped", None)
+        assert kept.tree.nodes == question.asked.tree.nodes
+
+    asyncio.run(stop())
+
+
+def test_when_the_last_follower_leaves_the_question_ends(make_service, tap):
+    async def leave() -> None:
+        question = make_service().ask(RIVER.question, client="a")
+        followers = [asyncio.create_task(heard(question)) for _ in range(2)]
+        await asked(tap, 1)
+        followers[0].cancel()
+        await asyncio.sleep(0)
+        assert not question.asked.finished
+        followers[1].cancel()
+        await asyncio.wait([question.task])
+        assert question.asked.state == "stopped"
+        assert tap.asked == 1
+
+    asyncio.run(leave())
+
+
+def test_a_page_s_question_waits_for_its_follower_to_come_back(make_service, tap):
+    async def come_back() -> None:
+        loop, later, stops = asyncio.get_running_loop(), [], []
+        question = make_service().ask(RIVER.question, client="a", patience=15)
+        await asked(tap, 1)
+        loop.call_later = lambda seconds, call, *given: later.append((seconds, call))  # type: ignore[method-assign]
+        question.stop = lambda: stops.append("stop")  # type: ignore[method-assign]
+        with question.following():
+            pass
+        ((seconds, too_soon),) = later
+        with question.following():
+            too_soon()
+        too_soon()
+        assert (seconds, stops) == (15, [])
+        later[-1][1]()
+        assert stops == ["stop"]
+        question.task.cancel()
+
+    asyncio.run(come_back())
+
+
+def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(make_service, tap):
+    async def wait() -> None:
+        service = make_service(running=1)
+        first, second = (service.ask(RIVER.question, client="a") for _ in range(2))
+        third = service.ask(RIVER.question, client="a", seconds=0.01)
+        *_, (_, ended) = await heard(third)
+        assert ended.asked.failure.cause == "deadline"
+        await asked(tap, 1)
+        assert [event.place for event in second._events] == [1]
+        tap.let(99)
+        await heard(first)
+        assert (await heard(second))[-1][1].asked.state == "answered"
+
+    asyncio.run(wait())
+
+
+def test_a_question_gets_no_more_time_than_is_asked_for(make_service, tap):
+    async def hurry() -> None:
+        question = make_service(seconds=0.05).ask(RIVER.question, client="a", seconds=100)
+        *_, (_, ended) = await heard(question)
+        assert ended.asked.state == "failed"
+        assert ended.asked.failure.cause in ("deadline", "timeout")
+
+    asyncio.run(hurry())
+
+
+def test_a_fault_in_a_program_is_said(make_service):
+    async def fail() -> None:
+        service = make_service()
+        service.programs["searchain"].forward = None
+        *_, (_, ended) = await heard(service.ask(RIVER.question, client="a"))
+        assert ended.asked.failure.cause == "error"
+
+    asyncio.run(fail())
+
+
+def test_a_server_that_ends_keeps_what_was_on_its_way(make_service, tap):
+    async def close() -> str:
+        service = make_service()
+        question = service.ask(RIVER.question, client="a")
+        await asked(tap, 1)
+        await service.close()
+        return question.asked.id
+
+    id = asyncio.run(close())
+    assert make_service().find(id).state == "stopped"
+
+
+def test_nothing_outside_the_folder_is_read(tmp_path):
+    kept = KeptQuestions(tmp_path / "kept")
+    (tmp_path / "secret.json").write_text(json.dumps({"id": "secret"}))
+    for id in ("../secret", "..%2fsecret", "x" * 16, "", "../kept/../secret", "a/../../secret"):
+        assert kept.find(id) is None
+    (tmp_path / "kept" / ("x" * 16 + ".json")).write_text("{")
+    assert kept.find("x" * 16) is None
+
+
+def test_the_oldest_questions_make_room(tmp_path, make_service):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    for number in range(5):
+        file = folder / f"{number:016}.json"
+        file.write_text("{}")
+        os.utime(file, (number, number))
+    KeptQuestions(folder, most=2)
+    assert sorted(file.name[15] for file in folder.iterdir()) == ["3", "4"]
+
+
+def test_a_program_that_is_not_served_is_refused(make_service):
+    async def ask() -> None:
+        with pytest.raises(Refused, match="Did you mean 'searchain'"):
+            make_service().ask("?", client="a", program="serchain")
+
+    asyncio.run(ask())

@@ -1,0 +1,84 @@
+"""Turns in order, places that are told, and bounds that hold whoever leaves."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from questree.retrieval.serving.server_limits import Refused
+from questree.service.queue import Queue
+
+
+async def settled() -> None:
+    """Let every task run until it waits."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Visitor:
+    """A question that holds its turn until it is told to go."""
+
+    def __init__(self, queue: Queue, client: str = "a"):
+        self.places: list[int] = []
+        self.here = False
+        self.go = asyncio.Event()
+        self.task = asyncio.create_task(self._visit(queue, client))
+
+    async def _visit(self, queue: Queue, client: str) -> None:
+        async with queue.place(client), queue.turn(self.places.append):
+            self.here = True
+            await self.go.wait()
+        self.here = False
+
+
+def test_turns_come_in_order_and_places_are_told():
+    async def visit() -> None:
+        queue = Queue(running=1, waiting=8, per_client=8)
+        visitors = [Visitor(queue) for _ in range(4)]
+        await settled()
+        assert [one.here for one in visitors] == [True, False, False, False]
+        visitors[2].task.cancel()
+        await settled()
+        visitors[0].go.set()
+        await settled()
+        assert [one.here for one in visitors] == [False, True, False, False]
+        assert [one.places for one in visitors] == [[], [1], [2], [3, 2, 1]]
+
+    asyncio.run(visit())
+
+
+def test_a_turn_that_came_to_one_who_left_goes_to_the_next():
+    async def visit() -> None:
+        queue = Queue(running=1, waiting=8, per_client=8)
+        first, second, third = (Visitor(queue) for _ in range(3))
+        await settled()
+        first.task.cancel()
+        await asyncio.sleep(0)  # the turn is given to the second, which has not run yet
+        second.task.cancel()
+        await settled()
+        assert third.here
+
+    asyncio.run(visit())
+
+
+def test_no_client_takes_all_places_and_a_full_queue_refuses():
+    async def visit() -> None:
+        queue = Queue(running=1, waiting=2, per_client=2)
+        visitors = [Visitor(queue) for _ in range(2)]
+        await settled()
+        with pytest.raises(Refused, match="2 questions of yours") as many:
+            queue.check("a")
+        queue.check("b")
+        visitors.append(Visitor(queue, "b"))
+        await settled()
+        with pytest.raises(Refused, match="2 questions are waiting") as full:
+            queue.check("c")
+        assert (many.value.status, full.value.status) == (429, 503)
+        for one in visitors:
+            one.task.cancel()
+        await settled()
+        queue.check("a")
+        assert not queue._of_client
+
+    asyncio.run(visit())
