@@ -25,7 +25,7 @@ from .failure import (
     was_sent,
     without_address,
 )
-from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations
+from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
 from .ledger import add_up, enter
 from .limits import check_deadline, limits, time_left
 from .outcomes import begin, is_replayed
@@ -122,14 +122,15 @@ class _Call:
 
     def request(self) -> dspy.Prediction:
         """Send one request, or look into the cache; return the reply if it is whole and can be parsed."""
-        begun, stored = begin("request", self.name, self.asked())
+        inputs, demos = self.shown()
+        messages = self.adapter.format(self.predict.signature, demos, inputs)
+        begun, stored = begin("request", self.name, self.asked(messages))
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
         usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
-        inputs = guarded(self.inputs, self.predict.signature, self.adapter)
-        demos = shown_demonstrations(self.predict, self.adapter)
+        adapter = with_prompt(self.adapter, self.predict.signature, messages)
         try:
-            with reading_reply(), dspy.context(adapter=self.adapter, trace=trace, usage_tracker=usage):
+            with reading_reply(), dspy.context(adapter=adapter, trace=trace, usage_tracker=usage):
                 asked = {"lm": lm, "config": self.config, "demos": demos, **inputs}
                 without_thread = partial(self.predict.acall, **asked) if _is_awaited(lm) else None
                 reply = within(_patience(lm), partial(self.predict, **asked), without_thread)
@@ -209,18 +210,20 @@ class _Call:
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
-        return "\n\n".join(f"{role}: {content}" for role, content in self.messages())
+        inputs, demos = self.shown()
+        messages = self.adapter.format(self.predict.signature, demos, inputs)
+        return "\n\n".join(f"{message['role']}: {message['content']}" for message in messages)
 
-    def messages(self) -> list[list[str]]:
-        """Return the messages that are sent, each as its role and its text."""
+    def shown(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the inputs and the demonstrations as they are sent."""
         inputs = guarded(self.inputs, self.predict.signature, self.adapter)
-        messages = self.adapter.format(self.predict.signature, shown_demonstrations(self.predict, self.adapter), inputs)
-        return [[str(message["role"]), str(message["content"])] for message in messages]
+        return inputs, shown_demonstrations(self.predict, self.adapter)
 
-    def asked(self) -> dict[str, Any]:
-        """Return the prompt, and how its reply is sampled."""
+    def asked(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the prompt, each message as its role and its text, and how its reply is sampled."""
         options = {**self.lm.kwargs, **self.predict.config, **self.config}
-        return {"messages": self.messages(), "options": {name: options.get(name) for name in _OPTIONS}}
+        texts = [[str(message["role"]), str(message["content"])] for message in messages]
+        return {"messages": texts, "options": {name: options.get(name) for name in _OPTIONS}}
 
 
 class _CutReplyError(Exception):

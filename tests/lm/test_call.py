@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import dspy
 import pytest
 from dspy import lm15
+from dspy.utils.callback import BaseCallback
 from fakes import ListReader, ListRetriever
 
 from questree.lm.call import LONGEST_PROMPT
@@ -60,6 +61,20 @@ def test_a_reply_cut_at_the_limit_is_asked_for_again_with_more_room(scripted):
     prediction = ask()
     assert prediction.answer == "yes"
     assert engine.requests[1].config.max_tokens == 1000
+
+
+def test_a_prompt_is_formatted_once_for_each_request(scripted):
+    class Formatted(BaseCallback):
+        count = 0
+
+        def on_adapter_format_start(self, call_id, instance, inputs):
+            self.count += 1
+
+    formatted = Formatted()
+    with dspy.context(callbacks=[formatted]):
+        engine = scripted("I would rather not.", *GOOD)
+        ask()
+    assert formatted.count == len(engine.requests) == 3
 
 
 def test_a_cut_reply_is_no_demonstration(scripted):
