@@ -14,11 +14,12 @@ from ..common.files import write_atomically
 from ..common.json_files import parse_json, read_bytes
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import signature_fingerprints, versions
+from ..evaluation.paired import Paired
 from ..evaluation.records import Record, score
 from ..evaluation.run import Progress, evaluate
 from ..evaluation.run_folder import read_records
 from ..lm.policy import RunPolicy
-from ..metrics import Interval, mcnemar, metric, paired_interval
+from ..metrics import metric
 from ..programs import Program, build
 from ..programs.prompts import RenderedPrompt, differences, rendered_prompts
 from .artifact import read_artifact
@@ -28,37 +29,18 @@ PROMPTS = "prompts.json"
 
 
 @dataclass(frozen=True)
-class Recheck:
+class Recheck(Paired):
     """What a compiled program scored then and scores now, on the same questions.
 
     Attributes:
-        before: the answers that were kept, scored by the metric of today.
-        after: the answers of today.
         prompts: a diff for each predictor whose prompt changed; None if an older version kept no prompts.
         signatures: the predictors whose signature in the code changed.
         versions: of Python and packages that changed: then and now.
     """
 
-    before: Evaluation
-    after: Evaluation
     prompts: Mapping[str, str] | None
     signatures: tuple[str, ...]
     versions: Mapping[str, tuple[str, str]]
-
-    @property
-    def difference(self) -> Interval:
-        """Return the score now less the score then, question by question, with its 95% interval."""
-        return paired_interval(*self._scores, seed=self.after.seed)
-
-    @property
-    def p(self) -> float | None:
-        """Return the p-value of McNemar's test; None if the scores are not 0 or 1."""
-        return mcnemar(*self._scores)
-
-    @property
-    def _scores(self) -> tuple[list[float], list[float]]:
-        first, second = ([r.scores[one.metric] for r in one.records] for one in (self.before, self.after))
-        return first, second
 
 
 def keep_prompts(folder: Path, program: Program) -> None:

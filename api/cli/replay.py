@@ -1,26 +1,39 @@
 """questree replay"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from ..evaluation.capsule import ReplayedRun
+    from ..evaluation.capsule import Drift, ReplayedRun
     from ..evaluation.capsule.differences import Difference
+    from ..settings import RunSettings
+
+NO_SETTINGS = (
+    *("split", "limit", "leave_out", "reader", "duplicates", "defence", "allow_code", "tracking_uri", "experiment"),
+)
 
 
 def replay(
+    settings: "RunSettings",
     capsule: Annotated[Path, typer.Argument(help="A file of `questree pack`.")],
     question: Annotated[
         str | None, typer.Option(help="The id of a question: show everything that differs in it.")
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask the LM of --lm again, and report what became of score and answers.")
+    ] = False,
 ) -> None:
-    """Ask a capsule's questions by the code that is installed here: no LM and no index is asked.
+    """Ask a capsule's questions by the code that is installed here: no LM and no index is asked, unless --live.
 
     Exit code 1 if a record differs; then it says for each prompt what changed, and for each question where first.
+    With --live, searches find the passages of the capsule; for new queries, name an index with --retriever.
     """
+    if live:
+        _print_drifts(_asked_live(settings, capsule), question)
+        return
     from rich.console import Console
     from rich.markup import escape
 
@@ -43,6 +56,50 @@ def replay(
             say(line)
     if not found.same:
         raise typer.Exit(1)
+
+
+def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
+    from datetime import datetime
+
+    from ..evaluation.capsule import replay_live
+    from ..parts import Parts
+    from .report import comparison_bars
+
+    parts = Parts(settings)
+    parts.use_lm()
+    out = settings.out or Path("runs") / f"replay-{capsule.stem}-{datetime.now():%Y%m%d-%H%M%S}"
+    with comparison_bars() as on_progress:
+        return replay_live(
+            capsule,
+            out,
+            retriever=parts.retriever if settings.retriever else None,
+            policy=settings.policy,
+            seed=settings.seed,
+            on_progress=on_progress,
+        )
+
+
+def _print_drifts(drifts: "Sequence[Drift]", question: str | None) -> None:
+    """Print for each run the scores then and now, and each answer that differs; or all of one question."""
+    from rich.console import Console
+
+    from ..common.text import printable
+    from .report import print_paired
+
+    console = Console()
+    for drift in drifts:
+        then, now = drift.models
+        print_paired({f"{drift.name}, then: {then}": drift.before, f"now: {now}": drift.after}, drift)
+        shown = [one for one in drift.questions if question in (None, one.stored.id)]
+        other = [one for one in shown if not one.same]
+        console.print(f"{len(shown) - len(other)} of {len(shown)} answers are the same")
+        for one in other if question is None else shown:
+            answers = " → ".join(record.answer or str(record.failure or "–") for record in (one.stored, one.record))
+            where = f"; first at {_where(one.first)}" if one.first else ""
+            said = f"  {one.stored.id}: {answers}{where}"
+            if question and one.first:
+                said += f"\n{_indented(one.first.text)}"
+            console.print(printable(said), markup=False, highlight=False, soft_wrap=True)
 
 
 def _told(run: "ReplayedRun", question: str | None) -> Iterable[str]:

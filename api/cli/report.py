@@ -17,6 +17,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from ..evaluation import Evaluation, Repeats
     from ..evaluation import Progress as RunProgress
+    from ..evaluation.paired import Paired
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
     from ..optimize.readers import ReaderScores, TrainingProgress
@@ -204,14 +205,20 @@ def print_compiled(name: str, compiled: Compiled) -> None:
     console.print(f"{kept or 'no'} demonstration{'' if kept == 1 else 's'} kept")
 
 
+def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:
+    """Print the figures then and now, and the paired difference."""
+    console = Console()
+    console.print(evaluation_table(evaluations))
+    p = "" if paired.p is None else f"; p {paired.p:.3f} (McNemar, mid-p)"
+    console.print(f"difference {escape(_signed(paired.difference))}, paired over {paired.after.n} questions{p}")
+
+
 def print_recheck(found: Recheck) -> None:
     """Print the scores then and now, their difference, and which versions and prompts changed."""
     from ..common.text import printable
 
     console, after = Console(), found.after
-    console.print(evaluation_table({"then": found.before, "now": after}))
-    p = "" if found.p is None else f"; p {found.p:.3f} (McNemar, mid-p)"
-    console.print(f"difference {escape(_signed(found.difference))}, paired over {after.n} questions{p}")
+    print_paired({"then": found.before, "now": after}, found)
     console.print(f"{after.spent.cached} of {after.spent.calls} LM calls were answered from the cache of replies")
     for name, (then, now) in found.versions.items():
         console.print(escape(f"{name}: {then}, now {now}"))

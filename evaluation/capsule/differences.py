@@ -20,6 +20,7 @@ Why = Literal[
     "parse changed",  # the same reply is read otherwise: it is asked for again, or no longer
     "asked otherwise",  # the program goes on in another way
     "no longer asked",
+    "reply changed",  # another LM, or the same on another day
     "answer changed",  # all was asked and said as before
 ]
 

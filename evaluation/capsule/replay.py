@@ -100,7 +100,7 @@ def replay(path: Path, on_question: Callable[[str, int, int], None] | None = Non
 def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
     questions: list[ReplayedQuestion] = []
     with _surroundings(run):
-        program = _program(run)
+        program = program_of(run, **_stand_ins(run))
         for record in run.records:
             questions.append(_asked_again(program, record, run.asked.get(record.id, [])))
             if on_question is not None:
@@ -112,26 +112,38 @@ def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | Non
 def _surroundings(run: PackedRun) -> Iterator[None]:
     """Put the LM, the adapter and the limits of a run in force."""
     around, policy = run.header.surroundings, RunPolicy.model_validate(run.header.policy)
-    if around.adapter not in _ADAPTERS:
-        raise QuestreeError(f"{run.header.name}: the adapter {around.adapter!r} is not known here.")
-    plain = around.adapter == "ChatAdapter"  # then call() makes its own
-    adapter = None if plain else getattr(dspy, around.adapter)()
     limits = Limits(retries=policy.retries, window=policy.window or around.window)
     lm = unasked_lm(str(identity_of(run, "lm").get("name")), around)
-    with dspy.context(lm=lm, adapter=adapter, trace=[]), limited(limits):
+    with dspy.context(lm=lm, adapter=adapter_of(run), trace=[]), limited(limits):
         yield
 
 
-def _program(run: PackedRun) -> Program:
+def adapter_of(run: PackedRun) -> dspy.Adapter | None:
+    """Return the adapter that wrote the prompts of a run; None for the one that is taken if none is configured.
+
+    Raises:
+        QuestreeError: if it is not known here.
+    """
+    adapter = run.header.surroundings.adapter
+    if adapter not in _ADAPTERS:
+        raise QuestreeError(f"{run.header.name}: the adapter {adapter!r} is not known here.")
+    return None if adapter == "ChatAdapter" else getattr(dspy, adapter)()
+
+
+def program_of(run: PackedRun, **parts: Any) -> Program:
     """Return the program of a run, by the present code; a compiled one with the prompts that it had.
+
+    Args:
+        run: of the capsule.
+        parts: ``retriever``, ``reader``, ``duplicates``.
 
     Raises:
         QuestreeError: if those do not fit the present code.
     """
     state = run.header.surroundings.state
     if state is None:
-        return _coded(run)
-    members = [_coded(run) for _ in state.members]
+        return _coded(run, parts)
+    members = [_coded(run, parts) for _ in state.members]
     try:
         for member, of_member in zip(members, state.members, strict=True):
             take_state(member, of_member)
@@ -141,25 +153,29 @@ def _program(run: PackedRun) -> Program:
         raise QuestreeError(f"{name}: its compiled program does not fit this version: {problem}.") from problem
 
 
-def _coded(run: PackedRun) -> Program:
-    retriever, reader = identity_of(run, "retriever"), identity_of(run, "reader")
-    trained = reader and reader["name"] != LMReader.name
-    program = build(
-        str(run.header.identity.get("program")),
-        identity_of(run, "settings"),
-        retriever=StoredRetriever(retriever, run.header.surroundings.compares) if retriever else None,
-        reader=StoredReader(reader) if trained else None,
-        duplicates=StoredDuplicates() if run.header.surroundings.duplicates else None,
-    )
-    if reader and not trained:
+def _coded(run: PackedRun, parts: dict[str, Any]) -> Program:
+    program = build(str(run.header.identity.get("program")), identity_of(run, "settings"), **parts)
+    reader = identity_of(run, "reader")
+    if reader and parts["reader"] is None:
         program.reader.threshold = reader["threshold"]
     return program
+
+
+def _stand_ins(run: PackedRun) -> dict[str, Any]:
+    """Return what stands in the place of the retriever, the reader and the check of duplicates."""
+    retriever, reader = identity_of(run, "retriever"), identity_of(run, "reader")
+    trained = reader and reader["name"] != LMReader.name
+    return {
+        "retriever": StoredRetriever(retriever, run.header.surroundings.compares) if retriever else None,
+        "reader": StoredReader(reader) if trained else None,
+        "duplicates": StoredDuplicates() if run.header.surroundings.duplicates else None,
+    }
 
 
 def _asked_again(program: Program, stored: Record, exchanges: list[Exchange]) -> ReplayedQuestion:
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
-    source, example = _Stored(exchanges), _example(stored)
+    source, example = _Stored(exchanges), example_of(stored)
     try:
         with replaying(source):
             now, _ = answer(program, example)
@@ -174,7 +190,7 @@ def _asked_again(program: Program, stored: Record, exchanges: list[Exchange]) ->
     return ReplayedQuestion(stored, now, tuple(differences))
 
 
-def _example(record: Record) -> dspy.Example:
+def example_of(record: Record) -> dspy.Example:
     """Return the question as it was asked."""
     fields: dict[str, Any] = {
         name: getattr(record, name) for name in ("id", "question", "answer_style", "answers_are_regex", "kind", "hops")

@@ -1,0 +1,221 @@
+"""A capsule's questions, asked again of an LM of today: which answers differ, and from which step on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import dspy
+from pydantic import TypeAdapter
+
+from ...common.errors import QuestreeError
+from ...lm.exchanges import Exchange
+from ...lm.policy import RunPolicy
+from ...metrics import METRICS, metric
+from ...programs.modules import LMReader
+from ...retrieval import Passage, Retriever
+from ...retrieval.base import WrappingRetriever
+from ..evaluation import Evaluation
+from ..identity import lm_facts
+from ..paired import Paired
+from ..records import Record, score
+from ..run import Progress, evaluate
+from ..run_folder import read_exchanges
+from .differences import Difference, changed, left, unasked
+from .packed_run import PackedRun, identity_of, read_runs
+from .replay import adapter_of, example_of, program_of
+
+_PASSAGES = TypeAdapter(list[Passage])
+
+
+@dataclass(frozen=True)
+class AskedAgain:
+    """A question then and now.
+
+    Attributes:
+        stored: its record in the capsule.
+        record: its record now.
+        first: the first step that differs; None if every prompt and every reply is the same.
+    """
+
+    stored: Record
+    record: Record
+    first: Difference | None
+
+    @property
+    def same(self) -> bool:
+        """Return whether the answer is the same."""
+        return self.stored.answer == self.record.answer and (self.stored.failure is None) == (
+            self.record.failure is None
+        )
+
+
+@dataclass(frozen=True)
+class Drift(Paired):
+    """A run then and now.
+
+    Attributes:
+        name: of the run.
+        models: the LM's name then and now.
+        questions: in the order of the run.
+    """
+
+    name: str
+    models: tuple[str, str]
+    questions: tuple[AskedAgain, ...]
+
+
+def replay_live(
+    path: Path,
+    out: Path,
+    *,
+    retriever: Retriever | None = None,
+    policy: RunPolicy | None = None,
+    seed: int = 0,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> list[Drift]:
+    """Ask every question of a capsule again, of the configured LM and past its cache.
+
+    A query that was searched then finds the passages of the capsule.
+
+    Args:
+        path: of the capsule.
+        out: a folder for the runs; what is finished in it is not asked again.
+        retriever: for the queries that the capsule does not hold; a question that has one fails without it.
+        policy: see `evaluate`.
+        seed: of the intervals.
+        on_progress: called with the run's name and how far it is.
+
+    Raises:
+        CapsuleError: if the capsule is damaged, or breaks a rule.
+        QuestreeError: if no LM is configured, or a program needs something that a capsule does not hold.
+    """
+    if dspy.settings.lm is None:
+        raise QuestreeError("No LM is configured; name one with --lm.")
+    tell = on_progress or (lambda name, progress: None)
+    lm, drifts = dspy.settings.lm.copy(cache=False), []
+    for number, run in enumerate(read_runs(path)):
+        with dspy.context(lm=lm, adapter=adapter_of(run)):
+            drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, tell))
+    return drifts
+
+
+def _asked_again(
+    run: PackedRun,
+    out: Path,
+    retriever: Retriever | None,
+    policy: RunPolicy | None,
+    seed: int,
+    tell: Callable[[str, Progress], None],
+) -> Drift:
+    name = run.header.name
+    metrics = [metric(one) for one in run.records[0].scores if one in METRICS]
+    if not metrics:
+        raise QuestreeError(f"{name}: no metric that scored it is known here.")
+    examples = [example_of(record) for record in run.records]
+    _check_parts(run)
+    program = program_of(run, retriever=_searches(run, retriever), reader=None, duplicates=None)
+    after = evaluate(
+        program, examples, metrics, out=out, seed=seed, policy=policy, on_progress=lambda progress: tell(name, progress)
+    )
+    then = tuple(
+        score(record.model_copy(update={"scores": {}}), example, metrics)
+        for record, example in zip(run.records, examples, strict=True)
+    )
+    lm, asked = identity_of(run, "lm"), read_exchanges(out)
+    return Drift(
+        before=Evaluation(after.metric, then, simulated=bool(lm.get("simulated")), seed=seed),
+        after=after,
+        name=name,
+        models=(str(lm.get("name")), str(lm_facts()["name"])),
+        questions=tuple(
+            AskedAgain(stored, now, first_difference(run.asked.get(now.id, []), asked.get(now.id, [])))
+            for stored, now in zip(run.records, after.records, strict=True)
+        ),
+    )
+
+
+def first_difference(then: Sequence[Exchange], now: Sequence[Exchange]) -> Difference | None:
+    """Return the first step of a question whose prompt, reply or passages differ; None if there is none."""
+    stored, made = ({one.place: one for one in exchanges} for exchanges in (then, now))
+    last: Exchange | None = None
+    for number, place in enumerate(sorted({*stored, *made}), start=1):
+        was, is_ = stored.get(place), made.get(place)
+        if is_ is None:
+            return unasked(stored[place], number)
+        if was is None or (was.kind, was.by) != (is_.kind, is_.by):
+            return left(is_, was, last, number)
+        if _shown(was) != _shown(is_):
+            return changed(was, is_, number)
+        if _said(was) != _said(is_):
+            text = f"{_said(was)}\n→\n{_said(is_)}"
+            return Difference(place=place, by=was.by, number=number, why="reply changed", text=text)
+        last = was
+    return None
+
+
+def _shown(asked: Exchange) -> object:
+    """Return what an exchange asks; of a request the prompt alone, as each model has options of its own."""
+    return asked.asked.get("messages") if asked.kind == "request" else asked.asked
+
+
+def _said(asked: Exchange) -> str:
+    """Return what came back: the texts of replies, the ids of passages, or why there is nothing."""
+    if asked.fault is not None:
+        return f"{asked.fault.error}: {asked.fault.message}"
+    came = asked.came if isinstance(asked.came, list) else [asked.came]
+    named = {"request": "text", "search": "id"}.get(asked.kind, "")
+    return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
+
+
+def _check_parts(run: PackedRun) -> None:
+    """Raise a QuestreeError if the program needs a model, beside the LM, that is not in the capsule."""
+    reader = identity_of(run, "reader")
+    if (reader and reader["name"] != LMReader.name) or run.header.surroundings.duplicates:
+        raise QuestreeError(
+            f"{run.header.name} used a trained reader or a check of duplicate queries, which no capsule holds; "
+            "evaluate it again instead."
+        )
+
+
+def _searches(run: PackedRun, retriever: Retriever | None) -> Retriever | None:
+    """Return a retriever that finds what the run found; None for a run without one.
+
+    Raises:
+        QuestreeError: if the program compares texts, and nothing here can.
+    """
+    facts = identity_of(run, "retriever")
+    if not facts:
+        return None
+    if run.header.surroundings.compares and (retriever is None or retriever.similarity is None):
+        raise QuestreeError(f"{run.header.name} compares texts as {facts['name']} does; give it with --retriever.")
+    return _KeptSearches(run, retriever, str(facts["name"]), str(facts["fingerprint"]))
+
+
+class _KeptSearches(WrappingRetriever):
+    """The passages that a capsule holds, by query; another retriever for other queries."""
+
+    def __init__(self, run: PackedRun, retriever: Retriever | None, name: str, fingerprint: str):
+        super().__init__([] if retriever is None else [retriever], name, fingerprint)
+        every = (one for exchanges in run.asked.values() for one in exchanges)
+        self.found = {_query(one): one.came for one in every if one.kind == "search" and one.fault is None}
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        """Return the passages of each query, best first.
+
+        Raises:
+            QuestreeError: if the capsule holds none, and there is no other retriever.
+        """
+        return [self._one(query, k) for query in queries]
+
+    def _one(self, query: str, k: int) -> list[Passage]:
+        if (query, k) in self.found:
+            return _PASSAGES.validate_python(self.found[query, k])
+        if not self.members:
+            raise QuestreeError(f"the capsule holds no passages for {query!r}; name an index with --retriever")
+        return self.members[0](query, k)
+
+
+def _query(search: Exchange) -> tuple[object, object]:
+    return search.asked.get("query"), search.asked.get("k")
