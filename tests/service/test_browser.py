@@ -1,0 +1,242 @@
+"""The pages in a real browser: asked, watched, stopped, cited, with and without scripts, under hostile text."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dspy
+import pytest
+from hostile_text import HOSTILE
+from tiny_world import PASSAGES, RIVER
+
+from questree.common.event_loop import awaited
+from questree.pages.asked_question import AskedQuestion
+from questree.programs import Program, ReasoningTree, answered
+from questree.programs.baselines.baseline import BaselineSettings
+from questree.retrieval import Passage
+from questree.retrieval.serving.listener import running
+from questree.service import create_app
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install questree[dev]")
+expect = playwright.expect
+
+SIZES = {"wide": (1280, 900), "narrow": (360, 740)}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser) -> Iterator[playwright.Page]:
+    """A page that fails the test if anything on it goes wrong, is forbidden, or asks for something from elsewhere."""
+    with opened(browser) as page:
+        yield page
+
+
+@contextmanager
+def opened(browser, **how) -> Iterator[playwright.Page]:
+    context = browser.new_context(**how)
+    context.set_default_timeout(30_000)
+    page, faults = context.new_page(), []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("dialog", lambda dialog: faults.append(f"a dialog: {dialog.message}"))
+    page.on("request", lambda asked: None if "//127.0.0.1:" in asked.url else faults.append(f"asked for {asked.url}"))
+    yield page
+    assert faults == []
+    context.close()
+
+
+@pytest.fixture
+def address(make_service) -> Iterator[str]:
+    with running(create_app(make_service())) as address:
+        yield address
+
+
+def ask(page, address: str, question: str = RIVER.question, program: str = "searchain") -> None:
+    page.goto(address)
+    page.get_by_label("Question").fill(question)
+    page.get_by_label("Program").select_option(program)
+    page.get_by_role("button", name="Ask").click()
+    page.wait_for_url("**/questions/*")
+
+
+def test_nodes_come_as_they_grow_and_a_mark_opens_its_sentence(page, address, tap):
+    ask(page, address)
+    expect(page.get_by_role("status")).to_contain_text("Being answered")
+    expect(page.locator(".node")).to_have_count(0)
+    tap.let(1)
+    expect(page.locator(".node")).not_to_have_count(0)
+    expect(page.locator("#figures")).to_contain_text("LM calls1")
+    permalink = page.url
+    tap.let(10**6)
+    expect(page.get_by_role("status")).to_contain_text("Answered")
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(page.locator("#result b")).to_have_text("Vltava")
+
+    mark = page.locator(".content a").first
+    sentence = page.locator("#cited-1 mark")
+    expect(sentence).to_be_hidden()
+    mark.click()
+    expect(sentence).to_be_visible()
+    assert sentence.inner_text() in [passage.text for passage in PASSAGES.values()]
+    page.go_back()
+    assert page.url == permalink
+    page.go_forward()
+    expect(page.locator("#cited-1")).to_be_visible()
+    page.goto(permalink)
+    expect(page.locator("#result b")).to_have_text("Vltava")
+    page.go_back()
+    page.go_back()
+
+
+def test_what_was_watched_is_what_the_server_shows(page, address, tap):
+    ask(page, address, program="tree-of-reviews")
+    for number in range(1, 4):
+        tap.let(number)
+        tap.wait_for(number + 1)
+    tap.let(10**6)
+    expect(page.get_by_role("status")).to_contain_text("Answered")
+    watched = page.locator("main").inner_html()
+    page.reload()
+    tidy = "html => html.replace(/\\s+/g, ' ').replaceAll('> <', '><')"
+    shown = page.locator("main").inner_html()
+    first, second = (page.evaluate(tidy, html) for html in (watched, shown))
+    assert first.partition('id="result"')[2] == second.partition('id="result"')[2]
+
+
+def test_stop_stops(page, address, tap):
+    ask(page, address)
+    tap.let(1)
+    tap.wait_for(2)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("status")).to_contain_text("Stopped")
+    expect(page.locator(".node")).not_to_have_count(0)
+    tap.let(10**6)
+    page.goto(address)
+    assert tap.asked == 2
+
+
+def test_a_question_is_asked_and_read_with_the_keyboard(page, address, tap):
+    tap.let(10**6)
+    page.goto(address)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Question")).to_be_focused()
+    page.keyboard.type(RIVER.question)
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Answered")
+    page.locator(".content a").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#cited-1 mark")).to_be_visible()
+
+
+def test_without_scripts_a_question_is_asked_and_read(browser, address, tap):
+    with opened(browser, java_script_enabled=False) as page:
+        ask(page, address)
+        expect(page.get_by_role("status")).to_contain_text("Being answered")
+        tap.let(10**6)
+        expect(page.get_by_role("status")).to_contain_text("Answered")  # it loads itself again
+        page.locator(".content a").first.click()
+        expect(page.locator("#cited-1 mark")).to_be_visible()
+
+
+class Hostile(Program):
+    """A program all of whose texts are hostile; it waits once for the test, so that a page sees it grow."""
+
+    name = "hostile"
+    Settings = BaselineSettings
+    watched = threading.Event()
+
+    def __init__(self):
+        super().__init__(None, BaselineSettings())
+
+    def reason(self, tree: ReasoningTree, answer_style: str) -> dspy.Prediction:
+        awaited(asyncio.to_thread(self.watched.wait, 30))
+        passage = Passage(id=HOSTILE, title=HOSTILE, text=f"Paris. {HOSTILE}.")
+        first = tree.grow(None, query=HOSTILE, answer=HOSTILE)
+        node = tree.grow(first, query=HOSTILE, answer=HOSTILE, source="completed")
+        tree.update(node, passage=passage, support=HOSTILE)
+        return answered(tree, HOSTILE, f"{HOSTILE} lies in Paris [1]. {HOSTILE} in Rome [1].", [passage])
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_hostile_text_neither_runs_nor_draws(browser, make_service, scripts):
+    service = make_service()
+    service.programs["hostile"] = Hostile()
+    Hostile.watched.clear()
+    with running(create_app(service)) as address, opened(browser, java_script_enabled=scripts) as page:
+        ask(page, address, HOSTILE, "hostile")
+        Hostile.watched.set()
+        expect(page.get_by_role("status")).to_contain_text("Answered")
+        assert "Questree" in page.title()
+        assert page.title() != "ran"
+        for mark in page.locator(".content a").all():
+            mark.click()
+        shown = page.locator("#cited-2")
+        expect(shown).to_contain_text("<script>document.title='ran'</script>")
+        expect(shown).to_contain_text("The support is weak")
+        assert page.locator("main img, main script, main iframe").count() == 0
+        assert "\u202e" not in page.content()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(browser, make_service, tap, scheme, size):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    width, height = SIZES[size]
+    service = make_service()
+    failed = failed_question()
+    service.kept.keep(failed)
+    how = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
+    with running(create_app(service)) as address, opened(browser, **how) as page:
+
+        def check() -> None:
+            found = axe.run(page).response["violations"]
+            assert [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+        for path in ("/", "/api", "/login", f"/questions/{failed.id}"):
+            page.goto(address + path)
+            check()
+        ask(page, address)
+        tap.let(1)
+        expect(page.locator(".node")).not_to_have_count(0)
+        check()
+        tap.let(10**6)
+        expect(page.get_by_role("status")).to_contain_text("Answered")
+        page.locator(".content a").first.click()
+        check()
+
+
+def failed_question() -> AskedQuestion:
+    """Return a question that failed, with all that is said of it."""
+    return AskedQuestion(
+        id="f" * 16,
+        program="searchain",
+        answer_style="short",
+        asked_at="2026-01-01T00:00:00Z",
+        tree=ReasoningTree(question="Why?"),
+        state="failed",
+        failure={
+            "cause": "server",
+            "message": "HTTP 500",
+            "where": {"program": "searchain", "step": "plan", "prompt": "x" * 3000, "reply": "y"},
+        },
+    )
