@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
+from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -58,8 +59,13 @@ def holds_secret(content: bytes) -> bool:
 
 def _secrets() -> list[str]:
     """Return the secrets, the longest first: one may be a part of another."""
-    of_environment = {value for name, value in os.environ.items() if _VARIABLE.search(name.upper())}
+    of_environment = {os.environ.get(name, "") for name in os.environ if _is_secret(name)}
     return sorted(filter(_is_telling, _remembered | of_environment), key=len, reverse=True)
+
+
+@lru_cache(maxsize=4096)
+def _is_secret(variable: str) -> bool:
+    return bool(_VARIABLE.search(variable.upper()))
 
 
 def _is_telling(secret: str) -> bool:

@@ -28,6 +28,7 @@ from .failure import (
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
 from .ledger import add_up, enter
 from .limits import check_deadline, limits, time_left
+from .messages import keeping_messages
 from .outcomes import begin, is_replayed
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
@@ -90,7 +91,7 @@ class _Call:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
         self.predict, self.config, self.drop, self.inputs, self.lm = predict, config, drop, inputs, lm
-        self.adapter = adapter_in_use()
+        self.adapter = keeping_messages(adapter_in_use())
         self.name = str(predict.signature.__name__)
         self.attempts = self.retries = self.shortenings = 0
         self.cut: _CutReplyError | None = None

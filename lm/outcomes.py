@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import TypeAdapter
@@ -82,7 +83,7 @@ def exchange(kind: Kind, by: str, asked: dict[str, Any], outcome: Any) -> Iterat
         enter(exchange=stored)
         if stored.fault is not None:
             raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
-        yield Told(True, TypeAdapter(outcome).validate_python(stored.came))
+        yield Told(True, _adapter(outcome).validate_python(stored.came))
         return
     told = Told[Any]()
     try:
@@ -93,4 +94,9 @@ def exchange(kind: Kind, by: str, asked: dict[str, Any], outcome: Any) -> Iterat
     except Exception as error:  # a reader's own: whoever asked it makes the same failure of it
         enter(exchange=begun.ended(fault=Fault(error="reader", message=f"{type(error).__name__}: {error}")))
         raise
-    enter(exchange=begun.ended(TypeAdapter(outcome).dump_python(told.came, mode="json")))
+    enter(exchange=begun.ended(_adapter(outcome).dump_python(told.came, mode="json")))
+
+
+@lru_cache
+def _adapter(outcome: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(outcome)

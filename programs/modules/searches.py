@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import dspy
@@ -119,6 +120,11 @@ class Acting(dspy.ReAct):
         episode.tools = {name: _checked(one) for name, one in {**self.tools, "search": tool}.items()}
         return super(Acting, episode).forward(question=question, answer_style=answer_style)
 
+    def _format_trajectory(self, trajectory: dict[str, Any]) -> str:
+        """Return the trajectory as the prompt shows it; DSPy's own method makes a signature anew for each call."""
+        shown: str = adapter_in_use().format_user_message_content(_signature_of(tuple(trajectory)), trajectory)
+        return shown
+
     def _call_with_potential_trajectory_truncation(
         self, module: dspy.Module, trajectory: dict[str, Any], **inputs: Any
     ) -> dspy.Prediction:
@@ -139,6 +145,12 @@ class Acting(dspy.ReAct):
                 if error.failure.cause != "context-window" or len(shown) <= 4:  # the four fields of the last turn
                     raise
                 shown = self.truncate_trajectory(shown)
+
+
+@lru_cache(maxsize=64)
+def _signature_of(names: tuple[str, ...]) -> type[dspy.Signature]:
+    signature: type[dspy.Signature] = dspy.Signature(f"{', '.join(names)} -> x")
+    return signature
 
 
 def _checked(tool: dspy.Tool) -> Callable[..., Any]:

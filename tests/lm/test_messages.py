@@ -1,0 +1,54 @@
+"""A system message is written once for each signature, and is what DSPy would write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
+
+from questree.lm.messages import keeping_messages
+
+
+class Asked(dspy.Signature):
+    """Answer the question."""
+
+    question: str = dspy.InputField()
+    passages: list[str] = dspy.InputField()
+    answers: list[str] = dspy.OutputField(desc="all of them")
+
+
+INPUTS = {"question": "Why?", "passages": ["[1] Because | it is so."]}
+DEMOS = [{"question": "How?", "passages": [], "answers": ["so"]}]
+
+
+@pytest.mark.parametrize("kind", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
+def test_the_messages_are_those_of_the_adapter_and_its_system_message_is_written_once(kind, monkeypatch):
+    expected = kind().format(Asked, DEMOS, INPUTS)
+    assert keeping_messages(kind()).format(Asked, DEMOS, INPUTS) == expected
+    monkeypatch.setattr(kind, "format_field_structure", None)  # it is not asked again
+    assert keeping_messages(kind()).format(Asked, DEMOS, INPUTS) == expected
+
+
+def test_a_signature_that_was_changed_in_place_is_written_anew():
+    kind = dspy.Signature("question -> answer", "Say it.")
+    before = keeping_messages(dspy.ChatAdapter()).format(kind, [], {"question": "Why?"})
+    kind.instructions = "Sing it."
+    kind.output_fields["answer"].json_schema_extra["desc"] = "in verse"
+    after = keeping_messages(dspy.ChatAdapter()).format(kind, [], {"question": "Why?"})
+    assert before != after == dspy.ChatAdapter().format(kind, [], {"question": "Why?"})
+
+
+def test_another_s_adapter_writes_its_own_system_message_each_time():
+    class Counting(dspy.ChatAdapter):
+        """An adapter that depends on more than the signature."""
+
+        count = 0
+
+        def format_system_message(self, signature: Any) -> str:
+            self.count += 1
+            return str(self.count)
+
+    adapter = Counting()
+    assert [keeping_messages(adapter).format(Asked, [], INPUTS)[0]["content"] for _ in range(2)] == ["1", "2"]
