@@ -39,27 +39,19 @@ class Citation(BaseModel):
     weak: bool
 
 
-class AskedQuestion(BaseModel):
-    """A question with all that is known of it by now.
+class AnsweredQuestion(BaseModel):
+    """A question with what became of it.
 
     Attributes:
-        id: the end of its permalink.
-        program: its name at the server.
         tree: with the nodes so far.
         state: where it stands; the last three are final.
-        place: in the queue, from 1; None if it does not wait.
         seconds: since it was asked.
         answer, final_content, references, failure: as in a prediction.
         simulated: whether the LM is a simulated one.
     """
 
-    id: str
-    program: str
-    answer_style: AnswerStyle
-    asked_at: datetime
     tree: ReasoningTree
     state: State = "waiting"
-    place: int | None = None
     spent: Spent = Spent()
     seconds: float = 0.0
     answer: str = ""
@@ -92,3 +84,19 @@ class AskedQuestion(BaseModel):
             sentence=supporting_sentence(mark.fragment, passage.text),
             weak=not supports_fragment(mark.fragment, f"{passage.title} {passage.text}", self.tree.question),
         )
+
+
+class AskedQuestion(AnsweredQuestion):
+    """A question that was asked of a server, with all that is known of it by now.
+
+    Attributes:
+        id: the end of its permalink.
+        program: its name at the server.
+        place: in the queue, from 1; None if it does not wait.
+    """
+
+    id: str
+    program: str
+    answer_style: AnswerStyle
+    asked_at: datetime
+    place: int | None = None

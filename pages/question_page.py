@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from ..programs import Node
 from ..signatures import AnswerStyle
-from .asked_question import AskedQuestion, Citation
+from .asked_question import AnsweredQuestion, AskedQuestion, Citation
 from .html import as_html
 from .trees import Marked, card, cards, marked
 
@@ -42,7 +42,7 @@ def question_page(asked: AskedQuestion, programs: Sequence[str], events: str = "
         events: the address of what will change, which the page follows; empty if the question has ended.
     """
     page: dict[str, Any] = {"programs": programs, "styles": _STYLES, "cards": cards(asked.tree), "events": events}
-    return as_html("question.html", **page, **_shown(asked))
+    return as_html("question.html", **page, **shown_answer(asked))
 
 
 def grown_node(node: Node) -> str:
@@ -57,7 +57,7 @@ def changed_node(node: Node) -> str:
 
 def progress(asked: AskedQuestion) -> str:
     """Return where a question stands, and once it has ended its result, as pieces of its page."""
-    return as_html("pieces.html", piece="progress", **_shown(asked))
+    return as_html("pieces.html", piece="progress", **shown_answer(asked))
 
 
 def error_page(title: str, problem: str) -> str:
@@ -73,7 +73,8 @@ def login_page(problem: str = "") -> str:
 _STYLES = get_args(AnswerStyle)
 
 
-def _shown(asked: AskedQuestion) -> dict[str, Any]:
+def shown_answer(asked: AnsweredQuestion) -> dict[str, Any]:
+    """Return what the templates draw an answer from, with its citations."""
     citations = asked.citations()
     cited = [Cited(place, one, marked(one.passage, one.sentence)) for place, one in enumerate(citations, start=1)]
     return {"asked": asked, "content": _pieces(asked.final_content, cited), "cited": cited}

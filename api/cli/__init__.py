@@ -24,6 +24,7 @@ from . import (
     compile,
     demo,
     evaluate,
+    export,
     fetch,
     index,
     pack,
@@ -68,6 +69,7 @@ add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
 add_command(app, serve.serve, only=serve.SETTINGS)
 app.command()(show.show)
+app.command()(export.export)
 app.command()(pack.pack)
 add_command(app, replay.replay, without=replay.NO_SETTINGS)
 add_command(app, ui.ui, only=ui.SETTINGS)

@@ -23,7 +23,7 @@ def as_page(comparison: Comparison) -> str:
         read=in_page(table.note),
         table=html_of(table.lines),
         details=f"<h2>Details</h2>{html_of(table.details)}" if table.details else "",
-        plots="".join(_figure(*plot) for plot in _plots(comparison)),
+        plots="".join(_figure(*plot) for plot in plots_of(comparison)),
         papers=f"<h2>What the papers report (%)</h2><p>{PAPERS}</p>{html_of(papers)}" if papers else "",
         style=STYLE,
     )
@@ -38,7 +38,7 @@ def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
     return {hops: mean_interval(scores, seed=evaluation.seed) for hops, scores in sorted(groups.items())}
 
 
-def _plots(comparison: Comparison) -> list[tuple[str, str]]:
+def plots_of(comparison: Comparison) -> list[tuple[str, str]]:
     """Return headings and plots: by calls, by cost if it is known, by hops if their number differs."""
     said = " (simulated)" if comparison.simulated else ""
     evaluations, metric = comparison.evaluations, comparison.metric + said
@@ -63,10 +63,10 @@ def _figure(heading: str, plot: str) -> str:
 _PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>$title</title><style>
-:root{--ink:#222;--paper:#fff;--line:#e2e2e2}
-@media (prefers-color-scheme:dark){:root{--ink:#ddd;--paper:#191919;--line:#333}}
+:root{--ink:#222;--page:#fff;--line:#e2e2e2}
+@media (prefers-color-scheme:dark){:root{--ink:#ddd;--page:#191919;--line:#333}}
 body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem}
-body{color:var(--ink);background:var(--paper)}
+body{color:var(--ink);background:var(--page)}
 h1{font-size:1.4rem} h2{font-size:1.15rem;margin-top:2.5rem} .facts{padding:0;list-style:none;color:#777}
 .facts li{display:inline} .facts li+li::before{content:" · "}
 .simulated,.stopped{padding:.5rem .8rem;border-left:4px solid #b8321d;background:#b8321d18;font-weight:600}

@@ -161,6 +161,6 @@ STYLE = """
 svg{width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
 svg .grid{stroke:var(--line);fill:none} svg .whisker{stroke:#1d6fb8;stroke-opacity:.6;stroke-width:2;fill:none}
 svg .lead{stroke:#bbb;fill:none}
-svg .dot{fill:var(--paper);stroke:#1d6fb8;stroke-width:2} svg .dot.first{fill:#1d6fb8}
+svg .dot{fill:var(--page);stroke:#1d6fb8;stroke-width:2} svg .dot.first{fill:#1d6fb8}
 svg .end{text-anchor:end} svg .middle{text-anchor:middle}
 """

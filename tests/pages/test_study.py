@@ -1,0 +1,111 @@
+"""Runs as static pages: every link leads somewhere, the lists hold what they say, and no text becomes markup."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from questree.evaluation.records import Record
+from questree.evaluation.run_folder import StoredRun, read_records
+from questree.lm.exchanges import Exchange
+from questree.pages.study import ShownRun, study_pages
+from questree.programs import ReasoningTree
+from questree.retrieval import Passage
+
+EVIL = "</pre></p>\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory) -> Path:
+    """The folder of a comparison of two programs over the first bundled questions, and its capsule."""
+    from questree.cli import app
+
+    out = tmp_path_factory.mktemp("study")
+    for command in (
+        ["compare", "searchain", "direct", "--limit", "4", "--tracking-uri", "none", "--out", f"{out}/runs"],
+        ["pack", f"{out}/runs", "--out", f"{out}/study.capsule"],
+        ["export", f"{out}/study.capsule", "--out", f"{out}/pages"],
+    ):
+        app(command, standalone_mode=False)
+    return out
+
+
+def pages_of(folder: Path) -> dict[str, str]:
+    return {page.name: page.read_text() for page in folder.glob("*.html")}
+
+
+def test_every_link_leads_to_a_page_or_a_place_in_it(study):
+    pages = pages_of(study / "pages")
+    assert len(pages) > 10
+    for name, page in pages.items():
+        for link in re.findall(r'(?:href|src)="([^"]*)"', page):
+            target, _, place = unquote(link).partition("#")
+            if target != "data:,":
+                assert not target or (study / "pages" / target).is_file(), (name, link)
+                assert not place or f'id="{place}"' in pages[target or name], (name, link)
+
+
+def test_a_page_has_no_script_and_forbids_all(study):
+    for page in pages_of(study / "pages").values():
+        assert "<script" not in page
+        assert not re.search(r"\s(?:on\w+|style)=", page)
+        assert "default-src 'none'; style-src 'self' file:;" in page
+
+
+def test_the_lists_hold_the_questions_that_they_name(study):
+    right = {
+        name: {one.id: one.scores["by-style"] == 1 for one in read_records(study / "runs" / name)}
+        for name in ("direct", "searchain")
+    }
+    lost = [id for id, is_right in right["searchain"].items() if is_right and not right["direct"][id]]
+    assert lost
+    page = (study / "pages" / "won-2.html").read_text()  # the runs are shown in the order of their names
+    assert "<h1>searchain right, direct not</h1>" in page
+    assert len(re.findall(r'<th scope="row">', page)) == len(lost)
+    assert len(re.findall(r'<th scope="row">', (study / "pages" / "questions.html").read_text())) == 4
+
+
+def test_an_answer_shows_its_tree_its_prompts_and_the_sentence_behind_a_mark(study):
+    pages = [page for name, page in pages_of(study / "pages").items() if re.fullmatch(r"question-\d-2.html", name)]
+    assert all('class="tree"' in page and "PlanChain" in page for page in pages)
+    assert all("[[ ## question ## ]]" in page for page in pages)
+    assert any("<mark>" in page and 'href="#cited-1"' in page for page in pages)
+
+
+def test_folders_and_their_capsule_give_the_same_pages(study, questree):
+    assert questree("export", str(study / "runs"), "--out", "pages").code == 0
+    from_capsule = pages_of(study / "pages")
+    for name, page in pages_of(Path("pages")).items():
+        assert page.replace("runs", "study") == from_capsule[name].replace("runs", "study")
+
+
+def test_no_text_becomes_markup():
+    passage = Passage(id=EVIL, title=EVIL, text=EVIL)
+    tree = ReasoningTree(question=EVIL)
+    tree.grow(None, query=EVIL, answer=EVIL, source="corrected", passage=passage, round=1)
+    record = Record(
+        id=EVIL, question=EVIL, answers=(EVIL,), answer=EVIL, final_content=f"{EVIL} [1].", references=(passage,),
+        tree=tree, scores={"em": 0.0},
+    )  # fmt: skip
+    prompt = {"messages": [["system", EVIL], ["user", EVIL], ["assistant", EVIL], ["user", EVIL]]}
+    asked = [
+        Exchange(place=(1,), kind="request", by=EVIL, asked=prompt, came=[{"text": EVIL}]),
+        Exchange(place=(2,), kind="search", by=EVIL, asked={"query": EVIL}, came=[passage.model_dump()]),
+    ]
+    run = StoredRun(EVIL, (record,), {"program": EVIL, "task": EVIL, "lm": {"name": EVIL}, "metrics": ["em"]})
+    pages = dict(study_pages(EVIL, [ShownRun(run, {EVIL: asked})]))
+    assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
+    assert all("<script" not in page and "<img" not in page for page in pages.values())
+    assert pages["question-1-1.html"].count("&lt;script&gt;") > 10
+
+
+def test_a_folder_with_something_in_it_is_left_alone(study, questree):
+    Path("mine").mkdir()
+    Path("mine/letter.txt").write_text("Dear all")
+    ran = questree("export", str(study / "study.capsule"), "--out", "mine")
+    assert ran.code == 2
+    assert "mine is not empty; name another folder" in ran.err
+    assert [file.name for file in Path("mine").iterdir()] == ["letter.txt"]
