@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ..common.errors import QueryError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Hits = list[tuple[int, float]]
 """Positions in the corpus with their scores, best first."""
 _HIT_BYTES = 128
+_BLOCK = 1024
 
 
 class BaseRetriever(ABC):
@@ -158,10 +160,26 @@ def check_query(query: str) -> str:
     return cleaned
 
 
-def best(scores: np.ndarray[Any, Any], k: int) -> Hits:
-    """Return the k highest of one query's scores (passages,), best first; of equal ones the earlier passage first."""
+def best(scores: np.ndarray[Any, Any], k: int, above: float = -inf) -> Hits:
+    """Return the k highest of one query's scores (passages,), best first; of equal ones the earlier passage first.
+
+    Args:
+        scores: of the passages.
+        k: how many, if so many are above the bound.
+        above: a bound that no hit has, nor is below.
+    """
     import numpy as np
 
-    top = np.arange(len(scores)) if k >= len(scores) else np.argpartition(-scores, k - 1)[:k]
-    ordered = top[np.lexsort((top, -scores[top]))]
+    reached = _reached(scores, k) if k < len(scores) else -inf
+    top = np.flatnonzero(scores >= reached if reached > above else scores > above)
+    ordered = top[np.lexsort((top, -scores[top]))][:k]
     return [(int(position), float(scores[position])) for position in ordered]
+
+
+def _reached(scores: np.ndarray[Any, Any], k: int) -> float:
+    """Return a score that k passages or more reach; of many passages only the best of each block are put into order."""
+    import numpy as np
+
+    blocks = len(scores) // _BLOCK
+    highest = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(1) if blocks >= k else scores
+    return float(np.partition(highest, -k)[-k])

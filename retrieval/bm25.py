@@ -89,7 +89,7 @@ class BM25Retriever(IndexRetriever):
 
     def _found(self, tokens: list[str], k: int) -> Hits:
         """Return the k best passages that hold one of the words; one that holds none has the score 0."""
-        return [hit for hit in best(self._index.get_scores(tokens), k) if hit[1] > 0]
+        return best(self._index.get_scores(tokens), k, above=0)
 
 
 class _TokenLists:

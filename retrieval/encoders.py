@@ -54,7 +54,10 @@ class TextEncoder(ABC):
         checkpoint: whose model it is.
         precision: in which passages are computed.
         filled: how many passages, so far, fill the window; what stands beyond it was not read.
+        row_type: of the numbers of its passages' embeddings.
     """
+
+    row_type = "f2"
 
     def __init__(self, checkpoint: Checkpoint, precision: str, model: Any) -> None:
         self.checkpoint, self.precision = checkpoint, precision

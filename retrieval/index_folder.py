@@ -33,12 +33,13 @@ from .indexes.contents import (
 from .indexes.index_kind import IndexKind, Order, Progress, Report
 from .late_interaction.exact import EXACT
 from .late_interaction.plaid import PLAID
+from .late_interaction.rerank import RERANK
 from .passage import Passage
 
 logger = logging.getLogger(__name__)
 
 AUTO = "auto"
-KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, DENSE, BM25)}
+KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, RERANK, DENSE, BM25)}
 
 EXACT_UP_TO = 25_000
 """Passages up to which ``auto`` is exact search: two or three million token embeddings, half a gigabyte on disk, and

@@ -1,4 +1,4 @@
-"""A retriever whose best passages a cross-encoder puts into a new order."""
+"""A retriever whose best passages a model puts into a new order: a cross-encoder, or ColBERT's late interaction."""
 
 from __future__ import annotations
 
@@ -6,60 +6,72 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..common.errors import CheckpointError
 from .base import WrappingRetriever, check_search
 from .contracts import Retriever
 from .encoders import load_model
+from .kept_results import Kept
+from .late_interaction.checkpoint import find_checkpoint
+from .late_interaction.encoder import Encoder
+from .late_interaction.rerank import maxsim
 from .passage import Passage
 
+if TYPE_CHECKING:
+    import torch
+
 CANDIDATES = 50
+LATE = "colbert:"
 _AT_ONCE = 32  # pairs
 _LONGEST = 512  # tokens of a pair
 
 
-class RerankedRetriever(WrappingRetriever):
-    """Another retriever's best passages, in the order of a cross-encoder, which reads query and passage together.
+class Scorer(Protocol):
+    """A model that tells how well texts answer a query; safe in several threads."""
 
-    The score of a passage is the logit that the cross-encoder gives it (Nogueira and Cho, 2019, arXiv 1901.04085).
-    Made by ``load``; thread-safe.
+    name: str
+    fingerprint: str
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return one score for each text; it does not depend on the other texts."""
+        ...
+
+
+class RerankedRetriever(WrappingRetriever):
+    """Another retriever's best passages, in the order of a scorer. Made by ``load``; thread-safe.
 
     Args:
         retriever: finds the candidates.
-        name: of the cross-encoder.
-        model: of transformers, with one logit.
-        tokenizer: the model's.
-        candidates: passages that are read for each query; as many as are asked for, if those are more.
+        scorer: scores them.
+        candidates: passages that are scored for each query; as many as are asked for, if those are more.
     """
 
-    def __init__(self, retriever: Retriever, name: str, model: Any, tokenizer: Any, candidates: int = CANDIDATES):
-        rule = f"reranked 1 {candidates} {_weights_hash(model)} {retriever.fingerprint}"
+    def __init__(self, retriever: Retriever, scorer: Scorer, candidates: int = CANDIDATES):
+        rule = f"reranked 1 {candidates} {scorer.fingerprint} {retriever.fingerprint}"
         fingerprint = hashlib.sha256(rule.encode()).hexdigest()[:16]
-        super().__init__([retriever], f"{retriever.name} reranked by {name}", fingerprint)
-        self.candidates = candidates
-        self._model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
-        self._room = getattr(model.config, "max_position_embeddings", _LONGEST)
+        super().__init__([retriever], f"{retriever.name} reranked by {scorer.name}", fingerprint)
+        self.candidates, self._scorer = candidates, scorer
 
     @classmethod
     def load(
         cls, retriever: Retriever, model: str | Path, *, candidates: int = CANDIDATES, device: str | None = None
     ) -> RerankedRetriever:
-        """Load a cross-encoder by hub name or folder, and put it in front of a retriever.
+        """Load a model by hub name or folder, and put it in front of a retriever.
 
         Args:
             retriever: finds the candidates.
-            model: a sequence classifier with one logit, such as ``cross-encoder/ms-marco-MiniLM-L6-v2``.
-            candidates: passages that are read for each query.
-            device: by default the GPU if there is one.
+            model: a cross-encoder, such as ``cross-encoder/ms-marco-MiniLM-L6-v2``; or ``colbert:`` and a checkpoint
+                of ColBERT's, such as ``colbert:colbert-ir/colbertv2.0``.
+            candidates: passages that are scored for each query.
+            device: of a cross-encoder; by default the GPU if there is one.
 
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded, or gives more than one logit.
         """
-        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
-        if (logits := loaded.config.num_labels) != 1:
-            raise CheckpointError(f"{model} gives {logits} logits for a pair; a reranker gives one. Name another.")
-        return cls(retriever, Path(model).name, loaded, tokenizer, candidates)
+        late = str(model).startswith(LATE)
+        scorer = LateInteraction.load(str(model)[len(LATE) :]) if late else CrossEncoder.load(model, device)
+        return cls(retriever, scorer, candidates)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, best first; of equal ones the retriever's better one first.
@@ -72,14 +84,42 @@ class RerankedRetriever(WrappingRetriever):
         return [self._ranked(query, passages)[:k] for query, passages in zip(checked, found, strict=True)]
 
     def _ranked(self, query: str, passages: Sequence[Passage]) -> list[Passage]:
-        """Return the passages in their new order; each query is read by itself, so that a batch changes no score."""
-        scores = [
-            score
-            for first in range(0, len(passages), _AT_ONCE)
-            for score in self._logits(query, [one.shown() for one in passages[first : first + _AT_ONCE]])
-        ]
+        """Return the passages in their new order."""
+        scores = self._scorer.scores(query, [one.shown() for one in passages]) if passages else []
         scored = [one.model_copy(update={"score": score}) for one, score in zip(passages, scores, strict=True)]
         return sorted(scored, key=lambda passage: -passage.score)
+
+
+class CrossEncoder:
+    """Reads query and text together; the score is its logit (Nogueira and Cho, 2019, arXiv 1901.04085).
+
+    Args:
+        name: for people.
+        model: of transformers, with one logit.
+        tokenizer: the model's.
+    """
+
+    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
+        self.name, self.fingerprint = name, _weights_hash(model)
+        self._model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
+        self._room = getattr(model.config, "max_position_embeddings", _LONGEST)
+
+    @classmethod
+    def load(cls, model: str | Path, device: str | None = None) -> CrossEncoder:
+        """Load a sequence classifier by hub name or folder.
+
+        Raises:
+            CheckpointError: if it cannot be found, fetched or loaded, or gives more than one logit.
+        """
+        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
+        if (logits := loaded.config.num_labels) != 1:
+            raise CheckpointError(f"{model} gives {logits} logits for a pair; a reranker gives one. Name another.")
+        return cls(Path(model).name, loaded, tokenizer)
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the logit of each text; each query is read by itself, so that a batch changes no score."""
+        together = (list(texts[first : first + _AT_ONCE]) for first in range(0, len(texts), _AT_ONCE))
+        return [score for some in together for score in self._logits(query, some)]
 
     def _logits(self, query: str, texts: list[str]) -> list[float]:
         import torch
@@ -95,6 +135,44 @@ class RerankedRetriever(WrappingRetriever):
             )
             logits = self._model(**encoded.to(self._model.device)).logits.float()
         return [float(logit) for logit in logits[:, 0]]
+
+
+class LateInteraction:
+    """Scores texts by ColBERT's MaxSim. Texts are encoded when they are first scored, and kept for a while.
+
+    Args:
+        encoder: of query and texts.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name = f"{LATE}{encoder.checkpoint.name}"
+        self.fingerprint = f"late {encoder.checkpoint.fingerprint} {encoder.precision}"
+        self._encoder = encoder
+        self._known: Kept[str, torch.Tensor] = Kept()
+
+    @classmethod
+    def load(cls, checkpoint: str) -> LateInteraction:
+        """Load a late-interaction checkpoint by hub name or folder, or ``embedded``.
+
+        Raises:
+            CheckpointError: if it cannot be found, fetched or loaded.
+        """
+        return cls(Encoder.load(find_checkpoint(checkpoint)))
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the MaxSim of the query with each text."""
+        import torch
+
+        known = {text: rows for text in texts if (rows := self._known.get(text)) is not None}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        for text, rows in zip(new, self._encoder.passages(new), strict=True):
+            known[text] = rows
+            self._known.keep(text, rows, len(text) + rows.nbytes)
+        rows = torch.cat([known[text] for text in texts]).float()
+        scores: list[float] = maxsim(
+            self._encoder.queries([query])[0], rows, [len(known[text]) for text in texts]
+        ).tolist()
+        return scores
 
 
 def _weights_hash(model: Any) -> str:

@@ -25,7 +25,7 @@ class Rows(list[list[int]]):
 class LetterEncoder:
     """Every text has as many rows as letters, in ``dim`` dimensions. A text of ``window`` letters or more fills it."""
 
-    dim = 4
+    dim, row_type = 4, "f2"
 
     def __init__(self, window: int = 30) -> None:
         self.filled = 0

@@ -27,17 +27,24 @@ if TYPE_CHECKING:
 CHUNK = 1024
 """Passages in a chunk: some 30 MB of token embeddings, a quarter of a minute of encoding on two cores."""
 _RECORD = ".chunk.json"
+ROWS = {"f2": ".f16", "u1": ".u8"}
+"""The ends of the names of files of rows, by the rows' type."""
 
 
 class PassageEncoder(Protocol):
     """A model that turns passages into embeddings: a row for each token, or one for each passage."""
 
-    filled: int
-    """How many passages, so far, fill the window; what stands beyond it was not read."""
+    row_type: str
+    """Of the numbers of a row, as numpy names it: f2, or u1 for packed ones."""
+
+    @property
+    def filled(self) -> int:
+        """Return how many passages, so far, fill the window; what stands beyond it was not read."""
+        ...
 
     @property
     def dim(self) -> int:
-        """Return the number of dimensions of a row."""
+        """Return how many numbers a row has."""
         ...
 
     @property
@@ -46,7 +53,7 @@ class PassageEncoder(Protocol):
         ...
 
     def passages(self, texts: Sequence[str], progress: Callable[[int], None]) -> Iterator[torch.Tensor]:
-        """Yield one (rows, dim) float16 tensor for each text, in their order, and report how many more are done."""
+        """Yield one (rows, dim) tensor for each text, in their order, and report how many more are done."""
         ...
 
 
@@ -110,10 +117,10 @@ def write_chunk(
 
     before = encoder.filled
     matrices = [matrix.numpy() for matrix in encoder.passages(texts, progress)]
-    rows = np.ascontiguousarray(np.concatenate(matrices), dtype=np.float16)
+    rows = np.ascontiguousarray(np.concatenate(matrices), dtype=encoder.row_type)
     lengths, filled = [len(matrix) for matrix in matrices], encoder.filled - before
     record = ChunkRecord(made_from, lengths, filled, _digest(made_from, lengths, filled, rows))
-    _write(rows_file(folder, number), rows.data.cast("B"))
+    _write(rows_file(folder, number, encoder.row_type), rows.data.cast("B"))
     _write(_record_file(folder, number), json.dumps(asdict(record)).encode())
     return record
 
@@ -131,41 +138,43 @@ def read_record(folder: Path, number: int) -> ChunkRecord:
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
 
 
-def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int) -> bool:
+def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> bool:
     """Tell whether the rows of a chunk are those of its record."""
     try:
-        rows = read_rows(folder, number, record, dim)
+        rows = read_rows(folder, number, record, dim, row_type)
     except IndexRefused:
         return False
     return _digest(record.made_from, record.lengths, record.filled, rows[:]) == record.sha256
 
 
-def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int) -> StoredArray:
-    """Return the (rows, dim) float16 of a chunk, which stay on disk.
+def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> StoredArray:
+    """Return the (rows, dim) of a chunk, which stay on disk.
 
     Raises:
         IndexRefused: if they are missing, or of another size than the record says.
     """
-    path, shape = rows_file(folder, number), (sum(record.lengths), dim)
+    path, shape = rows_file(folder, number, row_type), (sum(record.lengths), dim)
+    expected = int(row_type[1]) * prod(shape)
     try:
-        if path.stat().st_size != 2 * prod(shape):
-            raise ValueError(f"it has {path.stat().st_size} bytes of {2 * prod(shape)}")
-        return StoredArray(path, "f2", shape)
+        if path.stat().st_size != expected:
+            raise ValueError(f"it has {path.stat().st_size} bytes of {expected}")
+        return StoredArray(path, row_type, shape)
     except (OSError, ValueError, TypeError) as problem:
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
 
 
-def remove_others(folder: Path, numbers: Iterable[int]) -> None:
+def remove_others(folder: Path, numbers: Iterable[int], row_type: str = "f2") -> None:
     """Remove all but these chunks from the folder, such as files of a killed writer or of a longer corpus."""
-    names = {path(folder, number).name for number in numbers for path in (rows_file, _record_file)}
+    kept = [(rows_file(folder, number, row_type), _record_file(folder, number)) for number in numbers]
+    names = {path.name for paths in kept for path in paths}
     for found in folder.iterdir():
         if found.name not in names:
             found.unlink()
 
 
-def rows_file(folder: Path, number: int) -> Path:
+def rows_file(folder: Path, number: int, row_type: str = "f2") -> Path:
     """Return where a chunk's rows are."""
-    return folder / f"{number:06d}.f16"
+    return folder / f"{number:06d}{ROWS[row_type]}"
 
 
 def _record_file(folder: Path, number: int) -> Path:

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from ...common.errors import QuestreeError
 from ...common.files import check_name, restore_folder, swap_folder
 from ...common.text import readable_size
+from .chunks import ROWS
 from .contents import NAME, OFFSETS, PASSAGES, former_folder
 
 MARK = ".questree-building"
@@ -49,7 +50,7 @@ class Construction:
 
     def kept(self) -> str:
         """Return what an interrupted build leaves, in words; empty if that is nothing."""
-        sizes = [path.stat().st_size for path in self.folder.glob("*/*.f16")]
+        sizes = [path.stat().st_size for path in self.folder.glob("*/*") if path.suffix in ROWS.values()]
         if not sizes:
             return ""
         return (

@@ -53,8 +53,8 @@ def encode_corpus(
     """
     folder.mkdir(exist_ok=True)
     passages = PassageStore(folder.parent)
-    kept = _kept(folder, passages, identity, encoder.dim, report)
-    remove_others(folder, kept)
+    kept = _kept(folder, passages, encoder, identity, report)
+    remove_others(folder, kept, encoder.row_type)
     missing = [number for number in range(chunk_count(len(passages))) if number not in kept]
     count = _Report(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
     if devices:
@@ -64,7 +64,7 @@ def encode_corpus(
             texts = texts_of(passages, number)
             source = source_of(texts, identity)
             count.finish(write_chunk(folder, number, texts, encoder=encoder, made_from=source, progress=count.add))
-    remove_others(folder, range(chunk_count(len(passages))))  # also what a dead process left
+    remove_others(folder, range(chunk_count(len(passages))), encoder.row_type)  # also what a dead process left
     if count.filled:
         logger.warning(
             "%d passages fill the window of %d tokens; what stands beyond it is not searched.",
@@ -74,7 +74,9 @@ def encode_corpus(
     return count.filled
 
 
-def _kept(folder: Path, passages: PassageStore, identity: str, dim: int, report: Report) -> dict[int, ChunkRecord]:
+def _kept(
+    folder: Path, passages: PassageStore, encoder: PassageEncoder, identity: str, report: Report
+) -> dict[int, ChunkRecord]:
     """Return the chunks that hold what would be written now; warn of those that do not."""
     kept, damaged, outdated = {}, [], []
     found = sorted(int(path.name[:6]) for path in folder.glob("[0-9]" * 6 + ".chunk.json"))
@@ -87,7 +89,7 @@ def _kept(folder: Path, passages: PassageStore, identity: str, dim: int, report:
             continue
         if number >= chunk_count(len(passages)) or record.made_from != source_of(texts_of(passages, number), identity):
             outdated.append(number)
-        elif is_whole(folder, number, record, dim):
+        elif is_whole(folder, number, record, encoder.dim, encoder.row_type):
             kept[number] = record
         else:
             damaged.append(number)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError
 from ...common.names import unknown_name
-from ..encoders import checkpoint_of
-from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, read_rows
+from ..encoders import Checkpoint, checkpoint_of
+from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
 from ..indexes.stored_array import StoredArray
 from .checkpoint import find_checkpoint
 from .encoder import Encoder
+from .packed_rows import PackingEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,12 +27,21 @@ Chunk = tuple[int, "np.ndarray[Any, Any]", StoredArray]
 """A run of passages: the first of them, their (passages,) lengths, and their (rows, dim) float16, on disk."""
 
 
-def encode(order: Order, row_bytes: Callable[[int], float]) -> tuple[Encoder, Embeddings, Written]:
-    """Encode the passages of an order into its folder; return the encoder, the embeddings and what the manifest says.
+def encode(
+    order: Order,
+    folder: str = FOLDER,
+    *,
+    nbits: int | None = None,
+    row_bytes: Callable[[int], float] | None = None,
+) -> tuple[Encoder, Written]:
+    """Encode the passages of an order into its folder; return the encoder, and what the manifest says.
 
     Args:
         order: what to write.
-        row_bytes: gives the bytes that an embedding of so many dimensions takes in the finished index.
+        folder: of the chunks, in that of the index.
+        nbits: for each dimension of a packed row; None for rows of float16.
+        row_bytes: gives the bytes that an embedding of so many dimensions takes in the finished index, if that holds
+            something else than the chunks.
 
     Raises:
         CheckpointError: if the checkpoint cannot be found or loaded.
@@ -39,19 +49,29 @@ def encode(order: Order, row_bytes: Callable[[int], float]) -> tuple[Encoder, Em
     """
     devices = _devices(order.devices)
     encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
-    checkpoint, folder = encoder.checkpoint, order.folder / FOLDER
+    checkpoint = encoder.checkpoint
     settings = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
+    writer = _packing(encoder, nbits)
+    per_row = row_bytes(encoder.dim) if row_bytes else writer.dim * int(writer.row_type[1])
     filled = encode_corpus(
-        folder,
-        encoder,
-        f"{checkpoint.fingerprint} {settings}",
-        load=partial(Encoder.load, checkpoint, encoder.precision),
+        order.folder / folder,
+        writer,
+        f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else ""),
+        load=partial(_loaded, checkpoint, encoder.precision, nbits),
         devices=devices,
         report=order.report,
-        size=lambda rows: rows * row_bytes(encoder.dim),
+        size=lambda rows: rows * per_row,
     )
-    written = Written(settings, checkpoint.record, filled)
-    return encoder, Embeddings(folder, encoder.dim, len(order.passages)), written
+    return encoder, Written(settings, checkpoint.record, filled)
+
+
+def _loaded(checkpoint: Checkpoint, precision: str, nbits: int | None) -> PassageEncoder:
+    """Return what writes chunks in another process."""
+    return _packing(Encoder.load(checkpoint, precision), nbits)
+
+
+def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
+    return encoder if nbits is None else PackingEncoder(encoder, nbits)
 
 
 def _devices(named: Sequence[str]) -> Sequence[str]:

@@ -154,7 +154,7 @@ def _place(numbers: int) -> tuple[str, bool]:
 
 
 def _write(order: Order) -> Written:
-    return encode(order, lambda dim: 2 * dim)[2]
+    return encode(order)[1]
 
 
 def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> ExactRetriever:

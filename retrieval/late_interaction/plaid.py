@@ -15,7 +15,7 @@ from ..indexes.contents import Manifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from .compat import colbert_ready, load_extensions
 from .embeddings import FOLDER as EMBEDDINGS
-from .embeddings import encode, encoder_of
+from .embeddings import Embeddings, encode, encoder_of
 from .encoder import Encoder
 from .plaid_codec import PlaidSettings
 from .plaid_writer import write_plaid
@@ -140,7 +140,8 @@ def _open_scorer(folder: Path) -> Any:
 def _write(order: Order) -> Written:
     settings = order.settings or PlaidSettings()
     load_extensions()
-    encoder, embeddings, written = encode(order, lambda dim: dim * settings.nbits / 8 + _CODE_BYTES)
+    encoder, written = encode(order, row_bytes=lambda dim: dim * settings.nbits / 8 + _CODE_BYTES)
+    embeddings = Embeddings(order.folder / EMBEDDINGS, encoder.dim, len(order.passages))
     write_plaid(order.folder / PLAID_FOLDER, embeddings, encoder, settings, order.report)
     return replace(written, settings={**written.settings, "plaid": asdict(settings)})
 

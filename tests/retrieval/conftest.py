@@ -93,3 +93,11 @@ def exact_folder(corpus_file: Path, tiny_checkpoint: Path, tmp_path_factory: pyt
     from questree.retrieval import build_index
 
     return build_index(corpus_file, tmp_path_factory.mktemp("indexes") / "exact", checkpoint=tiny_checkpoint)
+
+
+@pytest.fixture(scope="session")
+def rerank_folder(corpus_file: Path, tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from questree.retrieval import build_index
+
+    out = tmp_path_factory.mktemp("indexes") / "rerank"
+    return build_index(corpus_file, out, kind="rerank", checkpoint=tiny_checkpoint)

@@ -41,7 +41,7 @@ def whole(tmp_path_factory, passages, tiny_checkpoint):
         patch.setattr(chunks, "CHUNK", SIZE)
         patch.setattr(plaid, "load_extensions", lambda: None)
         at = tmp_path_factory.mktemp("whole")
-        kinds = ("exact", "colbert", "bm25")
+        kinds = ("exact", "colbert", "rerank", "bm25")
         return {kind: build_index(passages, at / kind, kind=kind, checkpoint=tiny_checkpoint) for kind in kinds}
 
 
@@ -60,7 +60,7 @@ def stop_after(monkeypatch, count: int, problem: BaseException) -> list[int]:
     return encoded
 
 
-@pytest.mark.parametrize("kind", ["exact", "colbert"])
+@pytest.mark.parametrize("kind", ["exact", "colbert", "rerank"])
 @pytest.mark.parametrize("seed", range(3))
 def test_interrupted_anywhere_the_index_is_the_same(whole, passages, tiny_checkpoint, tmp_path, kind, seed):
     out, draw = tmp_path / kind, random.Random(seed)
@@ -181,13 +181,13 @@ def test_ids_are_unique_in_an_index(passages, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["exact", "bm25"])
+@pytest.mark.parametrize("kind", ["exact", "rerank", "bm25"])
 @pytest.mark.parametrize("first", [1, SIZE, 75])
 def test_adding_gives_what_a_rebuild_gives(whole, passages, tiny_checkpoint, tmp_path, monkeypatch, kind, first):
     out = build_index(passages[:first], tmp_path / kind, kind=kind, checkpoint=tiny_checkpoint)
     encoded = stop_after(monkeypatch, -1, RuntimeError())
     add_to_index(passages[first:], out)
-    assert encoded == [len(passages) - first // SIZE * SIZE if kind == "exact" else 0]
+    assert encoded == [len(passages) - first // SIZE * SIZE if kind != "bm25" else 0]
     added, rebuilt = content(out), content(whole[kind])
     manifests = [folder.pop("questree-index.json") for folder in (added, rebuilt)]
     assert added == rebuilt

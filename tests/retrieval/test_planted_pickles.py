@@ -45,12 +45,12 @@ def put_right(folder: Path, file: Path) -> None:
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory, passages, tiny_checkpoint):
     at = tmp_path_factory.mktemp("indexes")
-    encoders = {"exact": tiny_checkpoint, "colbert": tiny_checkpoint, "dense": save_encoder(at / "encoder")}
+    encoders = {**dict.fromkeys(("exact", "colbert", "rerank"), tiny_checkpoint), "dense": save_encoder(at / "encoder")}
     return {kind: build_index(passages, at / kind, kind=kind, checkpoint=encoders[kind]) for kind in encoders}
 
 
 @pytest.mark.parametrize("plant", [as_pickle, as_tensors])
-@pytest.mark.parametrize("kind", ["exact", "colbert", "dense"])
+@pytest.mark.parametrize("kind", ["exact", "colbert", "rerank", "dense"])
 def test_a_planted_pickle_does_not_run(kind, plant, indexes, tmp_path):
     folder = Path(shutil.copytree(indexes[kind], tmp_path / "index"))
     refused = 0

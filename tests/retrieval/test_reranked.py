@@ -1,4 +1,4 @@
-"""A cross-encoder reads query and passage together, and its logit is the order; the model is tiny and random."""
+"""A cross-encoder's logit, or late interaction with passages encoded then, is the order; models are tiny and random."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from tiny_encoders import save_encoder
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig
 
 from questree.common.errors import CheckpointError, QueryError
-from questree.retrieval import Passage
+from questree.retrieval import Passage, build_index, load_index
 from questree.retrieval.base import BaseRetriever
 from questree.retrieval.reranked import RerankedRetriever
+
+from .conftest import make_checkpoint
 
 WORDS = ("basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island", "jetty", "kelp", "lagoon")
 PASSAGES = [
@@ -109,3 +111,38 @@ def test_a_command_searches_through_the_reranker_that_it_names(folder, questree)
     assert questree("evaluate", "oner", *options).code == 0
     ran = questree("evaluate", "oner", *options[:-2])
     assert ran.code == 2, "another retriever is another run"
+
+
+def test_late_interaction_ranks_as_an_exact_index_without_storing_anything(tiny_checkpoint, tmp_path):
+    exact = load_index(build_index(PASSAGES, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint))
+    reranked = RerankedRetriever.load(Table(), f"colbert:{tiny_checkpoint}")
+    for query in ("where is the island", "the lagoon or the fjord"):
+        expected = exact(query, k=len(PASSAGES))
+        found = reranked(query, k=len(PASSAGES))
+        assert [one.id for one in found] == [one.id for one in expected]
+        assert [one.score for one in found] == pytest.approx([one.score for one in expected], rel=1e-3)
+    assert reranked.name == f"table reranked by colbert:{tiny_checkpoint}"
+    assert RerankedRetriever.load(Table([]), f"colbert:{tiny_checkpoint}")("water", k=3) == []
+
+
+def test_a_passage_is_encoded_once_until_it_changes(tiny_checkpoint):
+    table = Table(list(PASSAGES))
+    reranked = RerankedRetriever.load(table, f"colbert:{tiny_checkpoint}")
+    encoded, passages = [], reranked._scorer._encoder.passages
+    reranked._scorer._encoder.passages = lambda texts: encoded.extend(texts) or passages(texts)
+    reranked("where is the island", k=3)
+    assert len(encoded) == len(PASSAGES)
+    table.given[4] = Passage(id="4", text="another island")  # the corpus changes
+    reranked("which tree", k=3)
+    assert encoded[len(PASSAGES) :] == ["another island"]
+
+
+def test_the_fingerprint_of_late_interaction_follows_from_its_checkpoint(tiny_checkpoint, tiny_config, tmp_path):
+    other = make_checkpoint(tmp_path, tiny_config, seed=2)
+    made = [RerankedRetriever.load(Table(), f"colbert:{folder}") for folder in (tiny_checkpoint, other)]
+    assert len({"table-1", *(one.fingerprint for one in made)}) == 3
+
+
+def test_a_checkpoint_of_late_interaction_that_is_not_there_is_named():
+    with pytest.raises(CheckpointError, match="no checkpoint folder at nowhere"):
+        RerankedRetriever.load(Table(), "colbert:nowhere")

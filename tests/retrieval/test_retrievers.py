@@ -8,10 +8,15 @@ import pytest
 from questree.common.errors import CorpusError, QueryError
 from questree.retrieval import BM25Retriever, Passage, Progress, build_index, load_index
 
+BY_WORDS = ("bm25", "rerank")
+"""Find only passages that hold a word of the query."""
 
-@pytest.fixture(scope="module", params=["bm25", "exact"])
-def retriever(request, passages, exact_folder):
-    return BM25Retriever.from_passages(passages) if request.param == "bm25" else load_index(exact_folder)
+
+@pytest.fixture(scope="module", params=["bm25", "exact", "rerank"])
+def retriever(request, passages, exact_folder, rerank_folder):
+    if request.param == "bm25":
+        return BM25Retriever.from_passages(passages)
+    return load_index(exact_folder if request.param == "exact" else rerank_folder)
 
 
 def test_a_passage_finds_itself(retriever, passages):
@@ -21,7 +26,8 @@ def test_a_passage_finds_itself(retriever, passages):
 
 def test_best_first_and_no_more_than_there_are(retriever, passages):
     found = retriever("amber lagoon", k=10_000)
-    held = [p for p in passages if retriever.name != "bm25" or {"amber", "lagoon"} & set(re.findall(r"\w+", p.shown()))]
+    by_words, words = retriever.name in BY_WORDS, {"amber", "lagoon"}
+    held = [p for p in passages if not by_words or words & set(re.findall(r"\w+", p.shown()))]
     assert sorted(p.id for p in found) == sorted(p.id for p in held)
     assert [p.score for p in found] == sorted((p.score for p in found), reverse=True)
 
@@ -66,7 +72,7 @@ WITHOUT_WORDS = ["?!", "the of and", "日本語", "\x00"]  # that stand in a pas
 @pytest.mark.parametrize("query", [*WITHOUT_WORDS, "amber \ud800", "fjord " * 5_000])
 def test_odd_queries_are_answered(retriever, query):
     found = retriever(query, k=3)
-    assert len(found) == (0 if retriever.name == "bm25" and query in WITHOUT_WORDS else 3)
+    assert len(found) == (0 if retriever.name in BY_WORDS and query in WITHOUT_WORDS else 3)
     assert retriever.batch([query, "amber"], k=3) == [found, retriever("amber", k=3)]
 
 
@@ -81,6 +87,20 @@ def test_passages_without_words_do_no_harm():
 def test_equal_scores_keep_the_corpus_order():
     retriever = BM25Retriever.from_passages(Passage(id=str(n), text="alike words") for n in range(20))
     assert [p.id for p in retriever("alike", k=5)] == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.parametrize("count", [1, 50, 1024, 5000])
+@pytest.mark.parametrize("k", [1, 3, 200])
+@pytest.mark.parametrize("values", [3, 1000])
+def test_the_best_are_those_of_a_whole_order(count, k, values):
+    import numpy as np
+
+    from questree.retrieval.base import best
+
+    scores = np.random.default_rng(count + k).integers(-values, values, count).astype(np.float32)
+    whole = sorted(((n, float(score)) for n, score in enumerate(scores)), key=lambda hit: (-hit[1], hit[0]))
+    assert best(scores, k) == whole[:k]
+    assert best(scores, k, above=0) == [hit for hit in whole if hit[1] > 0][:k]
 
 
 def test_exact_scores_are_maxsim(exact_folder, passages):

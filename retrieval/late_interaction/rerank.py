@@ -1,0 +1,212 @@
+"""Gather and rerank: BM25 finds candidates, and late interaction over their stored embeddings puts them into order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...common.errors import IndexRefused, QuestreeError
+from ..base import Hits, IndexRetriever, NeuralRetriever, best
+from ..bm25 import BM25
+from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, rows_file
+from ..indexes.contents import Manifest, PassageStore
+from ..indexes.index_kind import IndexKind, Order, Written
+from ..indexes.stored_array import StoredArray
+from .embeddings import encode, encoder_of, order_again
+from .encoder import Encoder
+from .packed_rows import Packing, PackingEncoder
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+FOLDER, PLACES = "packed", "packed.places.npy"
+_FILES = 64
+"""Files of embeddings that are open at once."""
+_TOGETHER = 256
+"""Candidates whose embeddings are in memory at once: 14 MB of 128 dimensions."""
+
+
+@dataclass(frozen=True)
+class RerankSettings:
+    """How many passages are gathered, and how their embeddings are stored.
+
+    Attributes:
+        candidates: passages that BM25 gathers for a query; as many as are asked for, if those are more.
+        nbits: the bits for each dimension of an embedding: 1, 2, 4 or 8.
+
+    Raises:
+        QuestreeError: if either is another.
+    """
+
+    candidates: int = 200
+    nbits: int = 4
+
+    def __post_init__(self) -> None:
+        if self.candidates < 1:
+            raise QuestreeError(f"{self.candidates} candidates cannot be reranked; gather one at least (candidates).")
+        if self.nbits not in (1, 2, 4, 8):
+            raise QuestreeError(f"Embeddings are stored with 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
+
+
+class PackedEmbeddings:
+    """The packed embeddings of a corpus on disk. Those of a passage are read when they are asked for, nothing else is.
+
+    Args:
+        folder: of the index.
+        packing: of its embeddings.
+        passages: of the corpus.
+
+    Raises:
+        IndexRefused: if the places of the embeddings cannot be read, or are not of these passages.
+    """
+
+    def __init__(self, folder: Path, packing: Packing, passages: int) -> None:
+        self._folder, self._packing = folder, packing
+        try:
+            self._places = StoredArray.of_npy(folder / PLACES)
+        except (OSError, ValueError) as problem:
+            raise IndexRefused(f"{folder} is damaged: {PLACES} cannot be read ({problem}).") from problem
+        if self._places.shape != (passages, 2):
+            raise IndexRefused(f"{folder} is damaged: {PLACES} is not of its {passages} passages.")
+        self._file = lru_cache(_FILES)(partial(_opened, folder / FOLDER, packing.bytes))
+
+    @staticmethod
+    def write_places(folder: Path, passages: int) -> None:
+        """Write where each passage's rows are: (passages, 2), the first row in the file of its chunk, and the end."""
+        import numpy as np
+
+        places = np.empty((passages, 2), dtype=np.int32)
+        for number in range(chunk_count(passages)):
+            ends = np.cumsum(read_record(folder / FOLDER, number).lengths)
+            first, last = bounds(number, passages)
+            places[first:last] = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1)
+        np.save(folder / PLACES, places, allow_pickle=False)
+
+    def of(self, positions: Sequence[int]) -> tuple[torch.Tensor, list[int]]:
+        """Return the (rows, dim) float32 of some passages, one's after the other's, and how many rows each has.
+
+        Raises:
+            IndexRefused: if a file of them cannot be read, or was cut short.
+        """
+        import numpy as np
+
+        packed = [self._packed(position) for position in positions]
+        return self._packing.unpacked(np.concatenate(packed)), [len(rows) for rows in packed]
+
+    def _packed(self, position: int) -> np.ndarray[Any, Any]:
+        first, end = self._places[position : position + 1][0]
+        rows = self._file(chunk_of(position))[first:end]
+        if not len(rows) or len(rows) != end - first:
+            raise IndexRefused(f"{self._folder} is damaged: the embeddings of passage {position} are not there.")
+        return rows
+
+
+def _opened(folder: Path, width: int, number: int) -> StoredArray:
+    path = rows_file(folder, number, PackingEncoder.row_type)
+    try:
+        return StoredArray(path, PackingEncoder.row_type, (path.stat().st_size // width, width))
+    except (OSError, ValueError) as problem:
+        raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
+
+
+class GatherAndRerank(NeuralRetriever):
+    """Another index's best passages in the order of ColBERT's MaxSim (Khattab and Zaharia, SIGIR 2020, section 3.6).
+
+    A search reads and scores as many passages as are gathered, however large the corpus. What the first index does not
+    find, such as a passage without any word of the query, is not found here either.
+
+    Args:
+        gatherer: an index of the same passages.
+        encoder: of queries.
+        embeddings: of the passages.
+        fingerprint: of the whole.
+        candidates: passages that are gathered for each query; as many as are asked for, if those are more.
+    """
+
+    name = "rerank"
+
+    def __init__(
+        self,
+        gatherer: IndexRetriever,
+        encoder: Encoder,
+        embeddings: PackedEmbeddings,
+        *,
+        fingerprint: str,
+        candidates: int,
+    ) -> None:
+        super().__init__(gatherer.passages, fingerprint, encoder)
+        self.candidates = candidates
+        self._gatherer, self._embeddings = gatherer, embeddings
+
+    def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
+        count = min(max(k, self.candidates), len(self.passages))
+        gathered = self._gatherer._search(queries, count)
+        embedded = self.encoder.queries(queries)
+        return [self._ranked(query, hits, k) for query, hits in zip(embedded, gathered, strict=True)]
+
+    def _ranked(self, query: torch.Tensor, gathered: Hits, k: int) -> Hits:
+        """Return the k best candidates by their scores; of equal ones the earlier passage first."""
+        import numpy as np
+
+        positions = sorted(position for position, _ in gathered)
+        if not positions:
+            return []
+        parts = (positions[first : first + _TOGETHER] for first in range(0, len(positions), _TOGETHER))
+        scores = np.concatenate([maxsim(query, *self._embeddings.of(part)) for part in parts])
+        return [(positions[place], score) for place, score in best(scores, k)]
+
+
+def maxsim(query: torch.Tensor, rows: torch.Tensor, lengths: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return (passages,): for each token of the query its best match in the passage, summed.
+
+    Args:
+        query: (tokens, dim).
+        rows: (rows, dim), one passage's after the other's.
+        lengths: (passages,) the number of rows of each, one at least.
+    """
+    import numpy as np
+
+    starts = np.cumsum([0, *lengths[:-1]])
+    scores: np.ndarray[Any, Any] = np.maximum.reduceat((rows @ query.T).numpy(), starts, axis=0).sum(1)
+    return scores
+
+
+def _write(order: Order) -> Written:
+    settings: RerankSettings = order.settings or RerankSettings()
+    _, written = encode(order, FOLDER, nbits=settings.nbits)
+    PackedEmbeddings.write_places(order.folder, len(order.passages))
+    gathering = BM25.write(replace(order, settings=None))
+    return replace(written, settings={**written.settings, "rerank": asdict(settings), "bm25": gathering.settings})
+
+
+def _again(manifest: Manifest) -> dict[str, Any]:
+    """Return how a larger index is ordered like this one."""
+    return {**order_again(manifest), "settings": RerankSettings(**manifest.settings["rerank"])}
+
+
+def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> GatherAndRerank:
+    settings = RerankSettings(**manifest.settings["rerank"])
+    gatherer = BM25.load(folder, manifest.model_copy(update={"settings": manifest.settings["bm25"]}), passages, None)
+    packing = Packing(int(manifest.settings["dim"]), settings.nbits)
+    return GatherAndRerank(
+        gatherer,
+        encoder_of(folder, manifest, checkpoint),
+        PackedEmbeddings(folder, packing, len(passages)),
+        fingerprint=manifest.fingerprint,
+        candidates=settings.candidates,
+    )
+
+
+RERANK = IndexKind(
+    "rerank",
+    "BM25 gathers, late interaction over stored embeddings reranks: for corpora of any size",
+    _write,
+    _load,
+    settings=RerankSettings,
+    work=FOLDER,
+    again=_again,
+)

@@ -1,0 +1,143 @@
+"""Gather and rerank: candidates of BM25, in the order of MaxSim over packed embeddings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import asdict
+
+import pytest
+import torch
+from manifests import rewrite_manifest
+
+from questree.common.errors import IndexRefused, QuestreeError
+from questree.retrieval import Passage, RerankSettings, add_to_index, build_index, load_index, read_manifest
+from questree.retrieval.late_interaction import rerank
+from questree.retrieval.late_interaction.packed_rows import Packing
+from questree.retrieval.late_interaction.rerank import FOLDER, PLACES, maxsim
+
+QUERY = "amber fjord willow summit"
+
+
+def unit_rows(count: int, dim: int) -> torch.Tensor:
+    rows = torch.randn(count, dim, generator=torch.Generator().manual_seed(5))
+    return torch.nn.functional.normalize(rows, dim=1)
+
+
+@pytest.mark.parametrize(("nbits", "cosine"), [(1, 0.78), (2, 0.93), (4, 0.993), (8, 0.999)])
+@pytest.mark.parametrize("dim", [32, 96, 128])
+def test_what_is_unpacked_is_near_what_was_packed(dim, nbits, cosine):
+    rows, packing = unit_rows(500, dim), Packing(dim, nbits)
+    packed = packing.packed(rows)
+    assert packed.shape == (500, dim * nbits // 8)
+    assert packed.dtype == torch.uint8
+    unpacked = packing.unpacked(packed.numpy())
+    assert torch.allclose(unpacked.norm(dim=1), torch.ones(500), atol=1e-5)
+    assert (unpacked * rows).sum(1).mean() > cosine
+
+
+def test_dimensions_that_fill_no_bytes_are_refused():
+    with pytest.raises(QuestreeError, match=r"30 dimensions of 2 bits do not fill bytes.*--set nbits=8"):
+        Packing(30, 2)
+
+
+def test_a_score_is_the_sum_of_best_matches():
+    query, rows, lengths = unit_rows(7, 8), unit_rows(12, 8), [3, 1, 8]
+    by_hand = [float((query @ part.T).amax(1).sum()) for part in rows.split(lengths)]
+    assert maxsim(query, rows, lengths).tolist() == pytest.approx(by_hand, abs=1e-5)
+
+
+@pytest.mark.parametrize("together", [1, 7, 256])
+def test_with_all_gathered_it_ranks_as_exact_search(exact_folder, rerank_folder, passages, monkeypatch, together):
+    monkeypatch.setattr(rerank, "_TOGETHER", together)
+    index, exact = load_index(rerank_folder), load_index(exact_folder)
+    held = [p.id for p in passages if {"amber", "fjord", "willow", "summit"} & set(p.shown().replace(".", "").split())]
+    everything = {p.id: p.score for p in exact(QUERY, k=len(passages))}
+    found = index(QUERY, k=len(passages))
+    assert sorted(p.id for p in found) == sorted(p.id for p in passages if p.id in held or p.title in QUERY)
+    assert [p.score for p in found] == pytest.approx([everything[p.id] for p in found], rel=0.05)
+    assert found[0].id == next(id for id in everything if id in {p.id for p in found})
+
+
+def test_no_more_are_read_than_are_gathered(rerank_folder, monkeypatch):
+    index = load_index(rerank_folder)
+    read, of = [], index._embeddings.of
+    monkeypatch.setattr(index._embeddings, "of", lambda positions: read.extend(positions) or of(positions))
+    index.candidates = 9
+    found = index(QUERY, k=3)
+    assert len(read) == 9
+    assert {p.id for p in found} <= {index.passages[position].id for position in read}
+    assert read == sorted(read)  # in the order in which they lie on the disk
+    read.clear()
+    assert len(index(QUERY, k=20)) == len(read) == 20  # as many as are asked for
+
+
+def test_opening_an_index_opens_none_of_its_embeddings(rerank_folder):
+    index = load_index(rerank_folder)
+    assert index._embeddings._file.cache_info().currsize == 0
+    index(QUERY, k=3)
+    assert index._embeddings._file.cache_info().currsize == 1
+
+
+def test_few_files_are_open_at_once(passages, tiny_checkpoint, tmp_path, monkeypatch):
+    from questree.retrieval.indexes import chunks
+
+    monkeypatch.setattr(chunks, "CHUNK", 8)
+    monkeypatch.setattr(rerank, "_FILES", 2)
+    index = load_index(build_index(passages, tmp_path / "index", kind="rerank", checkpoint=tiny_checkpoint))
+    before = len(os.listdir("/dev/fd"))
+    assert len(index(QUERY, k=60)) == 60
+    assert len(os.listdir("/dev/fd")) <= before + 2
+
+
+@pytest.mark.parametrize("nbits", [1, 2, 8])
+def test_settings_are_kept_and_followed(passages, tiny_checkpoint, tmp_path, nbits):
+    settings = RerankSettings(candidates=5, nbits=nbits)
+    out = build_index(passages, tmp_path / "index", kind="rerank", checkpoint=tiny_checkpoint, settings=settings)
+    assert read_manifest(out).settings["rerank"] == asdict(settings)
+    rows = sum(file.stat().st_size for file in (out / FOLDER).glob("*.u8"))
+    assert rows % (32 * nbits // 8) == 0
+    add_to_index([Passage(id="new", title="new", text="amber")], out)
+    assert read_manifest(out).settings["rerank"] == asdict(settings)
+    assert load_index(out).candidates == 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"), [({"candidates": 0}, "gather one at least"), ({"nbits": 3}, "1, 2, 4 or 8 bits")]
+)
+def test_settings_that_make_no_sense_are_refused(settings, said):
+    with pytest.raises(QuestreeError, match=said):
+        RerankSettings(**settings)
+
+
+@pytest.mark.parametrize("file", [f"{FOLDER}/000000.u8", PLACES])
+def test_a_damaged_file_is_named(rerank_folder, tmp_path, file):
+    index = load_index(folder := shutil.copytree(rerank_folder, tmp_path / "index"))
+    index("pebble", k=3)
+    whole = (folder / file).read_bytes()
+    os.truncate(folder / file, 100)
+    with pytest.raises(IndexRefused, match=rf"{file} is damaged: it was cut short while it was in use"):
+        index(QUERY, k=100)
+    with pytest.raises(IndexRefused, match=rf"{file} is damaged"):
+        load_index(folder)
+    (folder / file).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(IndexRefused, match=rf"{file}.*checksum"):
+        load_index(folder)
+    (folder / file).unlink()
+    with pytest.raises(IndexRefused, match=rf"{file}.* is missing"):
+        load_index(folder)
+
+
+def test_places_of_other_passages_are_refused(rerank_folder, tmp_path):
+    import numpy as np
+
+    folder = shutil.copytree(rerank_folder, tmp_path / "index")
+    places = np.load(folder / PLACES)
+    np.save(folder / PLACES, places[:-1])
+    rewrite_manifest(folder, lambda m: m["files"][PLACES].update(bytes=(folder / PLACES).stat().st_size))
+    with pytest.raises(IndexRefused, match=f"{PLACES} is not of its 120 passages"):
+        load_index(folder, full_check=False)
+    np.save(folder / PLACES, places + 1_000_000)
+    rewrite_manifest(folder, lambda m: m["files"][PLACES].update(bytes=(folder / PLACES).stat().st_size))
+    with pytest.raises(IndexRefused, match=r"the embeddings of passage \d+ are not there"):
+        load_index(folder, full_check=False)(QUERY, k=3)
