@@ -6,6 +6,7 @@ it, and everything else, until the result is there. Called without `run`, the sa
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, cast
@@ -48,6 +49,18 @@ def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
     loop = getcurrent().parent
     assert loop is not None, "only code that `run` runs can wait for a coroutine"
     return cast("T", loop.switch(coroutine))
+
+
+def no_coroutine(given: T, what: str) -> T:
+    """Return what a function of somebody else's gave.
+
+    Raises:
+        TypeError: if it is a coroutine: nobody would wait for it, and what it does would be left out in silence.
+    """
+    if inspect.iscoroutine(given):
+        given.close()
+        raise TypeError(f"{what} is a coroutine function; give a plain function")
+    return given
 
 
 def off_loop(task: Callable[[], T]) -> T:

@@ -14,6 +14,7 @@ import dspy
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..common.errors import QuestreeError
+from ..common.event_loop import no_coroutine
 from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import Failure, Where, first_line, raised_in
@@ -288,7 +289,7 @@ def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction
 def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: dspy.Prediction) -> float:
     place = f"The metric {name!r} cannot score the answer to question {question_id(example)!r}"
     try:
-        value = float(metric(example, prediction))
+        value = float(no_coroutine(metric(example, prediction), metric_name(metric)))
     except Exception as error:
         raise MetricError(f"{place}: {type(error).__name__}: {error}.") from error
     if not isfinite(value):

@@ -6,12 +6,11 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import dspy
 
@@ -27,6 +26,7 @@ from ..programs import Program
 from .evaluation import Evaluation
 from .identity import lm_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
+from .pools import EventLoop, Pool, Threads
 from .records import (
     MetricError,
     Record,
@@ -42,8 +42,6 @@ from .records import (
 )
 from .run_folder import RunFolder, open_run
 from .surroundings import surroundings_of
-
-_Item = TypeVar("_Item")
 
 logger = logging.getLogger(__name__)
 
@@ -230,9 +228,9 @@ def _answered(folder: RunFolder, examples: Mapping[str, dspy.Example]) -> dict[s
 
 
 class _Loop:
-    """Asks and scores questions on threads, each in a copy of the caller's context.
+    """Asks and scores questions, each in a copy of the caller's context.
 
-    A question has its thread until it is scored. Everything is kept on the caller's thread: first the answer, then
+    Everything is kept on the caller's thread: first the answer, then
     its scores.
 
     Attributes:
@@ -256,7 +254,7 @@ class _Loop:
         self.asked: list[Record] = []
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
-        self.pool = ThreadPoolExecutor(policy.concurrency, thread_name_prefix="question")
+        self.pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
         """Ask what is not answered, and score what is not scored; ``records`` grows, also if this raises."""
@@ -269,12 +267,12 @@ class _Loop:
         with stoppable() as stop:
             try:
                 for record in [record for record in self.records.values() if not names <= record.scores.keys()]:
-                    self.scoring.add(self.start(self.score, record))
+                    self.scoring.add(self.pool.start(self.score, record))
                 self.check_budget(todo)
                 while self.running or (todo and not stop.wanted):
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
                     while todo and not stop.wanted and len(self.running) < self.policy.concurrency:
-                        self.asking.add(self.start(self.ask, todo.popleft()))
+                        self.asking.add(self.pool.start(self.ask, todo.popleft()))
                     for record in self.finish(stop):
                         progress = progress.after(record)
                         on_progress(progress)
@@ -294,16 +292,12 @@ class _Loop:
                 self.keep_all(self.running)
                 raise
             finally:
-                self.pool.shutdown(wait=not at_once, cancel_futures=True)
+                self.pool.end(at_once=at_once)
 
     @property
     def running(self) -> set[Future[Record]]:
         """Return what is being asked or scored."""
         return self.asking | self.scoring
-
-    def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
-        """Begin a step on a thread, in a copy of this context."""
-        return self.pool.submit(copy_context().run, step, item)
 
     def ask(self, example: dspy.Example) -> Record:
         """Return the question's record, whatever happens in it."""
@@ -318,7 +312,7 @@ class _Loop:
         """Wait for a question to be answered or scored, or for the user; return those that are scored."""
         done, _ = wait(self.running, timeout=LOOK, return_when=FIRST_COMPLETED)
         for answered in done & self.asking:
-            self.scoring.add(self.start(self.score, self.keep(answered)))
+            self.scoring.add(self.pool.start(self.score, self.keep(answered)))
         scored = [self.keep_scores(future) for future in done & self.scoring]
         if stop.wanted and self.running:
             stop.announce(len(self.running))

@@ -26,6 +26,7 @@ from .failure import (
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
+from .kept_replies import share_replies
 from .ledger import add_up, enter
 from .limits import check_deadline, limits, time_left
 from .messages import keeping_messages
@@ -49,6 +50,7 @@ logger = logging.getLogger(__name__)
 
 bound_replies()
 mend_repairs()
+share_replies()
 
 
 def call(

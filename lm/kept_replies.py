@@ -13,6 +13,7 @@ from typing import Any
 import dspy
 from diskcache import FanoutCache
 from diskcache.core import MODE_PICKLE
+from dspy.clients import execution
 from dspy.clients.disk_serialization import DeserializationError, restricted_disk
 
 from ..common.caches import cache_folder
@@ -45,6 +46,21 @@ def use_lm_cache(address: str | None = None) -> None:
             f"The LM's replies cannot be kept in {folder}: {getattr(error, 'strerror', None) or error}. Make room or "
             "the folder writable, delete it if it is damaged, or name another place: QUESTREE_CACHE."
         ) from error
+
+
+def share_replies() -> None:
+    """Make a reply that was kept without an event loop serve on one as well, and the other way round.
+
+    DSPy has keys of its own for each; what they hold is the same.
+    """
+    execution.PreparedCall.key = _key
+
+
+_own_key = execution.PreparedCall.key
+
+
+def _key(call: execution.PreparedCall, lm: dspy.BaseLM, asynchronous: bool) -> Any:
+    return _own_key(call, lm, False)
 
 
 def _folder(address: str | None, version: str) -> Path:

@@ -63,6 +63,10 @@ class RunPolicy(Limits):
 
     deadline: Deadline = 1800
     concurrency: int = Field(default=4, ge=1, description="Questions that are answered at the same time.")
+    event_loop: bool = Field(
+        default=False,
+        description="Ask all questions on one event loop, without a thread for each: for hundreds at the same time.",
+    )
     max_failures: int | None = Field(
         default=None, ge=0, description="Stop when more questions than this have failed. Default: never."
     )

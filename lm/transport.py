@@ -10,13 +10,14 @@ For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx. There 
 from __future__ import annotations
 
 import socket
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import aclosing, closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
+from ..common.event_loop import on_loop
 from .parallel import close_if_abandoned, keep_open
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
@@ -31,6 +32,8 @@ _reading: ContextVar[bool] = ContextVar("questree_reply", default=False)
 @contextmanager
 def reading_reply() -> Iterator[None]:
     """Keep within bounds the replies that httpx reads in the block, and on threads with a copy of its context."""
+    if on_loop():
+        _bound_responses()
     token = _reading.set(True)
     try:
         yield
@@ -41,6 +44,7 @@ def reading_reply() -> Iterator[None]:
 def bound_replies() -> None:
     """Make the clients of all LMs that are asked from now on read within bounds."""
     transports.StdlibTransport = BoundedTransport
+    transports.StdlibAsyncTransport = BoundedAsyncTransport
     streams.SyncStream.write = _write
 
 
@@ -62,14 +66,42 @@ class BoundedTransport(transports.StdlibTransport):
         keep_open()  # another request may use the connection from here on
 
 
+class BoundedAsyncTransport(transports.StdlibAsyncTransport):
+    """The transport of DSPy's own client on an event loop, within bounds; a cancelled request closes its connection."""
+
+    def __init__(self, **options: Any) -> None:
+        from ..retrieval.serving.connections import most_connections  # with a server, whose import takes a while
+
+        super().__init__(**{"max_connections": most_connections(), **options})
+
+    async def _do_stream(self, request: Any) -> Any:
+        """Send the request; return its response."""
+        response = await super()._do_stream(request)
+        response._chunks = _bounded_async(response._chunks)
+        return response
+
+
 def _bounded(pieces: Generator[bytes]) -> Iterator[bytes]:
     size = 0
     with closing(pieces):
         for piece in pieces:
             size += len(piece)
-            if size > LARGEST_REPLY:
-                raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
+            _check_size(size)
             yield piece
+
+
+async def _bounded_async(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    size = 0
+    async with aclosing(pieces):
+        async for piece in pieces:
+            size += len(piece)
+            _check_size(size)
+            yield piece
+
+
+def _check_size(size: int) -> None:
+    if size > LARGEST_REPLY:
+        raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
 
 
 @cache
@@ -83,7 +115,14 @@ def _bound_responses() -> None:
         pieces = unbounded(response, *given, **more)
         return _bounded(pieces) if _reading.get() else pieces
 
+    unbounded_async: Any = httpx.Response.aiter_bytes
+
+    def aiter_bytes(response: httpx.Response, *given: Any, **more: Any) -> AsyncIterator[bytes]:
+        pieces = unbounded_async(response, *given, **more)
+        return _bounded_async(pieces) if _reading.get() else pieces
+
     httpx.Response.iter_bytes = iter_bytes  # type: ignore[method-assign, assignment]
+    httpx.Response.aiter_bytes = aiter_bytes  # type: ignore[method-assign, assignment]
 
 
 def _write(stream: Any, *given: Any, **more: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import dspy
 from pydantic import field_serializer
 
+from ..common.event_loop import no_coroutine
 from ..lm.parallel import on_thread
 from ..lm.progress import Event, is_told, tell, telling
 from ..signatures import AnswerStyle
@@ -89,7 +90,7 @@ def told_growth(watch: Watch | None) -> Watch | None:
         for node in grown:
             tell(NodeGrown(node=node))
         if watch is not None:
-            watch(tree)
+            no_coroutine(watch(tree), "watch")
 
     return tell_and_watch
 

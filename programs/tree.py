@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from ..common.event_loop import no_coroutine
 from ..retrieval import Passage, Span
 from ..signatures import Stance
 
@@ -161,7 +162,7 @@ class ReasoningTree(BaseModel):
 
     def _changed(self) -> None:
         if self._watch is not None:
-            self._watch(self)
+            no_coroutine(self._watch(self), "watch")
 
 
 def without_repeats(path: list[Node]) -> list[Node]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..common.errors import QuestreeError
+from ..common.event_loop import no_coroutine
 from ..common.manifests import json_hash
 from .base import BaseRetriever
 from .contracts import Retriever
@@ -62,6 +63,7 @@ class AdaptedRetriever(BaseRetriever):
 
     def _found(self, query: str, k: int) -> list[Passage]:
         found = self._search(query, k=k) if self._takes_k else self._search(query)
+        no_coroutine(found, self.name)
         passages = found if isinstance(found, list) else getattr(found, "passages", found)
         if not isinstance(passages, (list, tuple)):
             raise TypeError(f"{self.name} gave {type(found).__name__}, and no list of passages")

@@ -10,7 +10,7 @@ from typing import Literal
 
 import dspy
 
-from ...common.event_loop import off_loop
+from ...common.event_loop import no_coroutine, off_loop
 from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
@@ -136,7 +136,7 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
     asked = {"query": query, "passage": passage.model_dump(mode="json")}
     with exchange("reading", reader.name, asked, Span) as reading:
         if not reading.stored:
-            reading.came = off_loop(partial(reader, query=query, passage=passage))
+            reading.came = no_coroutine(off_loop(partial(reader, query=query, passage=passage)), reader.name)
     span = reading.outcome
     return span
 

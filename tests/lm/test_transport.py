@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import threading
@@ -34,13 +35,14 @@ def served() -> Iterator[Callable[..., SimpleNamespace]]:
     with ExitStack() as stack:
 
         def serve(first: bytes, again: bytes = b"") -> SimpleNamespace:
-            world = SimpleNamespace(first=first, again=again, closed=threading.Semaphore(0), written=0)
+            world = SimpleNamespace(first=first, again=again, closed=threading.Semaphore(0), written=0, asked=0)
 
             class Handler(BaseHTTPRequestHandler):
                 protocol_version = "HTTP/1.1"
 
                 def do_POST(self):
                     self.rfile.read(int(self.headers["Content-Length"]))
+                    world.asked += 1
                     if world.first == WHOLE:
                         self.wfile.write(WHOLE)
                         return
@@ -83,6 +85,36 @@ def test_a_connection_is_closed_when_its_question_has_failed_and_the_client_live
     assert not any(reader.is_alive() for reader in readers)
     world.first = WHOLE
     assert program("direct")(question="What?").answer == "Paris"
+
+
+def test_on_an_event_loop_it_is_closed_too_when_the_question_fails_or_is_cancelled(served):
+    world, threads = served(CHUNKED), threading.active_count()
+
+    async def ask() -> None:
+        with limited(Limits(deadline=2)):
+            several = [asyncio.ensure_future(program("direct").acall(question="What?")) for _ in range(6)]
+        while world.asked < 6:
+            await asyncio.sleep(0)
+        for question in several[:3]:
+            question.cancel()
+        outcomes = await asyncio.gather(*several, return_exceptions=True)
+        assert [type(one) for one in outcomes[:3]] == [asyncio.CancelledError] * 3
+        assert {one.failure.cause for one in outcomes[3:]} <= {"timeout", "deadline"}
+        assert await asyncio.to_thread(lambda: all(world.closed.acquire(timeout=20) for _ in range(6)))
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await dspy.settings.lm.aclose()
+
+    asyncio.run(ask())
+    assert threading.active_count() <= threads
+
+
+def test_on_an_event_loop_an_endless_reply_ends_at_the_largest_size_too(served, monkeypatch):
+    monkeypatch.setattr(transport, "LARGEST_REPLY", 1 << 20)
+    world = served(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n")
+    failure = asyncio.run(program("direct").acall(question="What?")).failure
+    assert failure.cause == "server"
+    assert "the reply is larger than 1,048,576 bytes" in failure.message
+    assert world.closed.acquire(timeout=20)
 
 
 def test_a_connection_of_httpx_is_closed_as_well(served):

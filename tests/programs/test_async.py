@@ -206,3 +206,50 @@ def test_a_program_of_another_s_calls_it_as_it_is_called():
 
     ask: Callable[..., Any] = Around().acall
     assert asyncio.run(ask(question=RIVER.question)).failure is None
+
+
+def test_what_was_answered_without_an_event_loop_is_not_asked_again_on_one():
+    lm = simulated_lm(QUESTIONS, SURE)
+    program = build("searchain", {}, retriever=TitleRetriever())
+    with dspy.context(lm=lm):
+        first = program(question=RIVER.question)
+        again = asyncio.run(program.acall(question=RIVER.question))
+    assert again.spent.cached == again.spent.calls == first.spent.calls
+    assert again.answer == first.answer
+
+
+def test_two_event_loops_at_the_same_time_and_one_after_another():
+    program = build("searchain", {}, retriever=TitleRetriever())
+
+    def ask() -> str:
+        return str(asyncio.run(program.acall(question=RIVER.question)).answer)
+
+    with running(SimulatedEngine(simulated(SURE).engine.mind)) as address:
+        lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
+        with dspy.context(lm=lm):
+            assert [ask(), ask()] == ["Vltava"] * 2
+            assert together([ask, ask]) == ["Vltava"] * 2
+
+
+def test_without_an_lm_or_a_retriever_a_question_fails_and_says_why():
+    async def ask(name: str) -> str:
+        return str((await build(name, {}).acall(question="Why?")).failure)
+
+    with dspy.context(lm=None):
+        assert "no LM is configured" in asyncio.run(ask("direct"))
+    assert "needs a retriever" in asyncio.run(ask("oner"))
+
+
+async def search_later(query: str, k: int) -> list[Passage]:
+    return TitleRetriever()(query, k)
+
+
+def test_a_coroutine_function_where_a_plain_one_is_due_is_refused():
+    failure = build("oner", {}, retriever=search_later)(question=RIVER.question).failure
+    assert "search_later is a coroutine function" in failure.message
+
+    async def watch(tree: Any) -> None:
+        raise AssertionError
+
+    with pytest.raises(TypeError, match="watch is a coroutine function"):
+        build("direct", {})(question=RIVER.question, watch=watch)

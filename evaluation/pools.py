@@ -1,0 +1,63 @@
+"""Where a run's questions are asked and scored: each on a thread, or all on one event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import Protocol, TypeVar
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from ..common.event_loop import run
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Pool(Protocol):
+    """Runs steps at the same time, each in a copy of the context of whoever starts it."""
+
+    def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
+        """Begin a step; return its outcome to come."""
+
+    def end(self, *, at_once: bool) -> None:
+        """Wait for the steps on their way and release everything; ``at_once`` does not wait."""
+
+
+class Threads:
+    """A thread for each step.
+
+    Args:
+        most: steps at a time.
+    """
+
+    def __init__(self, most: int):
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="question")
+
+    def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
+        """Begin a step; return its outcome to come."""
+        return self._threads.submit(copy_context().run, step, item)
+
+    def end(self, *, at_once: bool) -> None:
+        """Wait for the steps on their way; ``at_once`` leaves them to themselves."""
+        self._threads.shutdown(wait=not at_once, cancel_futures=True)
+
+
+class EventLoop:
+    """One thread with an event loop, for any number of steps."""
+
+    def __init__(self) -> None:
+        self._opened = start_blocking_portal()
+        self._loop: BlockingPortal = self._opened.__enter__()
+
+    def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
+        """Begin a step; return its outcome to come."""
+        return self._loop.start_task_soon(run, partial(step, item))
+
+    def end(self, *, at_once: bool) -> None:
+        """Wait for the steps on their way; ``at_once`` cancels them."""
+        if at_once:
+            self._loop.call(self._loop.stop, True)
+        self._opened.__exit__(None, None, None)
