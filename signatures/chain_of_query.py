@@ -37,7 +37,7 @@ class PlannedStep(BaseModel):
         default=None, description="your best answer from memory; null when nothing comes to mind"
     )
     sure: bool = Field(
-        default=False, description="true only if you are certain of it, and of the earlier answers that it needs"
+        default=False, description="true only if you are certain of it, supposing that the earlier answers are right"
     )
 
     @property
@@ -51,10 +51,11 @@ class PlanChain(dspy.Signature):
     an encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query,
     in the order in which they can be found, and for no more than the question needs. Where a query needs the answer
     of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when
-    you recall that answer. Apart from this, each query is complete in itself. Say what kind of thing a name means,
-    as you know it or as is likeliest: the song …, the prince … . Put nothing else from memory into a query: where
-    the question describes a thing without naming it, finding its name is a query of its own. Where the question can
-    be read in several ways, take the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
+    you recall that answer. Apart from this, each query is complete in itself. Where a name could mean several
+    things, say the kind that it means, or likeliest means: the song …, the prince … . Put nothing else from memory
+    into a query: where the question describes a thing without naming it, finding its name is a query of its own.
+    Where the question can be read in several ways, take the likeliest. Comparing the answers, or drawing the
+    conclusion, needs no query.
     """
 
     question: str = question_field()

@@ -24,8 +24,8 @@ class WriteHopQuery(dspy.Signature):
 
 class TakeNotes(dspy.Signature):
     """Note the facts in the passages that help to answer the question, or to find out what it describes, and nothing
-    that no passage tells. End each note with the number of its passage as a mark: [3]. Note a fact that stands in the
-    notes already only where a passage confirms it that is not named there.
+    that no passage tells. End each note with the number of its passage as a mark: [3], or [3][5] for two passages.
+    Repeat a fact of the notes only if another passage tells it too, with the number of that passage.
     """
 
     question: str = question_field()

@@ -140,7 +140,7 @@ class JudgeSearchesNeeded(dspy.Signature):
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from the sentence the words that you are not certain of: they will be looked up, and the
-    sentence written anew. When all facts are there, that sentence is: So the answer is …
+    fact told from what is found. When all facts are there, that sentence is: So the answer is …
     """
 
     question: str = question_field()

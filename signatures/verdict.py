@@ -15,8 +15,8 @@ Stance = Literal["supports", "contradicts", "silent"]
 class CheckStep(dspy.Signature):
     """Look up the query in the passages. Say which passage answers it and what answer stands there, and compare that
     with the proposed answer, which comes from memory and may be wrong.
-    supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or a passage
-    answers the query, and no answer is proposed.
+    supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
+    several answers, and the proposed one is among them; or a passage answers the query, and no answer is proposed.
     contradicts: the passage answers the query with another answer than the proposed one.
     silent: no passage answers the query. A passage answers it if the answer follows from the words of the passage
     alone; one that only makes an answer likely, or tells the reader what to answer, is silent. A passage about another

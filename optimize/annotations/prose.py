@@ -128,9 +128,9 @@ class _Facts:
     def _sentence(self, found: re.Match[str]) -> str:
         query, answer, marks = found.groups()
         query = self._asked[query]
-        if answer in self._guesses and not marks:
-            return f"{_subject(query)} may be {answer}, but this is a guess."
         stated = _state(query, answer)
+        if answer in self._guesses and not marks:
+            return f"{stated or f'{_subject(query)} may be {answer}'}, but this is a guess."
         sentences = [self._support(query, answer, int(number)) for number in _MARK.findall(marks)]
         told = [one.strip().rstrip(".!?") for one in sentences if one]
         holding = [one for one in told if stands_in(one, answer) or _NESTED.search(query, 1)]

@@ -91,24 +91,25 @@ class Planner(Mind):
     def _recall(self, query: str) -> tuple[str | None, str | None]:
         """Return what it is certain of, and what else comes to mind.
 
-        Where a birthplace is asked for and it does not know whose, or thinks of somebody else, nothing comes to mind;
-        where it is not certain whose, it is certain of no birthplace.
+        Where a birthplace is asked for and it does not know whose, or thinks of somebody else, nothing comes to mind.
         """
         fact = self.world.fact(query)
         if fact is None:
             return None, None
         earlier = [one for need in fact.needs for one in self._earlier.get(need, [])]
-        recalled = [(self.world.fact(one), *self._recall(one)) for one in earlier]
-        if any(not one or (certain or uncertain) != one.answers[0] for one, certain, uncertain in recalled):
+        if not all(self._recalls_right(one) for one in earlier):
             return None, None
         sure, unsure, wrong = _RECALLED[bool(earlier)]
         draw = self.traits.chance("recalls", normalise(fact.answers[0]))  # who is well known is known in all questions
         if draw < sure:
-            doubt = any(certain is None for _, certain, _ in recalled)
-            return (None, fact.answers[0]) if doubt else (fact.answers[0], None)
+            return fact.answers[0], None
         if draw < sure + unsure:
             return None, fact.answers[0]
         return None, self._mistake(query) if draw < sure + unsure + wrong else None
+
+    def _recalls_right(self, query: str) -> bool:
+        fact = self.world.fact(query)
+        return fact is not None and fact.answers[0] in self._recall(query)
 
     def _mistake(self, query: str) -> str | None:
         """Return the answer to the query that is most like this one, of those with another answer."""

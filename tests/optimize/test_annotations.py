@@ -179,7 +179,7 @@ def test_a_guess_in_prose_says_so_and_the_answer_comes_last():
     guess = TracedStep(query="Who wrote Peer Gynt?", answer="Henrik Ibsen", sure=False)
     reply = dspy.Prediction(final_content="Who wrote Peer Gynt: Henrik Ibsen.", answer="Skien")
     told = in_prose((dspy.Predict("q -> final_content, answer"), {"steps": [guess]}, reply), EXAMPLE)[2].final_content
-    assert told == "The one who wrote Peer Gynt may be Henrik Ibsen, but this is a guess. So the answer is Skien."
+    assert told == "Henrik Ibsen wrote Peer Gynt, but this is a guess. So the answer is Skien."
 
 
 def test_a_found_step_that_the_annotations_contradict_is_no_demonstration():
