@@ -30,7 +30,7 @@ def serve(
     questions: Annotated[Path, typer.Option(help="Folder in which every question is kept, for its permalink.")] = Path(
         "runs/questions"
     ),
-    together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 256,
+    together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 32,
     waiting: Annotated[
         int, typer.Option(min=0, help="Questions that wait for their turn; further ones are refused.")
     ] = 1024,

@@ -51,6 +51,22 @@ def test_a_question_is_answered_over_a_server_as_over_its_index(questree, index,
     assert over_http.out == questree(*words, index).out
 
 
+def test_programs_are_served_and_a_permalink_outlives_the_server(workplace):
+    words = ("serve", "direct", "again=direct", "--port", "0", "--questions", "kept")
+    with served(*words) as (process, said):
+        assert "(the LM is simulated)" in said
+        address = said.split(" at ")[1].split(" ")[0]
+        asked = {"question": "Who wrote Ulysses?", "program": "again"}
+        reply = httpx.post(f"{address}/ask", json=asked, timeout=60).json()
+        assert reply["state"] == "answered", reply
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    with served(*words) as (_, said):
+        page = httpx.get(f"{said.split(' at ')[1].split(' ')[0]}/questions/{reply['id']}").text
+        assert reply["answer"] in page
+        assert "Answered." in page
+
+
 def test_several_indexes_are_named_with_a_plus(questree, index, workplace):
     assert questree("index", load_task("mini").corpus, "--out", "again", "--kind", "bm25").code == 0
     ran = questree("ask", "Why?", "--retriever", "index+again")
@@ -82,6 +98,10 @@ def test_every_kind_is_listed(questree):
         (("serve-retriever", "index", "--token-file", "nowhere"), "token cannot be read"),
         (("serve-retriever", "index", "--host", "192.0.2.1", "--token-file", "token"), "cannot be listened at"),
         (("simulate", "serve", "--host", "0.0.0.0"), "needs a token"),
+        (("serve", "direct", "--host", "0.0.0.0"), "needs a token"),
+        (("serve", "direct", "x/direct"), "Two programs are called 'direct'"),
+        (("serve", "direkt"), "Did you mean 'direct'"),
+        (("serve", "direct", "--questions", "token"), "cannot be kept in token"),
         (("ask", "Why?", "--retriever", "index+"), "each side of +"),
         (("ask", "Why?", "--retriever", "http://127.0.0.1:x"), "no address"),
         (("evaluate", "--retriever", "index+nowhere"), "no index at"),

@@ -1,0 +1,72 @@
+"""The pictures of the pages in the guides: ``python benchmarks/pictures.py`` makes them anew (the LM is simulated).
+
+Chromium takes them: ``apt-get install chromium``, and the extra ``browser`` of setup.cfg.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import dspy
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from questree.data import MINI_CORPUS, load_task
+from questree.programs import build
+from questree.retrieval import BM25Retriever, read_corpus
+from questree.retrieval.serving.listener import running
+from questree.service import KeptQuestions, Service, create_app
+from questree.simulate import Traits, simulated_lm
+
+DOCS = Path(__file__).parents[1] / "docs"
+QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
+SIZES = {"wide": {"width": 1100, "height": 820}, "narrow": {"width": 390, "height": 820}}
+
+
+def main() -> None:
+    """Take every picture in a wide light window and in a narrow dark one."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("There is no chromium here: apt-get install chromium")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(create_app(service(Path(folder)))) as address,
+        sync_playwright() as started,
+    ):
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        take(browser, address, "wide", "light")
+        take(browser, address, "narrow", "dark")
+        browser.close()
+
+
+def service(folder: Path) -> Service:
+    """Return a service of two programs over the bundled passages."""
+    questions = [one for split in load_task("mini").questions.values() for one in split]
+    dspy.configure(lm=simulated_lm(questions, Traits(latency=0.3, malformed=0), cache=False))
+    retriever = BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
+    programs = {name: build(name, {}, retriever=retriever) for name in ("searchain", "tree-of-reviews")}
+    return Service(programs, KeptQuestions(folder))
+
+
+def take(browser: Browser, address: str, size: str, scheme: str) -> None:
+    """Take a picture of a question that is being answered, and of its answer with a citation opened."""
+    page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
+    page.goto(address)
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_role("button", name="Ask").click()
+    page.locator("#node-1").wait_for()
+    save(page, f"ask-growing-{size}")
+    page.get_by_text("Answered.").wait_for()
+    page.locator(".content a").first.click()
+    page.evaluate("scrollTo(0, 0)")
+    save(page, f"ask-answered-{size}")
+
+
+def save(page: Page, name: str) -> None:
+    """Write what the window shows to a file of the guides."""
+    page.screenshot(path=DOCS / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()
