@@ -173,14 +173,14 @@ def with_gold_of(record: Record, example: dspy.Example) -> Record:
     """Return the record with the example's gold side; without scores if that differs from what it was scored by."""
     if not _changed(record, example):
         return record
-    gold = _of_example(example)
+    gold = example_fields(example)
     retrieval = retrieval_scores(record.prediction, gold["gold_passages"], gold["gold_titles"])
     return record.model_copy(update={**gold, "retrieval": retrieval, "scores": {}})
 
 
 def _changed(record: Record, example: dspy.Example) -> set[str]:
     """Return the fields that the example has otherwise than the record, which may lack some in an older version."""
-    now = _of_example(example)
+    now = example_fields(example)
     return {name for name in now.keys() & record.model_fields_set if getattr(record, name) != now[name]}
 
 
@@ -193,7 +193,7 @@ def check_example(example: dspy.Example) -> None:
     try:
         if isinstance(example.get("answers"), str):
             raise ValueError("answers is one text, not a list of texts")
-        _readable(Record(**_of_example(example)))
+        _readable(Record(**example_fields(example)))
     except (AttributeError, TypeError, ValueError) as error:
         raise QuestreeError(
             f"The question {example.get('id') or example.get('question')!r} cannot be asked: {_fault(error)}. "
@@ -207,7 +207,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
     Raises:
         ValueError: if the prediction is none, or has something in it that could not be read back.
     """
-    gold = _of_example(example)
+    gold = example_fields(example)
     prediction = dspy.Prediction(**without_secrets(dict(prediction)))
     tree, passages = prediction.get("tree"), prediction.get("passages") or ()
     held = tree.passages() if tree else []
@@ -357,7 +357,8 @@ def plain(value: Any) -> Any:
     return f"<{type(value).__name__}>"
 
 
-def _of_example(example: dspy.Example) -> dict[str, Any]:
+def example_fields(example: dspy.Example) -> dict[str, Any]:
+    """Return what a record holds of its example, by field."""
     return {
         "id": question_id(example),
         "question": example.question,

@@ -9,6 +9,8 @@ import typer
 if TYPE_CHECKING:
     from ..evaluation.capsule import Drift, ReplayedRun
     from ..evaluation.capsule.differences import Difference
+    from ..evaluation.capsule.texts import Texts
+    from ..parts import Parts
     from ..settings import RunSettings
 
 NO_SETTINGS = (
@@ -39,13 +41,15 @@ def replay(
 
     from ..common.text import printable
     from ..evaluation.capsule import replay as replayed
+    from ..parts import Parts
     from .report import SIMULATED
 
     def say(text: str, **style: Any) -> None:
         console.print(escape(printable(text)), soft_wrap=True, highlight=False, **style)
 
     console = Console()
-    found = replayed(capsule)
+    parts = Parts(settings)
+    found = replayed(capsule, texts=lambda: _texts(parts))
     for run in found.runs:
         skipped = sum(one.skipped is not None for one in run.questions)
         same = len(run.questions) - len(run.differing) - skipped
@@ -56,6 +60,24 @@ def replay(
             say(line)
     if not found.same:
         raise typer.Exit(1)
+
+
+def _texts(parts: "Parts") -> "Texts":
+    """Return the questions of --task, and the passages of --retriever, or else of the task's own corpus."""
+    from ..common.errors import QuestreeError
+    from ..evaluation.capsule.texts import Texts
+    from ..retrieval.corpora.corpus import read_corpus
+
+    splits = [split for split, questions in parts.task.questions.items() if questions]
+    questions = {one.id: one for split in splits for one in parts.task.examples(split)}
+    if parts.settings.retriever:
+        stored = parts.undefended.passages
+        if stored is None:
+            raise QuestreeError(f"{parts.settings.retriever} cannot list its passages; name the folder of an index.")
+        return Texts(questions, (stored[position] for position in range(len(stored))))
+    if parts.task.corpus is None:
+        raise QuestreeError(f"The task {parts.task.name} has no corpus; name the searched index with --retriever.")
+    return Texts(questions, read_corpus(parts.task.corpus))
 
 
 def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
@@ -75,6 +97,7 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
             retriever=parts.retriever if settings.retriever else None,
             policy=settings.policy,
             seed=settings.seed,
+            texts=lambda: _texts(parts),
             on_progress=on_progress,
         )
 

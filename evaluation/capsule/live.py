@@ -25,6 +25,7 @@ from ..run_folder import read_exchanges
 from .differences import Difference, changed, left, unasked
 from .packed_run import PackedRun, identity_of, read_runs
 from .replay import adapter_of, example_of, program_of
+from .texts import Texts
 
 _PASSAGES = TypeAdapter(list[Passage])
 
@@ -73,6 +74,7 @@ def replay_live(
     retriever: Retriever | None = None,
     policy: RunPolicy | None = None,
     seed: int = 0,
+    texts: Callable[[], Texts] | None = None,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> list[Drift]:
     """Ask every question of a capsule again, of the configured LM and past its cache.
@@ -85,6 +87,7 @@ def replay_live(
         retriever: for the queries that the capsule does not hold; a question that has one fails without it.
         policy: see `evaluate`.
         seed: of the intervals.
+        texts: see `replay`.
         on_progress: called with the run's name and how far it is.
 
     Raises:
@@ -95,7 +98,7 @@ def replay_live(
         raise QuestreeError("No LM is configured; name one with --lm.")
     tell = on_progress or (lambda name, progress: None)
     lm, drifts = dspy.settings.lm.copy(cache=False), []
-    for number, run in enumerate(read_runs(path)):
+    for number, run in enumerate(read_runs(path, texts)):
         with dspy.context(lm=lm, adapter=adapter_of(run)):
             drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, tell))
     return drifts

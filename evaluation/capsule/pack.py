@@ -17,12 +17,13 @@ from .archive import write_archive
 from .packed_run import Header, PackedRun, members_of
 
 
-def pack(folders: Sequence[Path], out: Path) -> dict[str, Any]:
+def pack(folders: Sequence[Path], out: Path, *, texts: bool = True) -> dict[str, Any]:
     """Write a capsule of all runs in these folders; return what it says of them.
 
     Args:
         folders: of evaluations, comparisons or ablations.
         out: the file; one that is there is replaced.
+        texts: whether to pack questions, prompts and passages; else their ids and digests, and the LM's replies.
 
     Raises:
         QuestreeError: if a folder holds no run, or a run cannot be replayed: an older version asked it, or its program
@@ -31,14 +32,14 @@ def pack(folders: Sequence[Path], out: Path) -> dict[str, Any]:
     members: dict[str, bytes] = {}
     facts: dict[str, Any] = {"runs": []}
     for number, run in enumerate(stored_runs(folders)):
-        packed = _packed(run)
+        packed = _packed(run, texts)
         members |= members_of(number, packed)
         facts["runs"].append(_facts(packed))
     write_archive(out, members, facts)
     return facts
 
 
-def _packed(run: StoredRun) -> PackedRun:
+def _packed(run: StoredRun, texts: bool) -> PackedRun:
     surroundings = _read(run, "surroundings.json")
     try:
         header = Header(
@@ -46,6 +47,7 @@ def _packed(run: StoredRun) -> PackedRun:
             identity=run.identity,
             policy=_read(run, "policy.json"),
             surroundings=Surroundings.model_validate(surroundings),
+            texts=texts,
         )
     except ValidationError as error:
         raise QuestreeError(f"{run.folder}/surroundings.json is damaged; run the same evaluation again.") from error
@@ -98,6 +100,7 @@ def _facts(run: PackedRun) -> dict[str, Any]:
         "task": run.header.identity.get("task"),
         "lm": run.header.identity.get("lm"),
         "retriever": run.header.identity.get("retriever"),
+        "texts": run.header.texts,
         "questions": len(run.records),
         "requests": sum(one.kind == "request" for one in exchanges),
         "searches": sum(one.kind == "search" for one in exchanges),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from ...lm.exchanges import Exchange
 from ..records import Record
 from ..surroundings import Surroundings
 from .archive import Archive, CapsuleError
+from .texts import Texts, exchange_without_texts, record_digest, restore_passages, restored, without_texts
 
 _Line = TypeVar("_Line", bound=BaseModel)
 
@@ -25,6 +26,7 @@ class Header(BaseModel):
         identity: program, settings, LM, retriever (`run_identity`).
         policy: under which it was asked.
         surroundings: what else must be the same.
+        texts: whether questions, prompts and passages are there; else their ids and digests are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,6 +35,7 @@ class Header(BaseModel):
     identity: dict[str, JsonValue]
     policy: dict[str, JsonValue]
     surroundings: Surroundings
+    texts: bool = True
 
 
 class Asked(BaseModel):
@@ -40,6 +43,7 @@ class Asked(BaseModel):
 
     Attributes:
         digests: one for each exchange; a changed prompt has another.
+        record: in a run without texts, the digest of the question's record.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,54 +51,92 @@ class Asked(BaseModel):
     id: str
     exchanges: list[Exchange]
     digests: list[str] = Field(default_factory=list)
+    record: str = ""
 
 
 class PackedRun(BaseModel):
-    """A run as a capsule holds it."""
+    """A run as a capsule holds it.
+
+    Attributes:
+        digests: of a run that was packed without texts: by question, those of the exchanges, and of the record.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     header: Header
     records: tuple[Record, ...]
     asked: dict[str, list[Exchange]]
+    digests: dict[str, tuple[list[str], str]] = Field(default_factory=dict)
 
 
 def members_of(number: int, run: PackedRun) -> dict[str, bytes]:
     """Return the members that hold a run, by name."""
-    asked = (
+    asked = [
         Asked(id=id, exchanges=exchanges, digests=[one.digest for one in exchanges])
         for id, exchanges in run.asked.items()
-    )
+    ]
+    records = run.records
+    if not run.header.texts:
+        digests = {record.id: record_digest(record) for record in records}
+        asked = [
+            one.model_copy(
+                update={"exchanges": list(map(exchange_without_texts, one.exchanges)), "record": digests[one.id]}
+            )
+            for one in asked
+        ]
+        records = tuple(map(without_texts, records))
     return {
         f"runs/{number}/run.json": run.header.model_dump_json(indent=1).encode(),
-        f"runs/{number}/records.jsonl": _lines(one.model_dump_json() for one in run.records),
+        f"runs/{number}/records.jsonl": _lines(one.model_dump_json() for one in records),
         f"runs/{number}/exchanges.jsonl": _lines(one.model_dump_json(exclude_defaults=True) for one in asked),
     }
 
 
-def read_runs(path: Path) -> Iterator[PackedRun]:
+def read_runs(path: Path, texts: Callable[[], Texts] | None = None) -> Iterator[PackedRun]:
     """Yield the runs of a capsule, each as it is read.
+
+    Args:
+        path: of the capsule.
+        texts: gives the task and its corpus, if the capsule was packed without texts.
 
     Raises:
         CapsuleError: if the capsule, or a member, is damaged; names it.
+        QuestreeError: if it has no texts, and none or others are given.
     """
     archive = Archive(path)
     for number in range(sum(name.endswith("/run.json") for name in archive.manifest.members)):
-        yield _read_run(archive, number)
+        run = _read_run(archive, number)
+        yield run if run.header.texts else _with_texts(run, texts)
+
+
+def _with_texts(run: PackedRun, texts: Callable[[], Texts] | None) -> PackedRun:
+    if texts is None:
+        raise CapsuleError(f"{run.header.name} was packed without texts: it can be replayed, by whoever has its task.")
+    found, task = texts(), str(run.header.identity.get("task"))
+    records = restored(run.records, found, task)
+    return run.model_copy(update={"records": records, "asked": restore_passages(run.asked, found.corpus)})
 
 
 def _read_run(archive: Archive, number: int) -> PackedRun:
     header, records, asked = (f"runs/{number}/{name}" for name in ("run.json", "records.jsonl", "exchanges.jsonl"))
-    by_id: dict[str, list[Exchange]] = {}
-    for one in _read_lines(archive, asked, Asked):
-        if one.digests != [exchange.digest for exchange in one.exchanges]:
+    lines = list(_read_lines(archive, asked, Asked))
+    for one in lines:
+        # what was packed without texts has the digest alone, which the present code's request is compared with
+        known = [
+            each.digest if each.asked else digest for each, digest in zip(one.exchanges, one.digests, strict=False)
+        ]
+        if one.digests != known or len(known) != len(one.exchanges):
             raise CapsuleError(f"{archive.path}: {asked}: a digest of {one.id!r} is not that of its request.")
-        by_id[one.id] = one.exchanges
     try:
         read = Header.model_validate(parse_json(archive.read(header)))
     except (ValueError, ValidationError) as problem:
         raise _damaged(archive, header, problem) from problem
-    return PackedRun(header=read, records=tuple(_read_lines(archive, records, Record)), asked=by_id)
+    return PackedRun(
+        header=read,
+        records=tuple(_read_lines(archive, records, Record)),
+        asked={one.id: one.exchanges for one in lines},
+        digests={} if read.texts else {one.id: (one.digests, one.record) for one in lines},
+    )
 
 
 def _read_lines(archive: Archive, name: str, kind: type[_Line]) -> Iterator[_Line]:

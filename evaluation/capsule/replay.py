@@ -25,6 +25,7 @@ from ..run import answer
 from .differences import Difference, LeftError, answer_differences, changed, left, unasked
 from .packed_run import PackedRun, identity_of, read_runs
 from .stand_ins import StoredDuplicates, StoredReader, StoredRetriever, unasked_lm
+from .texts import Texts, record_differences
 
 _ADAPTERS = ("ChatAdapter", "JSONAdapter", "XMLAdapter")
 
@@ -83,18 +84,23 @@ class Replay:
         return not any(run.differing for run in self.runs)
 
 
-def replay(path: Path, on_question: Callable[[str, int, int], None] | None = None) -> Replay:
+def replay(
+    path: Path,
+    on_question: Callable[[str, int, int], None] | None = None,
+    texts: Callable[[], Texts] | None = None,
+) -> Replay:
     """Ask every question of a capsule again, by the present code and with the stored outcomes.
 
     Args:
         path: of the capsule.
         on_question: called with the run's name, the questions done, and their number.
+        texts: gives the task and its corpus, for a capsule that was packed without texts.
 
     Raises:
         CapsuleError: if the capsule is damaged, or breaks a rule.
         QuestreeError: if a program in it, or a setting, is not known here.
     """
-    return Replay(tuple(_replayed(run, on_question) for run in read_runs(path)))
+    return Replay(tuple(_replayed(run, on_question) for run in read_runs(path, texts)))
 
 
 def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
@@ -102,7 +108,7 @@ def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | Non
     with _surroundings(run):
         program = program_of(run, **_stand_ins(run))
         for record in run.records:
-            questions.append(_asked_again(program, record, run.asked.get(record.id, [])))
+            questions.append(_asked_again(program, record, run))
             if on_question is not None:
                 on_question(run.header.name, len(questions), len(run.records))
     return ReplayedRun(run.header.name, bool(identity_of(run, "lm").get("simulated")), tuple(questions))
@@ -172,10 +178,11 @@ def _stand_ins(run: PackedRun) -> dict[str, Any]:
     }
 
 
-def _asked_again(program: Program, stored: Record, exchanges: list[Exchange]) -> ReplayedQuestion:
+def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQuestion:
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
-    source, example = _Stored(exchanges), example_of(stored)
+    exchanges, (digests, of_record) = run.asked.get(stored.id, []), run.digests.get(stored.id, (None, ""))
+    source, example = _Stored(exchanges, digests), example_of(stored)
     try:
         with replaying(source):
             now, _ = answer(program, example)
@@ -183,7 +190,11 @@ def _asked_again(program: Program, stored: Record, exchanges: list[Exchange]) ->
         return ReplayedQuestion(stored, None, (*source.differences(), error.difference))
     now = now.model_copy(update={"inputs": stored.inputs, "gold": stored.gold})
     now = score(now, example, [metric(name) for name in stored.scores if name in METRICS])
-    differences = source.differences() or source.unasked() or answer_differences(stored, now)
+    differences = (
+        source.differences()
+        or source.unasked()
+        or (record_differences(stored, now, of_record) if of_record else answer_differences(stored, now))
+    )
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
         text = f"{stored.scores} → {now.scores}"
         differences = [Difference(place=(), by="scores", number=0, why="answer changed", text=text)]
@@ -204,7 +215,9 @@ def example_of(record: Record) -> dspy.Example:
 class _Stored:
     """The exchanges of one question, and where the present code leaves them."""
 
-    def __init__(self, exchanges: list[Exchange]):
+    def __init__(self, exchanges: list[Exchange], digests: list[str] | None = None):
+        known = digests or [one.digest for one in exchanges]
+        self.digests = {one.place: digest for one, digest in zip(exchanges, known, strict=True)}
         self.ordered = sorted(exchanges, key=lambda one: one.place)
         self.numbered = {one.place: (number, one) for number, one in enumerate(self.ordered, start=1)}
         self._differences: list[Difference] = []
@@ -221,7 +234,7 @@ class _Stored:
             before = [one for one in self.ordered if one.place < begun.place]
             raise LeftError(left(begun, stored, before[-1] if before else None, number or len(before) + 1))
         self._taken.add(stored.place)
-        if stored.digest != begun.digest:
+        if self.digests[stored.place] != begun.digest:
             self._differences.append(changed(stored, begun, number))
         return stored
 
