@@ -116,12 +116,22 @@ class Parts:
             QuestreeError: as `undefended`; or the defence needs a reader, and none is named.
             CheckpointError: the reranker cannot be had.
         """
-        from .retrieval import RerankedRetriever
         from .retrieval.defences import defended
 
         reader = self.reader if self.settings.defence == "reader" else None
-        model, found = self.settings.rerank, self.undefended
-        return defended(RerankedRetriever.load(found, model) if model else found, self.settings.defence, reader)
+        return defended(self._reranked(self.undefended), self.settings.defence, reader)
+
+    def _reranked(self, retriever: Retriever) -> Retriever:
+        """Return the retriever with what ``--rerank`` names in front of it."""
+        if self.settings.rerank is None:
+            return retriever
+        if self.settings.rerank == "lm":
+            from .programs.modules import LMRerankedRetriever
+
+            return LMRerankedRetriever(retriever)
+        from .retrieval import RerankedRetriever
+
+        return RerankedRetriever.load(retriever, self.settings.rerank)
 
     @cached_property
     def undefended(self) -> Retriever:

@@ -57,8 +57,8 @@ class RunSettings(RunPolicy, BaseSettings):
     )
     rerank: str | None = Field(
         default=None,
-        description="A cross-encoder by name or folder, or colbert: and a ColBERT checkpoint; it puts the 50 best "
-        "passages of each search into its order.",
+        description="What puts the 50 best passages of each search into its order: 'lm', a cross-encoder by name or "
+        "folder, or colbert: and a ColBERT checkpoint.",
     )
     reader: str = Field(
         default="lm",

@@ -126,6 +126,25 @@ def ledger() -> Iterator[Ledger]:
                 enter(found=found)
 
 
+@contextmanager
+def part_of_a_search() -> Iterator[None]:
+    """Count what the calls inside the block cost, and nothing else of them: the search that they serve is one step.
+
+    They have no places among the question's steps, since a replay takes what the search found from what was stored.
+    """
+    new, outer = Ledger(), _open.get()
+    place, token = _place.set(()), _open.set(new)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+        _place.reset(place)
+        if outer is not None:
+            outer.calls.extend(new.calls)
+            outer.failed.extend(new.failed)
+            outer.dropped.extend(new.dropped)
+
+
 def enter(
     calls: list[dict[str, Any]] | None = None,
     failed: str | None = None,

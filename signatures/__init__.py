@@ -25,6 +25,7 @@ from .knowledge import RecallPassage as RecallPassage
 from .notes import AnswerFromNotes as AnswerFromNotes
 from .notes import TakeNotes as TakeNotes
 from .notes import WriteHopQuery as WriteHopQuery
+from .reader import RankPassages as RankPassages
 from .reader import ReadPassage as ReadPassage
 from .reviews import Assertion as Assertion
 from .reviews import CompleteParagraphs as CompleteParagraphs

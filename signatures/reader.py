@@ -1,4 +1,4 @@
-"""Reading: the LM in the place of a trained reader."""
+"""Reading and ranking: the LM in the place of a trained reader or reranker."""
 
 from __future__ import annotations
 
@@ -14,3 +14,11 @@ class ReadPassage(dspy.Signature):
     passages: list[str] = passages_field("found for the query")
     span: str = dspy.OutputField(desc="copied from the passage; empty when it does not answer the query")
     confidence: float = dspy.OutputField(desc="probability that the passage answers the query, from 0 to 1")
+
+
+class RankPassages(dspy.Signature):
+    """Rank the passages by how much they help to find what the query asks for."""
+
+    query: str = dspy.InputField(desc="what was searched for")
+    passages: list[str] = passages_field("found for the query")
+    ranking: str = dspy.OutputField(desc="the numbers of all passages, the most helpful first: [2] > [3] > [1]")

@@ -18,11 +18,11 @@ _ADDRESS = "hf://datasets/osunlp/HippoRAG_2@5ec05b38deecc3318bb432c69865959c5605
 _PAPERS = "Gutiérrez et al., NeurIPS 2024 and ICML 2025 (HippoRAG); "
 
 
-def _sample(task: KnownTask, columns: tuple[str, ...]) -> KnownTask:
+def _sample(name: str, task: KnownTask, columns: tuple[str, ...]) -> KnownTask:
     """Return HippoRAG's sample of a task."""
     return replace(
         task,
-        name=f"{task.name}-hipporag",
+        name=name,
         citation=_PAPERS + task.citation,
         source="https://huggingface.co/datasets/osunlp/HippoRAG_2",
         sizes={"dev": 1_000},
@@ -35,6 +35,8 @@ def _sample(task: KnownTask, columns: tuple[str, ...]) -> KnownTask:
 
 _SUPPORTED = ("_id", "question", "answer", "supporting_facts", "context")
 
-MUSIQUE_HIPPORAG = _sample(MUSIQUE, ("id", "paragraphs", "question", "question_decomposition", "answer"))
-HOTPOTQA_HIPPORAG = _sample(HOTPOTQA, _SUPPORTED)
-TWOWIKI_HIPPORAG = _sample(TWOWIKI, (*_SUPPORTED, "evidences"))
+MUSIQUE_HIPPORAG = _sample(
+    "hipporag-musique", MUSIQUE, ("id", "paragraphs", "question", "question_decomposition", "answer")
+)
+HOTPOTQA_HIPPORAG = _sample("hipporag-hotpotqa", HOTPOTQA, _SUPPORTED)
+TWOWIKI_HIPPORAG = _sample("hipporag-2wiki", TWOWIKI, (*_SUPPORTED, "evidences"))

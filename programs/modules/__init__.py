@@ -17,6 +17,7 @@ from .knowledge import PublishedKnowledgeFilter as PublishedKnowledgeFilter
 from .knowledge import QueryBlending as QueryBlending
 from .knowledge import TopicNaming as TopicNaming
 from .reader import LMReader as LMReader
+from .reranker import LMRerankedRetriever as LMRerankedRetriever
 from .reviews import EvidenceFusion as EvidenceFusion
 from .reviews import MissingParagraph as MissingParagraph
 from .reviews import ParagraphReview as ParagraphReview

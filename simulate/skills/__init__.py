@@ -52,6 +52,7 @@ SKILLS = [
     Skill("question", "topic", knowledge.name_topic),
     Skill("question steps", "final_content answer", answers.trace_answer),
     Skill("query passages", "span confidence", knowledge.read_passage),
+    Skill("query passages", "ranking", knowledge.rank_passages),
     Skill("question trajectory", "next_tool_name next_tool_args", searches.act_next),
     Skill("question trajectory", "answer", searches.answer_from_trajectory),
     Skill("question written", "continuation search answer", searches.write_or_search),

@@ -46,9 +46,9 @@ FILES: list[tuple[str, str, object]] = [
     ("hover", "hover_dev_release_v1.1.json", [rows.HOVER]),
     ("popqa", "test.jsonl", rows.POPQA),
     ("frames", "test.jsonl", rows.FRAMES),
-    ("musique-hipporag", "musique.json", [rows.MUSIQUE]),
-    ("hotpotqa-hipporag", "hotpotqa.json", [rows.HOTPOT]),
-    ("2wikimultihopqa-hipporag", "2wikimultihopqa.json", [rows.TWOWIKI]),
+    ("hipporag-musique", "musique.json", [rows.MUSIQUE]),
+    ("hipporag-hotpotqa", "hotpotqa.json", [rows.HOTPOT]),
+    ("hipporag-2wiki", "2wikimultihopqa.json", [rows.TWOWIKI]),
 ]
 
 HUB: dict[str, dict[str, Any]] = {
@@ -70,9 +70,9 @@ HUB: dict[str, dict[str, Any]] = {
     "hover": rows.HOVER,
     "popqa": rows.POPQA,
     "frames": rows.FRAMES,
-    "musique-hipporag": rows.MUSIQUE,
-    "hotpotqa-hipporag": rows.HOTPOT,
-    "2wikimultihopqa-hipporag": rows.TWOWIKI,
+    "hipporag-musique": rows.MUSIQUE,
+    "hipporag-hotpotqa": rows.HOTPOT,
+    "hipporag-2wiki": rows.TWOWIKI,
 }
 
 
@@ -141,7 +141,8 @@ def test_a_sample_of_hipporag_is_a_dev_set_with_the_corpus_of_its_own_paragraphs
     data: Path, tmp_path: Path, monkeypatch, of: str
 ) -> None:
     """Through `datasets`, which has to read lists of texts and numbers."""
-    row, task = {"musique": rows.MUSIQUE, "hotpotqa": rows.HOTPOT}.get(of, rows.TWOWIKI), KNOWN_TASKS[f"{of}-hipporag"]
+    row = {"musique": rows.MUSIQUE, "hotpotqa": rows.HOTPOT}.get(of, rows.TWOWIKI)
+    task = KNOWN_TASKS[f"hipporag-{of.removesuffix('multihopqa')}"]
     assert task.hub.files["dev"].endswith(f"/{of}.json")
     second = {**row, "question": "Which other river?", "id" if "id" in row else "_id": "2hop__other"}
     (tmp_path / "sample.json").write_text(json.dumps([row, second], indent=4))

@@ -1,0 +1,77 @@
+"""The LM puts a retriever's passages into order, in windows that move up the list."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dspy import lm15
+
+from questree.lm.ledger import ledger
+from questree.programs import build
+from questree.programs.modules.reranker import LMRerankedRetriever, in_order, window_starts
+from questree.retrieval import Passage
+from questree.retrieval.base import BaseRetriever
+
+PASSAGES = [Passage(id=f"p{number}", title=f"T{number}", text=f"text {number}") for number in range(1, 31)]
+
+
+class Table(BaseRetriever):
+    """Gives its passages in their order, whatever is asked."""
+
+    name, fingerprint = "table", "table-1"
+
+    def __init__(self, count: int = 30):
+        self.given = PASSAGES[:count]
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        return [self.given[:k] for _ in queries]
+
+
+def ids(passages: list[Passage]) -> list[str]:
+    return [one.id for one in passages]
+
+
+@pytest.mark.parametrize(
+    ("ranking", "order"),
+    [
+        ("[3] > [1] > [2] > [4]", [3, 1, 2, 4]),
+        ("4, 2", [4, 2, 1, 3]),  # those that are not named keep their order at the end
+        ("[2] > [2] > [9] > [0] > [1]", [2, 1, 3, 4]),  # repeated and unknown numbers are passed over
+        ("I cannot rank them.", [1, 2, 3, 4]),
+        ("", [1, 2, 3, 4]),
+        ("9" * 5000, [1, 2, 3, 4]),
+    ],
+)
+def test_a_ranking_is_read_by_rule(ranking: str, order: list[int]) -> None:
+    assert ids(in_order(PASSAGES[:4], ranking)) == [f"p{number}" for number in order]
+
+
+@pytest.mark.parametrize(
+    ("count", "starts"), [(0, []), (1, []), (2, [0]), (20, [0]), (21, [1, 0]), (30, [10, 0]), (50, [30, 20, 10, 0])]
+)
+def test_windows_move_up_the_list_and_end_at_its_top(count: int, starts: list[int]) -> None:
+    assert window_starts(count) == starts
+
+
+def test_the_best_passage_of_the_end_comes_to_the_top(scripted) -> None:
+    """In each window the LM names the 30th passage of all: it ends in the first place, with its id."""
+    engine = scripted({"ranking": "[20]"}, {"ranking": "[11]"})
+    with ledger() as book:
+        found = LMRerankedRetriever(Table())("which text", k=3)
+    assert ids(found) == ["p30", "p1", "p2"]
+    assert [one.score for one in found] == [1, 1 / 2, 1 / 3]
+    first, second = (re.findall(r"\[(\d+)\] T(\d+) ", prompt) for prompt in engine.prompts)
+    assert (first[0], first[-1]) == (("1", "11"), ("20", "30"))
+    assert (second[0], second[10]) == (("1", "1"), ("11", "30"))
+    assert (book.spent.calls, book.exchanges, len(book.steps)) == (2, [], 0)
+
+
+def test_its_calls_count_for_the_question_and_a_lost_lm_fails_it_by_name(scripted) -> None:
+    scripted({"ranking": "[2] > [1]"}, {"answer": "text"})
+    answered = build("oner", {}, retriever=LMRerankedRetriever(Table(2)))(question="Which text?")
+    assert (answered.spent.calls, answered.failure) == (2, None)
+    assert ids(answered.seen) == ["p2", "p1"]
+    scripted(lm15.AuthError("bad key"))
+    lost = build("oner", {}, retriever=LMRerankedRetriever(Table(2)))(question="Which text?")
+    assert lost.failure.cause == "auth"
