@@ -1,6 +1,7 @@
 """What a long run keeps: threads, descriptors and memory after every so many questions (Linux; simulated LM).
 
     python benchmarks/many_questions.py --questions 5000 --concurrency 16 --out runs/many
+    python benchmarks/many_questions.py --questions 5000 --concurrency 1000 --event-loop --out runs/loop
 
 The simulated LM is served by a process of its own, so that the run has a real client with its threads and connections.
 The mini set's questions are asked again and again under other ids, without a cache, and each answer is kept in the
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--program", default="searchain")
     parser.add_argument("--questions", type=int, default=5000)
     parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--event-loop", action="store_true")
     parser.add_argument("--every", type=int, default=500)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
@@ -58,7 +60,7 @@ def main() -> None:
             descriptors = len(os.listdir("/proc/self/fd"))
             print(f"| {progress.done:,} | {threading.active_count()} | {descriptors} | {kept[-1][1]:.0f} |", flush=True)
 
-    policy = RunPolicy(concurrency=given.concurrency)
+    policy = RunPolicy(concurrency=given.concurrency, event_loop=given.event_loop)
     found = evaluate(program, examples, metric("by-style"), out=given.out, policy=policy, on_progress=look)
     half = kept[len(kept) // 2 :]
     slope = statistics.linear_regression([done for done, _ in half], [size for _, size in half]).slope

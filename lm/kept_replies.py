@@ -18,6 +18,7 @@ from dspy.clients.disk_serialization import DeserializationError, restricted_dis
 
 from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
+from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
 
 
@@ -95,10 +96,15 @@ class ReplyStore(FanoutCache):
     def __init__(self, folder: Path) -> None:
         self._folder, self._warned = folder, set[str]()
         self._pickled = _DISK(str(folder))
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="kept-replies")
+        self.renew()
+        renew_in_forks(self)
         super().__init__(
             str(folder), shards=16, timeout=10, size_limit=SIZE, disk=_DISK, disk_min_file_size=_WHOLE_IN_ROW
         )
+
+    def renew(self) -> None:
+        """Take a new thread: that of another process does no work in this one."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="kept-replies")
 
     def set(self, key: str, value: Any, *more: Any, **how: Any) -> bool:
         """Keep a reply, unless it repeats a secret; return whether it was kept."""

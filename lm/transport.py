@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from ..common.event_loop import on_loop
+from ..common.forks import renew_in_forks
 from .parallel import close_if_abandoned, keep_open
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
@@ -50,6 +51,16 @@ def bound_replies() -> None:
 
 class BoundedTransport(transports.StdlibTransport):
     """The transport of DSPy's own client, within bounds."""
+
+    _pool: Any
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        renew_in_forks(self)
+
+    def renew(self) -> None:
+        """Forget the connections of another process."""
+        self._pool = type(self._pool)(self.max_connections)
 
     def _send_request(self, conn: Any, *given: Any, **more: Any) -> None:
         """Send the request, unless nobody waits for its reply any more."""

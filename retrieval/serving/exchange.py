@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from ...common.errors import QuestreeError
+from ...common.forks import renew_in_forks
 from .server_limits import TOKEN_VARIABLE, is_loopback
 from .time_limits import all_within, limit_exchanges
 from .wire import Health
@@ -68,16 +69,21 @@ class Exchange:
     def __init__(
         self, address: str, token: str | None, settings: RemoteSettings, wait: Callable[[float], None]
     ) -> None:
-        import httpx
-
-        host = _checked(address)
+        self._host, self._token = _checked(address), token
         self.address, self.settings = address.rstrip("/"), settings
         self._wait = wait
         self._jitter = random.Random()
+        self.renew()
+        renew_in_forks(self)
+
+    def renew(self) -> None:
+        """Begin with no connections; those of another process are not used."""
+        import httpx
+
         client = httpx.Client(
             limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            trust_env=not is_loopback(host),  # a proxy of the environment leads away from this machine
+            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
+            trust_env=not is_loopback(self._host),  # a proxy of the environment leads away from this machine
         )
         self._client = limit_exchanges(client)
 

@@ -1,0 +1,31 @@
+"""What a process must not share with one that it forked: connections, whose answers would mix, and its threads."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+from weakref import WeakSet
+
+
+class Renewable(Protocol):
+    """Holds connections or threads of its process."""
+
+    def renew(self) -> None:
+        """Begin anew in a forked process: with no connection, and with threads of its own."""
+
+
+_held: WeakSet[Renewable] = WeakSet()
+
+
+def renew_in_forks(holder: Renewable) -> None:
+    """Renew the holder in every process that is forked from now on, as long as it lives."""
+    _held.add(holder)
+
+
+def _renew_all() -> None:
+    for holder in list(_held):
+        holder.renew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_renew_all)
