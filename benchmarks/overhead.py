@@ -115,7 +115,7 @@ def main() -> None:
     gc.freeze()
     engine.seconds = SECONDS
     print(
-        "| in flight | on | capacity kept | of it by bare `dspy.Predict` | CPU a call, ms | bare, ms | ratio |\n"
+        "| in flight | on | capacity kept | by bare `dspy.Predict` | CPU a call, ms | bare, ms | ratio |\n"
         "| --- | --- | --- | --- | --- | --- | --- |"
     )
     for most in given.in_flight:
