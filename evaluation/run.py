@@ -6,11 +6,12 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 import dspy
 
@@ -42,6 +43,8 @@ from .records import (
 )
 from .run_folder import RunFolder, open_run
 from .surroundings import surroundings_of
+
+_Item = TypeVar("_Item")
 
 logger = logging.getLogger(__name__)
 
@@ -254,6 +257,7 @@ class _Loop:
         self.asked: list[Record] = []
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
+        self.done = SimpleQueue[Future[Record]]()
         self.pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
@@ -267,12 +271,12 @@ class _Loop:
         with stoppable() as stop:
             try:
                 for record in [record for record in self.records.values() if not names <= record.scores.keys()]:
-                    self.scoring.add(self.pool.start(self.score, record))
+                    self.scoring.add(self.start(self.score, record))
                 self.check_budget(todo)
                 while self.running or (todo and not stop.wanted):
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
                     while todo and not stop.wanted and len(self.running) < self.policy.concurrency:
-                        self.asking.add(self.pool.start(self.ask, todo.popleft()))
+                        self.asking.add(self.start(self.ask, todo.popleft()))
                     for record in self.finish(stop):
                         progress = progress.after(record)
                         on_progress(progress)
@@ -308,11 +312,26 @@ class _Loop:
         """Return the record with its scores."""
         return score(record, self.examples[record.id], self.metrics)
 
+    def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
+        """Begin a step; when it has ended, `ended` tells."""
+        begun = self.pool.start(step, item)
+        begun.add_done_callback(self.done.put)  # `wait` would look at each of a thousand whenever one has ended
+        return begun
+
+    def ended(self) -> set[Future[Record]]:
+        """Return the steps that have ended since the last look; wait a while for one."""
+        found = set[Future[Record]]()
+        with suppress(Empty):
+            found.add(self.done.get(timeout=LOOK))
+            while True:
+                found.add(self.done.get_nowait())
+        return found
+
     def finish(self, stop: Stop) -> list[Record]:
         """Wait for a question to be answered or scored, or for the user; return those that are scored."""
-        done, _ = wait(self.running, timeout=LOOK, return_when=FIRST_COMPLETED)
+        done = self.ended()
         for answered in done & self.asking:
-            self.scoring.add(self.pool.start(self.score, self.keep(answered)))
+            self.scoring.add(self.start(self.score, self.keep(answered)))
         scored = [self.keep_scores(future) for future in done & self.scoring]
         if stop.wanted and self.running:
             stop.announce(len(self.running))
