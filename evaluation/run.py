@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 import dspy
 
 from ..common.errors import QuestreeError
+from ..common.event_loop import off_loop
 from ..common.files import write_atomically
 from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent, ledger, total
@@ -310,7 +312,9 @@ class _Loop:
 
     def score(self, record: Record) -> Record:
         """Return the record with its scores."""
-        return score(record, self.examples[record.id], self.metrics)
+        return off_loop(
+            partial(score, record, self.examples[record.id], self.metrics)
+        )  # it may wait
 
     def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
         """Begin a step; when it has ended, `ended` tells."""

@@ -58,6 +58,17 @@ def test_no_question_has_a_thread_of_its_own():
     assert threading.active_count() <= before
 
 
+def test_a_metric_that_waits_holds_up_neither_the_questions_nor_another_score():
+    both = threading.Barrier(2)
+
+    def waits(example: Any, prediction: Any, trace: Any = None) -> float:
+        both.wait(20)
+        return 1.0
+
+    found = evaluate(build("direct", {}), EXAMPLES[:4], waits, policy=RunPolicy(event_loop=True))
+    assert found.score.mean == 1
+
+
 def test_ctrl_c_finishes_what_is_on_its_way_and_keeps_it(tmp_path):
     def press(progress: Any) -> None:
         if progress.done == 1:
