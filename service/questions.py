@@ -258,7 +258,7 @@ class Service:
         name = program or self.names[0]
         if name not in self.programs:
             raise Refused(404, unknown_name("program", name[:80], self.names), "model_not_found")
-        self._queue.check(client)
+        self._queue.enter(client)
         asked = AskedQuestion(
             id=new_id(),
             program=name,
@@ -271,6 +271,7 @@ class Service:
         self._questions[asked.id] = taken
         most = self.limits.seconds
         taken.task = asyncio.create_task(self._answer(taken, min(most, seconds or most)))
+        taken.task.add_done_callback(lambda _: self._forget(taken))
         taken.leave_later(patience or _BEAT)  # in case nobody ever begins to follow it
         return taken
 
@@ -290,7 +291,7 @@ class Service:
         try:
             with anyio.move_on_after(seconds) as time_left:
                 turn = self._queue.turn(lambda place: question.hear(Waiting(place=place)))
-                async with self._queue.place(question.client), turn:
+                async with turn:
                     await self._run(question)
             if time_left.cancelled_caught:
                 question.fail(Failure(cause="deadline", message=f"there was no answer within {seconds:g} s"))
@@ -301,7 +302,13 @@ class Service:
             question.fail(Failure(cause="error", message=f"{type(error).__name__}: {error}"))
         with anyio.CancelScope(shield=True):
             await self._keep(question)
+
+    def _forget(self, question: Question) -> None:
+        """Take a question that has ended out of the count; one that was stopped before it began ends here."""
+        self._queue.leave(question.client)
         del self._questions[question.asked.id]
+        if not question.asked.finished:
+            question.end("stopped")
 
     async def _run(self, question: Question) -> None:
         question.begin()

@@ -20,31 +20,28 @@ class Queue:
     """
 
     def __init__(self, running: int, waiting: int, per_client: int):
-        self._free, self._waiting, self._per_client = running, waiting, per_client
+        self._free, self._most, self._per_client = running, running + waiting, per_client
         self._line: dict[asyncio.Future[None], Callable[[int], None]] = {}
         self._of_client = Counter[str]()
 
-    def check(self, client: str) -> None:
-        """Refuse a client who has enough, and everybody while the queue is full.
+    def enter(self, client: str) -> None:
+        """Count a question of a client, from when it is asked to `leave`.
 
         Raises:
-            Refused: with 429 or 503.
+            Refused: with 429 if the client has enough; with 503 if the queue is full.
         """
         if self._of_client[client] >= self._per_client:
             message = f"{self._per_client} questions of yours are on their way; wait until one has ended"
             raise Refused(429, message, "too_many_questions")
-        if not self._free and len(self._line) >= self._waiting:
-            raise Refused(503, f"{len(self._line)} questions are waiting already; try again later", "overloaded")
-
-    @asynccontextmanager
-    async def place(self, client: str) -> AsyncIterator[None]:
-        """Count a question of a client while it is here."""
+        here = sum(self._of_client.values())
+        if here >= self._most:
+            raise Refused(503, f"{here} questions are here already; try again later", "overloaded")
         self._of_client[client] += 1
-        try:
-            yield
-        finally:
-            self._of_client[client] -= 1
-            self._of_client += Counter()  # forgets who has none
+
+    def leave(self, client: str) -> None:
+        """Count a question of a client no more."""
+        self._of_client[client] -= 1
+        self._of_client += Counter()  # forgets who has none
 
     @asynccontextmanager
     async def turn(self, told: Callable[[int], None]) -> AsyncIterator[None]:

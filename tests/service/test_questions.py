@@ -75,6 +75,20 @@ def test_when_the_last_follower_leaves_the_question_ends(make_service, tap):
     asyncio.run(leave())
 
 
+def test_a_question_that_is_stopped_before_it_begins_has_ended(make_service, tap):
+    async def stop() -> None:
+        service = make_service(per_client=1)
+        question = service.ask(RIVER.question, client="a")
+        await question.stopped()
+        await asyncio.sleep(0)
+        assert question.asked.state == "stopped"
+        assert [type(event) for _, event in await heard(question)] == [Ended]
+        service.ask(RIVER.question, client="a")
+        assert tap.asked == 0
+
+    asyncio.run(stop())
+
+
 def test_a_page_s_question_waits_for_its_follower_to_come_back(make_service, tap):
     async def come_back() -> None:
         loop, later, stops = asyncio.get_running_loop(), [], []

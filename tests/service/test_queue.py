@@ -19,14 +19,14 @@ async def settled() -> None:
 class Visitor:
     """A question that holds its turn until it is told to go."""
 
-    def __init__(self, queue: Queue, client: str = "a"):
+    def __init__(self, queue: Queue):
         self.places: list[int] = []
         self.here = False
         self.go = asyncio.Event()
-        self.task = asyncio.create_task(self._visit(queue, client))
+        self.task = asyncio.create_task(self._visit(queue))
 
-    async def _visit(self, queue: Queue, client: str) -> None:
-        async with queue.place(client), queue.turn(self.places.append):
+    async def _visit(self, queue: Queue) -> None:
+        async with queue.turn(self.places.append):
             self.here = True
             await self.go.wait()
         self.here = False
@@ -63,22 +63,16 @@ def test_a_turn_that_came_to_one_who_left_goes_to_the_next():
 
 
 def test_no_client_takes_all_places_and_a_full_queue_refuses():
-    async def visit() -> None:
-        queue = Queue(running=1, waiting=2, per_client=2)
-        visitors = [Visitor(queue) for _ in range(2)]
-        await settled()
-        with pytest.raises(Refused, match="2 questions of yours") as many:
-            queue.check("a")
-        queue.check("b")
-        visitors.append(Visitor(queue, "b"))
-        await settled()
-        with pytest.raises(Refused, match="2 questions are waiting") as full:
-            queue.check("c")
-        assert (many.value.status, full.value.status) == (429, 503)
-        for one in visitors:
-            one.task.cancel()
-        await settled()
-        queue.check("a")
-        assert not queue._of_client
-
-    asyncio.run(visit())
+    queue = Queue(running=1, waiting=2, per_client=2)
+    queue.enter("a")
+    queue.enter("a")
+    with pytest.raises(Refused, match="2 questions of yours") as many:
+        queue.enter("a")
+    queue.enter("b")
+    with pytest.raises(Refused, match="3 questions are here") as full:
+        queue.enter("c")
+    assert (many.value.status, full.value.status) == (429, 503)
+    for client in "aab":
+        queue.leave(client)
+    assert not queue._of_client
+    queue.enter("c")
