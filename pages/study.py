@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ..evaluation.capsule.sources import ShownRun as ShownRun
 from ..evaluation.comparison.page import plots_of
 from ..evaluation.comparison.result import Comparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import Record
 from ..evaluation.run_folder import StoredRun
-from ..lm.exchanges import Exchange
 from ..programs import ReasoningTree
+from ..programs.tree_views import node_view
 from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer
@@ -25,11 +27,8 @@ RIGHT = 1.0
 """The score from which an answer counts as right, as in `questree analyse misled`."""
 
 
-class ShownRun(NamedTuple):
-    """A run, and what was asked for each of its questions outside the program; empty where that was not kept."""
-
-    run: StoredRun
-    asked: Mapping[str, Sequence[Exchange]]
+ROWS = 200
+"""Questions on a page of a list."""
 
 
 class Verdict(NamedTuple):
@@ -60,46 +59,77 @@ class QuestionList(NamedTuple):
     numbers: Sequence[int]
     runs: Sequence[str]
 
+    @property
+    def parts(self) -> list[str]:
+        """Return the names of its pages: `ROWS` questions stand on each."""
+        stem = self.page.removesuffix(".html")
+        return [self.page, *(f"{stem}-part-{n}.html" for n in range(2, -(-len(self.numbers) // ROWS) + 1))]
 
-def study_pages(title: str, runs: Sequence[ShownRun]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the content of each page.
+
+class Study:
+    """Runs as pages by name, each made when it is asked for.
 
     Args:
         title: of the whole.
         runs: with unique names; the first is the one that the others are compared with.
+        root: the way from a page to the place of ``static/``; a page at a server leads back to its other pages.
     """
-    study = _Study(title, runs)
-    lists = list(_lists(study))
-    compared = [(one, [(name, Markup(svg)) for name, svg in plots_of(one)]) for one in study.groups()]
-    shown: dict[str, Any] = {"runs": study.runs.values(), "simulated": any(one.run.simulated for one in runs)}
-    yield "index.html", _page("study.html", "index.html", title=title, lists=lists, compared=compared, **shown)
-    for one in lists:
-        rows = [(number, study.answers(number)) for number in one.numbers]
-        yield one.page, _page("question_list.html", one.page, lists=lists, listed=one, rows=rows)
-    for number in study.numbers:
-        answers = study.answers(number)
-        trees = {answer.run: cards(answer.record.tree) if answer.record.tree else [] for answer in answers}
-        shown = {"number": number, "record": answers[0].record, "answers": answers}
-        yield f"question-{number}.html", _page("answers.html", trees=trees, **shown)
-        for answer in answers:
-            asked = _answered(answer.record, study.runs[answer.run].simulated)
-            made = {"asked": asked, "cards": trees[answer.run], "steps": study.steps(answer), **shown_answer(asked)}
-            yield answer.page, _page("answer.html", answer=answer, **made, **shown)
 
-
-def _page(template: str, here: str = "", **values: Any) -> str:
-    return as_html(template, root="", here=here, **values)
-
-
-class _Study:
-    """The runs, and their questions by number."""
-
-    def __init__(self, title: str, runs: Sequence[ShownRun]):
-        self.title = title
+    def __init__(self, title: str, runs: Sequence[ShownRun], root: str = ""):
+        self.title, self._root = title, root
         self.runs = {one.run.name: one.run for one in runs}
         self.asked = {one.run.name: one.asked for one in runs}
         self.records = {one.run.name: {record.id: record for record in one.run.records} for one in runs}
         self.ids = list(dict.fromkeys(id for records in self.records.values() for id in records))
+        self._lists = {one.page: one for one in _lists(self)}
+
+    def names(self) -> Iterator[str]:
+        """Yield the name of each page, the one to begin at first."""
+        yield "index.html"
+        for one in self._lists.values():
+            yield from one.parts
+        for number in self.numbers:
+            yield f"question-{number}.html"
+            yield from (answer.page for answer in self.answers(number))
+
+    def page(self, name: str) -> str | None:
+        """Return the content of a page; None if there is none of this name."""
+        if name == "index.html":
+            return self._index()
+        if asked := re.fullmatch(r"question-(\d{1,9})(-\d{1,9})?\.html", name):
+            number = int(asked[1])
+            return self._question(number, name) if number in self.numbers else None
+        return next((self._list(one, name) for one in self._lists.values() if name in one.parts), None)
+
+    def _index(self) -> str:
+        compared = [(one, [(name, Markup(svg)) for name, svg in plots_of(one)]) for one in self.groups()]
+        simulated = any(run.simulated for run in self.runs.values())
+        shown: dict[str, Any] = {"title": self.title, "compared": compared, "simulated": simulated}
+        return self._drawn(
+            "study.html", "index.html", lists=list(self._lists.values()), runs=self.runs.values(), **shown
+        )
+
+    def _list(self, one: QuestionList, name: str) -> str:
+        part = one.parts.index(name)
+        rows = [(number, self.answers(number)) for number in one.numbers[part * ROWS : (part + 1) * ROWS]]
+        shown: dict[str, Any] = {"lists": list(self._lists.values()), "listed": one, "rows": rows, "part": part}
+        return self._drawn("question_list.html", name, **shown)
+
+    def _question(self, number: int, name: str) -> str | None:
+        answers = self.answers(number)
+        trees = {answer.run: cards(answer.record.tree) if answer.record.tree else [] for answer in answers}
+        shown: dict[str, Any] = {"number": number, "record": answers[0].record, "answers": answers}
+        if name == f"question-{number}.html":
+            return self._drawn("answers.html", trees=trees, differs=_differing(answers), **shown)
+        for answer in answers:
+            if answer.page == name:
+                asked = _answered(answer.record, self.runs[answer.run].simulated)
+                shown |= {"answer": answer, "cards": trees[answer.run], "steps": self.steps(answer)}
+                return self._drawn("answer.html", **shown, **shown_answer(asked))
+        return None
+
+    def _drawn(self, template: str, here: str = "", **values: Any) -> str:
+        return as_html(template, root=self._root, here=here, **values)
 
     @property
     def numbers(self) -> range:
@@ -145,7 +175,18 @@ class _Study:
         )
 
 
-def _lists(study: _Study) -> Iterator[QuestionList]:
+def _differing(answers: Sequence[Answer]) -> dict[str, set[int]]:
+    """Return for each run the ids of the nodes that the first one's tree lacks; for the first, that all others lack."""
+    said = {one.run: [node_view(node) for node in one.record.tree.nodes] if one.record.tree else [] for one in answers}
+    first, *others = said
+    differing = {}
+    for run, views in said.items():
+        known = {view for other in ([first] if run != first else others) for view in said[other]}
+        differing[run] = {id for id, view in enumerate(views) if others and view not in known}
+    return differing
+
+
+def _lists(study: Study) -> Iterator[QuestionList]:
     """Yield the lists that have a question in them, all questions first."""
     every = {number: {one.run: one for one in study.answers(number)} for number in study.numbers}
     yield QuestionList("questions.html", "All questions", "", list(every), list(study.runs))
@@ -154,7 +195,7 @@ def _lists(study: _Study) -> Iterator[QuestionList]:
             yield QuestionList(page, title, about, numbers, runs)
 
 
-def _filters(study: _Study) -> Iterator[tuple[str, str, str, Callable[[_ByRun], bool], list[str]]]:
+def _filters(study: Study) -> Iterator[tuple[str, str, str, Callable[[_ByRun], bool], list[str]]]:
     """Yield for each list its page, its title, what is in it, the rule for its questions, and the runs it shows."""
     runs = list(study.runs)
     yield "failed.html", "Failed", "A program gave no answer.", _is_failed, runs

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,16 +19,18 @@ from .ask_pages import page_routes
 from .chat_api import chat_routes
 from .door import Door
 from .questions import Service
+from .run_pages import run_routes
 
 _MOST_BYTES = 2**20
 """Of a request: a chat may bring what was said before, which nothing here reads."""
 
 
-def create_app(service: Service, token: str | None = None) -> FastAPI:
+def create_app(service: Service, token: str | None = None, runs: Sequence[Path] = ()) -> FastAPI:
     """Return the application.
 
     Args:
         service: what answers.
+        runs: folders of runs, and capsules, to be shown.
         token: that every request must bring, or have brought in the form at ``/login``; None serves this machine only.
     """
 
@@ -40,6 +43,7 @@ def create_app(service: Service, token: str | None = None) -> FastAPI:
     most = most_connections()  # each follower of a question holds one: the queue of questions is the bound
     app.add_middleware(Door, limits=Limits(body=_MOST_BYTES, concurrency=most, waiting=0, token=token))
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.include_router(run_routes(runs))
     app.mount("/static", StaticFiles(directory=STATIC))
     app.include_router(ask_routes(service))
     app.include_router(chat_routes(service))

@@ -1,12 +1,9 @@
 """questree export"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from ..pages.study import ShownRun
 
 
 def export(
@@ -19,35 +16,22 @@ def export(
 
     The pages are files that link to one another. They hold no script, ask nothing of a network, and open from a folder.
     """
+    from shutil import copy
 
     from ..common.errors import QuestreeError
+    from ..evaluation.capsule.sources import read_sources
     from ..evaluation.comparison.plots import STYLE
     from ..pages import STATIC
-    from ..pages.study import study_pages
+    from ..pages.study import Study
 
     if out.exists() and any(out.iterdir()):
         raise QuestreeError(f"{out} is not empty; name another folder with --out.")
     pages = 0
     (out / "static").mkdir(parents=True, exist_ok=True)
-    style = (STATIC / "questree.css").read_text(encoding="utf-8")
-    (out / "static" / "questree.css").write_text(f"{style}{STYLE}", encoding="utf-8")
-    for name, page in study_pages(", ".join(source.stem for source in sources), _runs(sources)):
-        (out / name).write_text(page, encoding="utf-8")
+    copy(STATIC / "questree.css", out / "static")
+    (out / "static" / "plots.css").write_text(STYLE, encoding="utf-8")
+    study = Study(", ".join(source.stem for source in sources), read_sources(sources))
+    for name in study.names():
+        (out / name).write_text(study.page(name) or "", encoding="utf-8")
         pages += 1
     typer.echo(f"{pages} pages; begin at {out / 'index.html'}")
-
-
-def _runs(sources: list[Path]) -> "list[ShownRun]":
-    """Return the runs of capsules and folders, each with what was asked for its questions."""
-    from ..evaluation.capsule.packed_run import read_runs
-    from ..evaluation.run_folder import StoredRun, read_exchanges, stored_runs
-    from ..pages.study import ShownRun
-
-    found = [
-        ShownRun(StoredRun(run.header.name, run.records, run.header.identity), run.asked)
-        for source in sources
-        if source.is_file()
-        for run in read_runs(source)
-    ]
-    folders = [source for source in sources if not source.is_file()]
-    return found + [ShownRun(run, read_exchanges(run.folder)) for run in (stored_runs(folders) if folders else [])]

@@ -30,6 +30,9 @@ def serve(
     questions: Annotated[Path, typer.Option(help="Folder in which every question is kept, for its permalink.")] = Path(
         "runs/questions"
     ),
+    runs: Annotated[
+        list[Path] | None, typer.Option(help="Runs to show as well: a folder, or a capsule; repeat it.")
+    ] = None,
     together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 32,
     waiting: Annotated[
         int, typer.Option(min=0, help="Questions that wait for their turn; further ones are refused.")
@@ -39,6 +42,7 @@ def serve(
     ] = 16,
 ) -> None:
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
+    from ..common.errors import QuestreeError
     from ..parts import Parts
     from ..retrieval.serving.listener import serve
     from ..retrieval.serving.server_limits import check_binding, read_token
@@ -46,6 +50,9 @@ def serve(
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded
+    for source in runs or []:
+        if not source.exists():
+            raise QuestreeError(f"There are no runs at {source}.")
     parts = Parts(settings)
     parts.use_lm()
     served = {name: parts.program(program) for name, program in _named(programs).items()}
@@ -58,7 +65,7 @@ def serve(
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
         typer.echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
-    serve(create_app(service, token), host, port, token=token, ready=ready)
+    serve(create_app(service, token, runs or []), host, port, token=token, ready=ready)
 
 
 def _named(programs: list[str]) -> dict[str, str]:

@@ -8,10 +8,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from questree.evaluation.capsule.sources import ShownRun
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun, read_records
 from questree.lm.exchanges import Exchange
-from questree.pages.study import ShownRun, study_pages
+from questree.pages.study import Study
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 
@@ -96,7 +97,8 @@ def test_no_text_becomes_markup():
         Exchange(place=(2,), kind="search", by=EVIL, asked={"query": EVIL}, came=[passage.model_dump()]),
     ]
     run = StoredRun(EVIL, (record,), {"program": EVIL, "task": EVIL, "lm": {"name": EVIL}, "metrics": ["em"]})
-    pages = dict(study_pages(EVIL, [ShownRun(run, {EVIL: asked})]))
+    shown = Study(EVIL, [ShownRun(run, {EVIL: asked})])
+    pages = {name: shown.page(name) for name in shown.names()}
     assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
     assert all("<script" not in page and "<img" not in page for page in pages.values())
     assert pages["question-1-1.html"].count("&lt;script&gt;") > 10

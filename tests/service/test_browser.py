@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from hostile_text import HOSTILE
 from tiny_world import PASSAGES, RIVER
 
 from questree.common.event_loop import awaited
+from questree.evaluation.records import Record
+from questree.evaluation.run_folder import open_run
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import Program, ReasoningTree, answered
 from questree.programs.baselines.baseline import BaselineSettings
@@ -53,10 +56,14 @@ def opened(browser, **how) -> Iterator[playwright.Page]:
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
     page.on("dialog", lambda dialog: faults.append(f"a dialog: {dialog.message}"))
-    page.on("request", lambda asked: None if "//127.0.0.1:" in asked.url else faults.append(f"asked for {asked.url}"))
+    page.on("request", lambda asked: None if here(asked.url) else faults.append(f"asked for {asked.url}"))
     yield page
     assert faults == []
     context.close()
+
+
+def here(url: str) -> bool:
+    return "//127.0.0.1:" in url or url.startswith(("file:", "data:"))
 
 
 @pytest.fixture
@@ -240,3 +247,69 @@ def failed_question() -> AskedQuestion:
             "where": {"program": "searchain", "step": "plan", "prompt": "x" * 3000, "reply": "y"},
         },
     )
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder of two runs over hostile questions, of which one is answered by the second run alone."""
+    questions = tmp_path_factory.mktemp("task") / "hostile.jsonl"
+    asked = [{"id": f"q{n}", "question": f"{HOSTILE} {n}?", "answers": ["right"]} for n in range(3)]
+    questions.write_text("".join(f"{json.dumps(one)}\n" for one in asked))
+    folder = questions.parent / "runs"
+    for name, answers in {"first": ["right", "wrong", HOSTILE], "second": ["right", "right", "wrong"]}.items():
+        run = folder / name
+        run.mkdir(parents=True)
+        identity = {"program": name, "metrics": ["em"], "lm": {"name": "simulated/x"}, "task": "hostile"}
+        with open_run(run, identity) as kept:
+            for one, answer in zip(asked, answers, strict=True):
+                tree = ReasoningTree(question=one["question"])
+                tree.grow(None, query=HOSTILE, answer=answer, source="lm")
+                record = Record(**one, answer=answer, tree=tree, final_content=answer, scores={})
+                kept.append(record)
+                kept.append_scores(record.model_copy(update={"scores": {"em": float(answer == "right")}}))
+    return folder
+
+
+def flipped(page) -> None:
+    """From the comparison's page, follow the links to the flipped question and its two trees."""
+    page.get_by_role("link", name="second right, first not").click()
+    rows = page.get_by_role("row")
+    expect(rows).to_have_count(2)
+    page.get_by_role("rowheader").get_by_role("link").click()
+    expect(page.get_by_role("heading", level=2)).to_have_count(2)
+    expect(page.get_by_text("differs")).to_have_count(2)
+    page.get_by_role("link", name="first", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Answered")
+    assert page.locator("main script, main img").count() == 0
+    assert page.title() != "ran"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_two_runs_are_compared_and_a_flipped_question_is_a_few_clicks_away(browser, make_service, runs, scripts):
+    app = create_app(make_service(), runs=[runs])
+    with running(app) as address, opened(browser, java_script_enabled=scripts) as page:
+        page.goto(address)
+        page.get_by_role("link", name="Runs").click()
+        page.get_by_role("link", name=str(runs)).click()
+        flipped(page)
+
+
+def test_a_copy_opens_from_the_disk(browser, questree, runs, workplace):
+    assert questree("export", str(runs), "--out", "site").code == 0
+    with opened(browser) as page:
+        page.goto((workplace / "site" / "index.html").as_uri())
+        assert page.evaluate("getComputedStyle(document.querySelector('main')).maxWidth") != "none"
+        flipped(page)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_axe_finds_no_serious_fault_in_the_pages_of_runs(browser, make_service, runs, size):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    width, height = SIZES[size]
+    app = create_app(make_service(), runs=[runs])
+    with running(app) as address, opened(browser, viewport={"width": width, "height": height}) as page:
+        for path in ("", "/1/index.html", "/1/questions.html", "/1/question-1.html", "/1/question-1-1.html"):
+            page.goto(f"{address}/runs{path}")
+            found = axe.run(page).response["violations"]
+            assert [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width

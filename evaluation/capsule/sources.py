@@ -1,0 +1,34 @@
+"""Runs to look at, from capsules and folders, each with what was asked for its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...lm.exchanges import Exchange
+from ..run_folder import StoredRun, read_exchanges, stored_runs
+from .packed_run import read_runs
+
+
+class ShownRun(NamedTuple):
+    """A run, and what was asked for each of its questions outside the program; empty where that was not kept."""
+
+    run: StoredRun
+    asked: Mapping[str, Sequence[Exchange]]
+
+
+def read_sources(sources: Sequence[Path]) -> list[ShownRun]:
+    """Return the runs of capsules (files), and then those of folders.
+
+    Raises:
+        QuestreeError: one cannot be read.
+    """
+    found = [
+        ShownRun(StoredRun(run.header.name, run.records, run.header.identity), run.asked)
+        for source in sources
+        if source.is_file()
+        for run in read_runs(source)
+    ]
+    folders = [source for source in sources if not source.is_file()]
+    return found + [ShownRun(run, read_exchanges(run.folder)) for run in (stored_runs(folders) if folders else [])]

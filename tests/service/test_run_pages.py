@@ -1,0 +1,75 @@
+"""Runs at a server: the same pages as in a folder, one at a time, and nothing else of the disk."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from questree.evaluation.capsule.sources import ShownRun, read_sources
+from questree.evaluation.records import Record
+from questree.evaluation.run_folder import StoredRun
+from questree.pages.study import ROWS, Study
+from questree.programs import ReasoningTree
+from questree.service import create_app
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder of two runs over the same questions."""
+    from questree.cli import app
+
+    out = tmp_path_factory.mktemp("runs") / "compared"
+    words = ["compare", "searchain", "direct", "--limit", "4", "--tracking-uri", "none", "--out", str(out)]
+    app(words, standalone_mode=False)
+    return out
+
+
+def test_every_page_is_there_and_nothing_else(make_service, runs):
+    with TestClient(create_app(make_service(), runs=[runs]), base_url="http://localhost") as client:
+        assert "compared" in client.get("/runs").text
+        study = Study("compared", read_sources([runs]), root="/")
+        for name in study.names():
+            assert client.get(f"/runs/1/{name}").text == study.page(name)
+        for path in ("1/nowhere.html", "0/index.html", "2/index.html", "1/run.json", "1/..%2f..%2findex.html", "1/"):
+            assert client.get(f"/runs/{path}").status_code == 404
+        assert client.get("/static/plots.css").headers["content-type"].startswith("text/css")
+
+
+def test_a_folder_without_runs_says_so(make_service, tmp_path):
+    with TestClient(create_app(make_service(), runs=[tmp_path]), base_url="http://localhost") as client:
+        refused = client.get("/runs/1/index.html")
+        assert refused.status_code == 404
+        assert str(tmp_path) in refused.json()["error"]["message"]
+
+
+def study_of(*answers: dict[str, str]) -> Study:
+    """Return the study of runs, each of which answers the questions so."""
+    runs = []
+    for number, given in enumerate(answers):
+        records = []
+        for id, answer in given.items():
+            tree = ReasoningTree(question=id)
+            tree.grow(None, query=id, answer=answer, source="lm")
+            tree.grow(None, query="the same", answer="the same", source="lm")
+            scores = {"em": float(answer == "right")}
+            records.append(Record(id=id, question=id, answers=("right",), answer=answer, tree=tree, scores=scores))
+        identity = {"program": f"p{number}", "metrics": ["em"], "lm": {"name": "simulated/x"}}
+        runs.append(ShownRun(StoredRun(f"run{number}", tuple(records), identity), {}))
+    return Study("many", runs)
+
+
+def test_a_long_list_has_parts():
+    study = study_of({f"q{number:05}": "right" for number in range(2 * ROWS + 1)})
+    parts = ["questions.html", "questions-part-2.html", "questions-part-3.html"]
+    assert [name for name in study.names() if name.startswith("questions")] == parts
+    rows = [(study.page(name) or "").count('<th scope="row">') for name in parts]
+    assert rows == [ROWS, ROWS, 1]
+    assert study.page("questions-part-4.html") is None
+
+
+def test_nodes_that_differ_between_two_runs_are_marked():
+    study = study_of({"q": "right"}, {"q": "wrong"})
+    page = study.page("question-1.html") or ""
+    assert page.count("; differs</small>") == 2
+    assert page.count("the same") == 4
+    assert "differs" not in (study_of({"q": "right"}).page("question-1.html") or "")
