@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .common.errors import QuestreeError as QuestreeError
     from .data import load_task as load_task
     from .evaluation import evaluate as evaluate
+    from .evaluation.genai import mlflow_dataset as mlflow_dataset
+    from .evaluation.genai import mlflow_scorer as mlflow_scorer
     from .optimize import compile as compile
     from .programs import Program
     from .programs import stream as stream
@@ -38,6 +40,8 @@ _HOMES = {
     "evaluate": ".evaluation",
     "load_index": ".retrieval",
     "load_task": ".data",
+    "mlflow_dataset": ".evaluation.genai",
+    "mlflow_scorer": ".evaluation.genai",
     "stream": ".programs",
 }
 

@@ -70,7 +70,7 @@ class Experiment(Parts):
                 policy=self.settings.policy,
                 on_progress=on_progress,
             )
-            tracked.evaluation(evaluation)
+            tracked.evaluation(evaluation, self.task.name)
         return evaluation, out
 
     def audit(self, on_progress: Callable[[str, int, int], None] | None = None) -> tuple[Audit, Path]:

@@ -45,6 +45,7 @@ from .records import (
 )
 from .run_folder import RunFolder, open_run
 from .surroundings import surroundings_of
+from .traces import about
 
 _Item = TypeVar("_Item")
 
@@ -186,7 +187,7 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
 def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchange]]:
     """Ask a question; return its record, whatever happens in it, and what was asked for it outside the program."""
     began, spent = time.perf_counter(), None
-    with ledger() as kept:
+    with ledger() as kept, about(question_id(example)):
         try:
             # a trace of its own: DSPy's default one is shared by everything and grows
             with dspy.context(trace=[]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import dspy
@@ -22,16 +23,33 @@ from .records import plain
 
 _LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
 _LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
+_QUESTION: ContextVar[str | None] = ContextVar("question", default=None)
 
 
 @contextmanager
-def traced(run_id: str, experiment_id: str) -> Iterator[None]:
-    """Write DSPy's calls inside the block as traces of a run; MLflow's own autologging is silent meanwhile."""
+def about(question_id: str) -> Iterator[None]:
+    """Let the trace that begins in the block be known by the id of its question."""
+    token = _QUESTION.set(question_id)
+    try:
+        yield
+    finally:
+        _QUESTION.reset(token)
+
+
+@contextmanager
+def traced(run_id: str, experiment_id: str, traces: dict[str, str] | None = None) -> Iterator[None]:
+    """Write DSPy's calls inside the block as traces of a run; MLflow's own autologging is silent meanwhile.
+
+    Args:
+        run_id, experiment_id: of the run.
+        traces: is given the id of each question's trace, by the id of the question (`about`).
+    """
     import mlflow
 
     # both at once would write each call twice, and each span would stand in the other's trace
     others = [one for one in dspy.settings.callbacks if not type(one).__module__.startswith("mlflow.")]
-    with dspy.context(callbacks=[*others, TraceWriter(run_id, experiment_id)]):
+    writer = TraceWriter(run_id, experiment_id, {} if traces is None else traces)
+    with dspy.context(callbacks=[*others, writer]):
         yield
     mlflow.flush_trace_async_logging()
 
@@ -39,8 +57,8 @@ def traced(run_id: str, experiment_id: str) -> Iterator[None]:
 class TraceWriter(BaseCallback):
     """Writes a span for each module and each LM call; a module that none called begins a trace."""
 
-    def __init__(self, run_id: str, experiment_id: str):
-        self._run_id, self._experiment_id = run_id, experiment_id
+    def __init__(self, run_id: str, experiment_id: str, traces: dict[str, str]):
+        self._run_id, self._experiment_id, self._traces = run_id, experiment_id, traces
         self._spans: dict[str, Any] = {}
         self._lms: dict[str, dspy.BaseLM] = {}
         self._lock = threading.Lock()
@@ -97,6 +115,8 @@ class TraceWriter(BaseCallback):
         )
         with self._lock:
             self._spans[call_id] = span
+            if parent is None and (question := _QUESTION.get()) is not None:
+                self._traces[question] = span.trace_id
 
     def _close(
         self, call_id: str, outputs: Any, exception: BaseException | None, attributes: dict[str, Any] | None = None

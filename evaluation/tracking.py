@@ -6,24 +6,31 @@ traced and compilation is not: its thousands of questions would fill the store.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import socket
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
+from ..programs import Program
+from ..programs.prompts import RenderedPrompt, rendered_prompts
 from .evaluation import Evaluation
+from .genai import expectations_of
 from .traces import traced
 
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
 _SQLITE = "sqlite:///"
 _AT_ONCE = 100  # parameters in one request: MLflow's limit
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class Tracking:
                     f"Cannot track to {without_password(self.uri)}: {_first_line(error)}. "
                     "Check the tracking URI, or run without tracking."
                 ) from error
-            with run:
+            with _no_model_of_another_store(), run:
                 tracked = TrackedRun(run.info.run_id, experiment, self, tags)
                 tracked.params(params)
                 yield tracked
@@ -113,6 +120,7 @@ class TrackedRun:
     experiment: str
     tracking: Tracking
     tags: Mapping[str, str]
+    _traces: dict[str, str] = field(default_factory=dict)
 
     def params(self, params: Mapping[str, Any]) -> None:
         """Log parameters."""
@@ -128,13 +136,55 @@ class TrackedRun:
 
         mlflow.log_metrics(dict(figures), step=step)
 
-    def evaluation(self, evaluation: Evaluation, prefix: str = "") -> None:
-        """Log the figures of an evaluation, with a prefix to each name, and its questions as a table."""
+    def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
+        """Log the figures of an evaluation, its questions, and what each trace was worth.
+
+        Args:
+            evaluation: its questions become a table and, with their gold answers, an input of the run.
+            task: the name of what was asked.
+            prefix: to the name of each figure.
+        """
         import mlflow
+        import pandas as pd
 
         self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
         rows = evaluation.table()
         mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
+        asked = pd.DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
+        mlflow.log_input(mlflow.data.from_pandas(asked, name=task or "questions"), context="evaluation")
+        try:
+            self._judge(evaluation)
+        except mlflow.MlflowException as error:  # the run's figures are there, and the traces themselves
+            logger.warning("The scores of the questions could not be written to their traces: %s", _first_line(error))
+
+    def _judge(self, evaluation: Evaluation) -> None:
+        """Write what was expected of each traced question, and its scores, to its trace."""
+        import mlflow
+        from mlflow.entities import AssessmentSource
+
+        mlflow.flush_trace_async_logging()  # a trace that is still on its way takes no assessment
+        by = AssessmentSource(source_type="CODE", source_id="questree")
+        about = {"simulated": str(evaluation.simulated).lower()}
+        for record in evaluation.records:
+            if (trace := self._traces.pop(record.id, None)) is None:
+                continue
+            for name, value in expectations_of(record).items():
+                mlflow.log_expectation(trace_id=trace, name=name, value=value, source=by)
+            for name, value in record.scores.items():
+                mlflow.log_feedback(trace_id=trace, name=name, value=value, source=by, metadata=about)
+
+    def prompts(self, program: Program) -> None:
+        """Register the prompt of each predictor, where it is another one than the latest, and link it to the run.
+
+        A store without a registry of prompts, or one that takes no prompt so long, is named in a warning.
+        """
+        import mlflow
+
+        try:
+            for prompt in rendered_prompts(program):
+                _register(self.id, f"{program.name}.{prompt.predictor}", prompt)
+        except mlflow.MlflowException as error:
+            logger.warning("The prompts of %s could not be registered: %s", program.name, _first_line(error))
 
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
         """Log a candidate of an optimizer as a nested run, from whichever thread.
@@ -171,7 +221,7 @@ class TrackedRun:
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Return a context in which each question becomes a trace of this run, if the tracking asks for traces."""
         wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces
-        return traced(self.id, self.experiment) if wanted else nullcontext()
+        return traced(self.id, self.experiment, self._traces) if wanted else nullcontext()
 
 
 class _TrackingOff(Tracking):
@@ -191,7 +241,7 @@ class _UntrackedRun(TrackedRun):
     def _nothing(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing."""
 
-    params = figures = evaluation = candidate = texts = _nothing
+    params = figures = evaluation = candidate = prompts = texts = _nothing
 
     def folder(self, folder: Path, name: str) -> str:
         """Return no address."""
@@ -204,6 +254,53 @@ class _UntrackedRun(TrackedRun):
 
 OFF = Tracking.off()
 UNTRACKED = _UntrackedRun("", "", OFF, {})
+
+
+@contextmanager
+def _no_model_of_another_store() -> Iterator[None]:
+    """Hide the user's active model in the block, if this store does not hold it: MLflow gives each figure to it."""
+    from mlflow.tracking import fluent
+
+    active = fluent._ACTIVE_MODEL_CONTEXT.get()
+    if active.model_id is None or _holds_model(active.model_id):
+        yield
+        return
+    named = {name: os.environ.pop(name) for name in _ACTIVE_MODEL if name in os.environ}
+    fluent._ACTIVE_MODEL_CONTEXT.set(fluent.ActiveModelContext())
+    try:
+        yield
+    finally:
+        os.environ.update(named)
+        fluent._ACTIVE_MODEL_CONTEXT.set(active)
+
+
+_ACTIVE_MODEL = ("MLFLOW_ACTIVE_MODEL_ID", "_MLFLOW_ACTIVE_MODEL_ID")
+
+
+def _holds_model(model: str) -> bool:
+    import mlflow
+
+    try:
+        mlflow.get_logged_model(model)
+    except mlflow.MlflowException:
+        return False
+    return True
+
+
+def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
+    """Register a prompt, unless it is the latest version of its name, and link that version to the run."""
+    import mlflow
+
+    template = [{"role": role, "content": without_secrets(text)} for role, text in prompt.messages]
+    name = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)  # MLflow takes no other characters
+    template[-1]["content"] = _FIELD.sub(r"{{\1}}", template[-1]["content"])  # as MLflow writes what is filled in
+    latest = mlflow.genai.load_prompt(f"prompts:/{name}@latest", allow_missing=True, link_to_model=False)
+    if latest is None or latest.template != template:
+        latest = mlflow.genai.register_prompt(name, template, tags={"signature": prompt.signature})
+    mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
+
+
+_FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 def _check_store(uri: str) -> None:

@@ -182,7 +182,7 @@ class _Plan:
                 spent_before=spent_before,
                 on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
             )
-        run.evaluation(evaluation, prefix=f"{stage}_")
+        run.evaluation(evaluation, self.examples.task, prefix=f"{stage}_")
         return evaluation
 
     @contextmanager
@@ -290,12 +290,13 @@ def _what_is_asked_again() -> str:
 
 
 def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
-    """Log what compilation gave and took, the artifact, and the model to serve; return the artifact's address."""
+    """Log what compilation gave and took, prompts, artifact and the model to serve; return the artifact's address."""
     gain, compilation = compiled.gain, compiled.compilation
     figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
     figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
     figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
     run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
+    run.prompts(compiled.program)
     log_model(folder)
     return run.folder(folder, "program")
 

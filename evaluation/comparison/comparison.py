@@ -79,7 +79,7 @@ def compare(
                         spent_before=spent,
                         on_progress=_named(on_progress, name),
                     )
-                    nested.evaluation(evaluations[name])
+                    nested.evaluation(evaluations[name], task)
             except OutOfBudgetError as error:
                 if not evaluations:
                     raise

@@ -136,9 +136,22 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
     asked = {"query": query, "passage": passage.model_dump(mode="json")}
     with exchange("reading", reader.name, asked, Span) as reading:
         if not reading.stored:
-            reading.came = no_coroutine(off_loop(partial(reader, query=query, passage=passage)), reader.name)
+            looked = off_loop(lambda: Read(reader)(query=query, passage=passage))
+            reading.came = no_coroutine(looked, reader.name)
     span = reading.outcome
     return span
+
+
+class Read(dspy.Module):
+    """A look of a trained reader at a passage, as DSPy's callbacks know a step: it has its span in a trace."""
+
+    def __init__(self, reader: Reader):
+        super().__init__()
+        self._reader = reader
+
+    def forward(self, query: str, passage: Passage) -> Span:
+        """Return what the reader reads."""
+        return self._reader(query=query, passage=passage)
 
 
 def agree(answer: str, other: str) -> bool:

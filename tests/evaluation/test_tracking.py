@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from collections import Counter
 
 import dspy
 import pytest
+from fakes import ListReader
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
@@ -16,7 +18,7 @@ from questree.evaluation.tracking import TrackedRun, Tracking, without_password
 from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
 from questree.optimize import compile as compile_program
-from questree.programs import SearChain
+from questree.programs import SearChain, TreeOfReviews
 from questree.programs.states import state_of
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
@@ -87,6 +89,113 @@ def test_candidates_are_nested_runs(runs, tracked_compile):
 def test_simulated_numbers_are_tagged(runs):
     parent, nested = runs
     assert {run.data.tags["simulated"] for run in [parent, *nested]} == {"true"}
+
+
+def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(runs, tracked_compile):
+    import mlflow
+
+    parent, _ = runs
+    compiled = tracked_compile[2]
+    traces = mlflow.MlflowClient(tracked_compile[1].uri).search_traces(locations=[parent.info.experiment_id])
+    told = sorted(
+        (one["expected_response"], one["answers"], one["by-style"])
+        for one in ({each.name: each.value for each in trace.info.assessments} for trace in traces)
+    )
+    records = [record for evaluation in (compiled.before, compiled.after) for record in evaluation.records]
+    assert told == sorted((one.answers[0], list(one.answers), one.scores["by-style"]) for one in records)
+    score = next(each for each in traces[0].info.assessments if each.name == "by-style")
+    assert (score.source.source_type, score.source.source_id) == ("CODE", "questree")
+    assert score.metadata["simulated"] == "true"
+
+
+def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(runs, tracked_compile):
+    import mlflow
+
+    parent, _ = runs
+    mlflow.set_tracking_uri(tracked_compile[1].uri)
+    program = tracked_compile[2].program
+    linked = json.loads(parent.data.tags["mlflow.linkedPrompts"])
+    assert [one["name"] for one in linked] == [f"searchain.{name}" for name, _ in program.named_predictors()]
+    for one, (_, predictor) in zip(linked, program.named_predictors(), strict=True):
+        prompt = mlflow.genai.load_prompt(one["name"], one["version"])
+        assert prompt.variables == {*predictor.signature.input_fields}
+        assert len(prompt.template) == 2 * len(predictor.demos) + 2
+        assert predictor.signature.instructions.splitlines()[0] in prompt.template[0]["content"]
+
+
+def test_a_prompt_that_did_not_change_gets_no_new_version(tmp_path, tracking_store, mini):
+    import mlflow
+
+    uri = tracking_store(tmp_path)
+    program = SearChain(mini.index)
+    program.tracing.trace.demos = [dspy.Example(steps=["{question} {{braces}}"], answer="a")]
+    with Tracking(uri=uri).run("first", {}) as run:
+        run.prompts(program)
+    program.chain_of_query.plan.signature = program.chain_of_query.plan.signature.with_instructions("Plan well.")
+    with Tracking(uri=uri).run("second", {}) as run:
+        run.prompts(program)
+    linked = json.loads(mlflow.MlflowClient(uri).get_run(run.id).data.tags["mlflow.linkedPrompts"])
+    versions = {one["name"].removeprefix("searchain."): one["version"] for one in linked}
+    assert versions.pop("chain_of_query.plan") == "2"
+    assert {*versions.values()} == {"1"}
+
+
+def test_the_questions_of_an_evaluation_are_an_input_of_its_run(runs):
+    [given] = list(runs[0].inputs.dataset_inputs)
+    assert given.dataset.name == "mini"
+    assert json.loads(given.dataset.profile)["num_rows"] == 4
+
+
+def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracking_store):
+    import mlflow
+
+    import questree.signatures
+
+    uri = tracking_store(tmp_path)
+    question = mini.dev[0].question
+    with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
+        SearChain(mini.index, reader=ListReader({}))(question=question)
+        TreeOfReviews(mini.index)(question=question)
+    steps = []
+    for trace in mlflow.MlflowClient(uri).search_traces(locations=["1"]):
+        spans = {span.span_id: span for span in trace.data.spans}
+        steps += [spans[span.parent_id].name for span in spans.values() if span.span_type == "CHAT_MODEL"]
+        steps += [span.name for span in spans.values() if span.name == "Read"]
+    assert {"PlanChain", "ReviewPath", "Read"} <= {*steps}
+    assert all(hasattr(questree.signatures, step) for step in steps if step != "Read")
+
+
+def test_an_active_model_of_another_store_is_left_alone(mini, tmp_path, tracking_store, monkeypatch):
+    import mlflow
+
+    (tmp_path / "user").mkdir()
+    before = mlflow.get_tracking_uri()
+    try:
+        mlflow.set_tracking_uri(tracking_store(tmp_path / "user"))
+        for named in ("by a call", "by a variable"):
+            with mlflow.set_active_model(name="mine") as mine, monkeypatch.context() as patched:
+                if named == "by a variable":
+                    patched.setenv("MLFLOW_ACTIVE_MODEL_ID", mine.model_id)
+                with Tracking(uri=tracking_store(tmp_path)).run("evaluate", {}) as run:
+                    run.figures({"score": 1.0})
+                    run.candidate(0, {"score": 1.0}, {})
+                assert mlflow.get_active_model_id() == mine.model_id
+    finally:
+        mlflow.clear_active_model()
+        mlflow.set_tracking_uri(before)
+
+
+def test_figures_are_of_the_active_model_that_the_store_holds(tmp_path, tracking_store):
+    import mlflow
+
+    before, uri = mlflow.get_tracking_uri(), tracking_store(tmp_path)
+    mlflow.set_tracking_uri(uri)
+    try:
+        with mlflow.set_active_model(name="mine") as mine, Tracking(uri=uri).run("evaluate", {}) as run:
+            run.figures({"score": 1.0})
+        assert [metric.value for metric in mlflow.get_logged_model(mine.model_id).metrics] == [1.0]
+    finally:
+        mlflow.set_tracking_uri(before)
 
 
 def test_one_question_is_one_trace_also_with_several_at_a_time(runs, tracked_compile):
@@ -204,6 +313,7 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
         run.figures({"c": 1.0}, step=2)
         run.evaluation(evaluate(mini.program(), mini.dev[:1], mini.metric), prefix="after_")
         run.candidate(0, {}, {})
+        run.prompts(mini.program())
         run.texts({"table.md": ""})
         assert (run.on, run.folder(tmp_path, "program")) == (False, "")
     logs = {name for name, value in vars(TrackedRun).items() if callable(value) and not name.startswith("_")}

@@ -1,0 +1,117 @@
+"""What MLflow's own evaluation of LMs takes (``mlflow.genai``): tasks as its data sets, metrics as its scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import dspy
+
+from ..common.errors import QuestreeError
+from ..data import Task, load_task
+from ..metrics import metric as metric_named
+from ..retrieval import Passage
+from .records import ScoreFunction, metric_name
+
+if TYPE_CHECKING:
+    from mlflow.genai.datasets import EvaluationDataset
+    from mlflow.genai.scorers import Scorer
+
+_GOLD = ("answers_are_regex", "gold_passages", "gold_titles")
+_PASSAGES = ("references", "passages", "seen")
+
+
+def expectations_of(asked: Any) -> dict[str, Any]:
+    """Return the gold side of an example or a record as MLflow's scorers and judges know it.
+
+    ``answers`` holds every gold answer. ``expected_response``, the name that MLflow's judges want, is the first; there
+    is none where the answers are regular expressions.
+    """
+    answers = list(asked.answers)
+    gold = {name: value for name in _GOLD if (value := getattr(asked, name, None))}
+    expected = {} if gold.get("answers_are_regex") else {"expected_response": answers[0]}
+    return {**expected, "answers": answers, **{name: list(v) if v is not True else v for name, v in gold.items()}}
+
+
+def mlflow_scorer(metric: str | ScoreFunction) -> Scorer:
+    """Return a metric as a scorer for ``mlflow.genai.evaluate``.
+
+    It scores what a program returns, what its served model returns, a trace's outputs, or a text that is the answer.
+
+    Args:
+        metric: by name, as `questree.metrics.metric` takes it; or ``(example, prediction, trace=None)``.
+
+    Raises:
+        QuestreeError: there is no such metric.
+    """
+    from mlflow.genai.scorers import scorer
+
+    grade = metric_named(metric) if isinstance(metric, str) else metric
+    name = metric_name(grade)
+
+    def score(inputs: dict[str, Any], outputs: Any, expectations: dict[str, Any]) -> float:
+        return float(grade(_example(name, inputs, expectations), _prediction(outputs)))
+
+    made: Scorer = scorer(score, name=name)
+    return made
+
+
+def mlflow_dataset(task: Task | str, split: str = "dev", *, name: str | None = None) -> EvaluationDataset:
+    """Return the questions of a split as an evaluation data set of MLflow, for ``mlflow.genai.evaluate``.
+
+    It is made in MLflow's current store and experiment; where it is there already, what it lacks is added. A record has
+    the program's inputs, and as expectations the gold answers and passages.
+
+    Args:
+        task: a task, or its name.
+        split: train, dev or test.
+        name: of the data set; ``TASK-SPLIT`` where None.
+
+    Raises:
+        QuestreeError: there is no such task or split, or the store holds no data sets, as folders of files do not.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.genai.datasets import create_dataset, search_datasets
+
+    task = load_task(task) if isinstance(task, str) else task
+    records = [_record(example) for example in task.examples(split)]
+    name = name or f"{task.name}-{split}"
+    try:
+        found = search_datasets(filter_string=f"name = '{name}'", max_results=1)
+        dataset = found[0] if found else create_dataset(name, tags={"task": task.name, "split": split})
+        return dataset.merge_records(records)
+    except MlflowException as error:
+        raise QuestreeError(f"MLflow's store takes no evaluation data set {name!r}: {error}") from error
+
+
+def _record(example: dspy.Example) -> dict[str, Any]:
+    return {
+        "inputs": dict(example.inputs()),
+        "expectations": expectations_of(example),
+        "tags": {"id": str(example.id)},
+    }
+
+
+def _example(name: str, inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> dspy.Example:
+    """Return a row of MLflow's evaluation as an example of ours."""
+    answers = expectations.get("answers") or [expectations.get("expected_response")]
+    if answers == [None]:
+        raise QuestreeError(
+            f"The scorer {name!r} needs gold answers as expectations: 'answers' or 'expected_response'."
+        )
+    return dspy.Example(**{**inputs, **expectations, "answers": list(answers)})
+
+
+def _prediction(outputs: Any) -> dspy.Prediction:
+    """Return what was answered as a prediction of ours."""
+    if isinstance(outputs, list) and len(outputs) == 1:  # a served model answers rows
+        [outputs] = outputs
+    if isinstance(outputs, dspy.Prediction):
+        return outputs
+    if isinstance(outputs, str):
+        return dspy.Prediction(answer=outputs)
+    if not isinstance(outputs, Mapping):
+        raise QuestreeError(f"Outputs of the type {type(outputs).__name__} cannot be scored: give a program's own.")
+    passages = {name: outputs[name] for name in _PASSAGES if outputs.get(name)}
+    read = {name: [Passage.model_validate(one) for one in found] for name, found in passages.items()}
+    return dspy.Prediction(**{**outputs, **read})
