@@ -145,13 +145,14 @@ class TrackedRun:
             prefix: to the name of each figure.
         """
         import mlflow
-        import pandas as pd
+        from mlflow.data.pandas_dataset import from_pandas
+        from pandas import DataFrame
 
         self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
         rows = evaluation.table()
         mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
-        asked = pd.DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
-        mlflow.log_input(mlflow.data.from_pandas(asked, name=task or "questions"), context="evaluation")
+        asked = DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
+        mlflow.log_input(from_pandas(asked, name=task or "questions"), context="evaluation")
         try:
             self._judge(evaluation)
         except mlflow.MlflowException as error:  # the run's figures are there, and the traces themselves

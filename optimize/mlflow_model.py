@@ -1,8 +1,11 @@
 """A compiled program as an MLflow model: code and JSON, nothing pickled.
 
-``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request. The
-LM, the index and the reader are not in the model: the server's environment names them, in the variables of the command
-line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …). From Python, ``model_config`` names them:
+``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request.
+Without ``--env-manager local``, and in an image of ``mlflow models build-docker``, MLflow installs what the model
+names. This package is among it: as a wheel in the model, if no index offers it.
+
+The LM, the index and the reader are not in the model: the server's environment names them, in the variables of the
+command line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …). From Python, ``model_config`` names them:
 ``mlflow.pyfunc.load_model(address, model_config={"lm": …, "retriever": …})``. A model that was told neither does not
 load, unless it was compiled with the simulated LM over the bundled index.
 """
@@ -16,12 +19,17 @@ from contextvars import copy_context
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import dspy
 
 from ..programs import Program
 from ..simulate import is_simulated
+from .own_wheel import own_wheel
+
+if TYPE_CHECKING:
+    from mlflow.models import ModelSignature
 
 CONFIG = ("lm", "api_base", "retriever")
 """The settings that ``model_config`` may name; MLflow takes only those that the model was logged with."""
@@ -38,22 +46,41 @@ def log_model(folder: Path, name: str = "model") -> str:
         The model's address, for ``mlflow models serve`` and ``mlflow.pyfunc.load_model``.
     """
     import mlflow
-    from mlflow.models import ModelSignature
-    from mlflow.types import ColSpec, Schema
 
-    takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
-    with warnings.catch_warnings():
+    with TemporaryDirectory() as place, warnings.catch_warnings():
+        wheel = own_wheel(Path(place))
         # MLflow wants type hints and an input example; the schema says it all, and an example would be answered
         warnings.simplefilter("ignore", UserWarning)
         logged = mlflow.pyfunc.log_model(
             name=name,
             python_model=_find_script(),
             artifacts={"program": str(folder)},
-            signature=ModelSignature(inputs=takes),
+            signature=_signature(),
             model_config=dict.fromkeys(CONFIG),
-            pip_requirements=[f"questree=={version('questree')}"],
+            code_paths=[str(wheel)] if wheel else None,
+            pip_requirements=[f"code/{wheel.name}" if wheel else f"questree=={version('questree')}"],
         )
     return str(logged.model_uri)
+
+
+def _signature() -> ModelSignature:
+    """Return what a row of a request and of a reply holds."""
+    from mlflow.models import ModelSignature
+    from mlflow.types.schema import AnyType, Array, ColSpec, Object, Property, Schema
+
+    passage = Object([Property(name, "string") for name in ("id", "title", "text")])
+    takes = Schema([ColSpec("string", "question"), ColSpec("string", "answer_style", required=False)])
+    gives: dict[str, Any] = {
+        "answer": "string",
+        "final_content": "string",
+        "references": Array(passage),
+        "failure": AnyType(),  # null, or an object
+        "tree": AnyType(),
+        "calls": "long",
+        "seconds": "double",
+        "simulated": "boolean",
+    }
+    return ModelSignature(takes, Schema([ColSpec(kind, name) for name, kind in gives.items()]))
 
 
 def _find_script() -> str:

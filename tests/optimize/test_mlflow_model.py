@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import dspy
 import pytest
@@ -15,6 +16,7 @@ from fakes import ListRetriever
 from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import Tracking
 from questree.optimize import load, log_model, save
+from questree.optimize.own_wheel import own_wheel
 from questree.programs import SearChain
 from questree.retrieval import build_index
 
@@ -84,6 +86,56 @@ def test_python_tells_a_model_its_lm_and_its_index(served, index, mini):
     mlflow.set_tracking_uri(tracking.uri)
     model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
     assert model.predict({"question": mini.dev[0].question})[0]["answer"]
+
+
+def test_a_reply_holds_what_the_model_s_signature_says(served, loaded, mini):
+    import mlflow
+    from mlflow.types.schema import AnyType, Array
+
+    signature = mlflow.models.get_model_info(served[1]).signature
+    kinds = {column.name: column.type for column in signature.outputs}
+    python = {"string": str, "long": int, "double": float, "boolean": bool}
+    for question in (mini.dev[0].question, ""):
+        [reply] = loaded.predict({"question": question})
+        assert list(reply) == list(kinds)
+        for name, kind in kinds.items():
+            wanted = list if isinstance(kind, Array) else object if isinstance(kind, AnyType) else python[kind.name]
+            assert isinstance(reply[name], wanted), name
+
+
+def test_a_model_names_the_package_as_a_wheel_that_it_holds_and_pip_installs(served, tmp_path):
+    """``mlflow models serve`` makes an environment of these lines, with the model's folder as working folder."""
+    import mlflow
+
+    mlflow.set_tracking_uri(served[0].uri)
+    model = Path(mlflow.artifacts.download_artifacts(served[1], dst_path=str(tmp_path)))
+    requirements = (model / "requirements.txt").read_text().split()
+    [ours] = [line for line in requirements if "questree" in line]
+    assert all("==" in line for line in requirements if line != ours)
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(tmp_path / "env")]
+    subprocess.run([*install, ours], cwd=model, check=True, capture_output=True)
+    code = (
+        "import questree, questree.served_model as s; print(questree.__file__, s.__file__, questree.load_task('mini'))"
+    )
+    alone = {**os.environ, "PYTHONPATH": str(tmp_path / "env")}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=alone, capture_output=True, text=True)
+    front, script, task = ran.stdout.split(maxsplit=2)
+    assert {Path(front).parent, Path(script).parent} == {tmp_path / "env" / "questree"}, ran.stderr
+    assert "name='mini'" in task
+
+
+def test_what_came_from_an_index_is_named_by_its_version(tmp_path, monkeypatch):
+    class Installed:
+        """A distribution that pip took from an index."""
+
+        version = "9.9"
+
+        def read_text(self, name: str) -> None:
+            return None
+
+    monkeypatch.setattr("questree.optimize.own_wheel.distribution", lambda name: Installed())
+    monkeypatch.setattr("questree.optimize.own_wheel._folders", lambda: {"questree": tmp_path})
+    assert own_wheel(tmp_path) is None
 
 
 def test_a_served_model_says_how_a_question_fails(loaded):
