@@ -175,7 +175,7 @@ class TrackedRun:
                 mlflow.log_feedback(trace_id=trace, name=name, value=value, source=by, metadata=about)
 
     def prompts(self, program: Program) -> None:
-        """Register the prompt of each predictor, where it is another one than the latest, and link it to the run.
+        """Put the prompt of each predictor into MLflow's registry, unless it is there as the latest, and link it to the run.
 
         A store without a registry of prompts, or one that takes no prompt so long, is named in a warning.
         """
@@ -259,7 +259,7 @@ UNTRACKED = _UntrackedRun("", "", OFF, {})
 
 @contextmanager
 def _no_model_of_another_store() -> Iterator[None]:
-    """Hide the user's active model in the block, if this store does not hold it: MLflow gives each figure to it."""
+    """Keep the user's active model out of the block, if this store does not hold it: MLflow gives each figure to it."""
     from mlflow.tracking import fluent
 
     active = fluent._ACTIVE_MODEL_CONTEXT.get()
@@ -289,7 +289,7 @@ def _holds_model(model: str) -> bool:
 
 
 def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
-    """Register a prompt, unless it is the latest version of its name, and link that version to the run."""
+    """Put a prompt into the registry, unless it is the latest of its name, and link its version to the run."""
     import mlflow
 
     template = [{"role": role, "content": without_secrets(text)} for role, text in prompt.messages]
