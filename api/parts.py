@@ -189,10 +189,13 @@ class Parts:
         """
         from .retrieval import CrossEncoderDuplicates, RetrieverDuplicates
         from .retrieval.calibrated import DuplicatesManifest, stored
+        from .retrieval.retriever_names import DUPLICATES
 
         name, retriever = self.settings.duplicates, self.settings.retriever
         if name == "exact":
             return None
+        if name != "retriever" and DUPLICATES.means(name):
+            return DUPLICATES.named(name)
         manifest = stored(DuplicatesManifest, name)
         threshold = manifest.threshold if manifest else None
         if name == "retriever" or (manifest and manifest.kind == "retriever"):

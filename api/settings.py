@@ -27,6 +27,7 @@ class RunSettings(RunPolicy, BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
 
+    program: str = Field(default="searchain", description="Program that is meant where none is named.")
     task: str = Field(default="mini", description="Task by name, package:name, or a JSONL file of questions.")
     split: str = Field(default="dev", description="train, dev or test, or several: dev,test.")
     limit: int | None = Field(
@@ -68,7 +69,7 @@ class RunSettings(RunPolicy, BaseSettings):
     duplicates: str = Field(
         default="exact",
         description="How to tell that a query repeats another: 'exact' (by its words), 'retriever', a cross-encoder "
-        "by name, or a folder of `questree calibrate-duplicates`.",
+        "by name, package:name, or a folder of `questree calibrate-duplicates`.",
     )
     defence: Literal["none", "agreement", "reader"] = Field(
         default="none",

@@ -33,7 +33,7 @@ class Registry(Generic[T]):
     """
 
     def __init__(self, what: str, own: Mapping[str, T], read: Callable[[str, Any], T]):
-        self.what, self.group = what, f"questree.{what}s"
+        self.what, self.group = what, f"questree.{what.replace(' ', '_')}s"
         self._own, self._read = own, read
         self._imported: dict[str, T] = {}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ..metrics import Interval, mcnemar, paired_interval
 from .evaluation import Evaluation
@@ -29,6 +31,11 @@ class Paired:
     def p(self) -> float | None:
         """Return the p-value of McNemar's test; None if the scores are not 0 or 1."""
         return mcnemar(*self._scores)
+
+    def figures(self) -> dict[str, Any]:
+        """Return every figure of both evaluations, as their JSON has them, and the difference."""
+        evaluations = {"before": json.loads(self.before.as_json()), "after": json.loads(self.after.as_json())}
+        return {**evaluations, "difference": asdict(self.difference), "p": self.p}
 
     @property
     def _scores(self) -> tuple[list[float], list[float]]:

@@ -12,10 +12,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from ..common.errors import QuestreeError
 from ..lm.guard import adapter_in_use
 from ..lm.window import known_window
-from ..programs import PROGRAMS, Program
+from ..programs import REGISTRY, Program, build
 from ..programs.composed import Composed
 from ..programs.modules import LMReader
-from ..programs.registry import build
 from ..programs.states import CompiledState, compiled_state, members_of
 from ..retrieval.duplicates import ExactDuplicates
 from .identity import state_digest, versions
@@ -76,12 +75,13 @@ def surroundings_of(program: Program) -> Surroundings:
 
 def _prompts_of(program: Program) -> Any:
     first = members_of(program)[0]
-    if type(first) is not PROGRAMS.get(program.name):
+    name = REGISTRY.name_of(type(first))
+    if name is None:
         return "own"
     parts = {name: getattr(first, name, None) for name in ("retriever", "reader", "duplicates")}
     if isinstance(parts["reader"], LMReader):  # it has a prompt, which may have been compiled
         parts["reader"] = LMReader()
-    coded = build(program.name, program.settings.model_dump(), **parts)
+    coded = build(name, program.settings.model_dump(), **parts)
     same = not isinstance(program, Composed) and state_digest(coded) == state_digest(program)
     return "coded" if same else "compiled"
 

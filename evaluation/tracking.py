@@ -175,7 +175,7 @@ class TrackedRun:
                 mlflow.log_feedback(trace_id=trace, name=name, value=value, source=by, metadata=about)
 
     def prompts(self, program: Program) -> None:
-        """Put the prompt of each predictor into MLflow's registry, unless it is there as the latest, and link it to the run.
+        """Put the prompt of each predictor into MLflow's registry, unless it is the latest there, and link it.
 
         A store without a registry of prompts, or one that takes no prompt so long, is named in a warning.
         """

@@ -10,7 +10,7 @@ from typing import Any
 from ..common.errors import QuestreeError
 from ..common.registry import Registry
 from .adapted import as_retriever
-from .contracts import Reader, Retriever
+from .contracts import DuplicateCheck, Reader, Retriever
 from .fusion import FusionRetriever, check_agreement
 from .index_folder import load_index
 from .serving.client import RemoteRetriever
@@ -38,6 +38,17 @@ RETRIEVERS: Registry[Retriever] = Registry("retriever", {}, lambda name, found: 
 
 READERS: Registry[Reader] = Registry("reader", {}, _read_reader)
 """Readers of other packages, as `RETRIEVERS`."""
+
+
+def _read_duplicates(name: str, found: Any) -> DuplicateCheck:
+    check: DuplicateCheck = _made(found) if isinstance(found, type) else found
+    if not callable(check):
+        raise TypeError("it is no duplicate check: give a function (query, seen) that returns an index or None")
+    return check
+
+
+DUPLICATES: Registry[DuplicateCheck] = Registry("duplicate check", {}, _read_duplicates)
+"""Duplicate checks of other packages: each a function, or a class of such objects that is made without arguments."""
 
 
 def open_retriever(name: str | Path) -> Retriever:

@@ -48,7 +48,6 @@ app = typer.Typer(
     help="Answer questions that need several facts; show each step and cite the passage behind it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 app.command()(demo.demo)
 app.command()(tasks.tasks)

@@ -28,21 +28,25 @@ Metric = Annotated[str | None, typer.Option(help="One of the stored scores. Defa
 
 
 @app.command()
-def sources(runs: Runs) -> None:
+def sources(runs: Runs, as_json: options.AsJson = False) -> None:
     """Show where the answers of the nodes come from: the LM, corrected, completed, unsolved."""
     from ..evaluation.analyses import knowledge_sources
 
     stored = _stored(runs)
-    _print(stored, [{"run": run.name, **vars(share)} for run in stored for share in knowledge_sources(run.records)])
+    _print(
+        stored,
+        [{"run": run.name, **vars(share)} for run in stored for share in knowledge_sources(run.records)],
+        as_json,
+    )
 
 
 @app.command()
-def helped(with_: With, without: Without, metric: Metric = None) -> None:
+def helped(with_: With, without: Without, metric: Metric = None, as_json: options.AsJson = False) -> None:
     """Show the score of the questions where retrieval corrected or completed a node (S_IR), with and without it."""
     from ..evaluation.analyses import helped_by_retrieval
 
     one, other = _pair(with_, without)
-    _print([one, other], [vars(helped_by_retrieval(one.records, other.records, metric or one.metric))])
+    _print([one, other], [vars(helped_by_retrieval(one.records, other.records, metric or one.metric))], as_json)
 
 
 @app.command()
@@ -51,32 +55,33 @@ def misled(
     without: Without,
     metric: Metric = None,
     right: Annotated[float, typer.Option(help="The score from which an answer counts as right.")] = 1.0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show the share of questions that were right without retrieval and are wrong with it."""
     from ..evaluation.analyses import misled_by_retrieval
 
     one, other = _pair(with_, without)
     found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right)
-    _print([one, other], [vars(found)])
+    _print([one, other], [vars(found)], as_json)
 
 
 @app.command()
-def steps(runs: Runs, metric: Metric = None) -> None:
+def steps(runs: Runs, metric: Metric = None, as_json: options.AsJson = False) -> None:
     """Show reasoning steps and score by the number of hops that a question needs."""
     from ..evaluation.analyses import steps_by_hops
 
     stored = _stored(runs)
     lines = [(run.name, line) for run in stored for line in steps_by_hops(run.records, metric or run.metric)]
-    _print(stored, [{"run": name, **vars(line)} for name, line in lines])
+    _print(stored, [{"run": name, **vars(line)} for name, line in lines], as_json)
 
 
 @app.command()
-def efficiency(runs: Runs) -> None:
+def efficiency(runs: Runs, as_json: options.AsJson = False) -> None:
     """Show words in and out, rounds, LM calls, seconds, tokens and cost of a question."""
     from ..evaluation.analyses import efficiency as measure
 
     stored = _stored(runs)
-    _print(stored, [{"run": run.name, **vars(measure(run.records))} for run in stored])
+    _print(stored, [{"run": run.name, **vars(measure(run.records))} for run in stored], as_json)
 
 
 @app.command()
@@ -85,13 +90,18 @@ def alpha(
     value: Annotated[
         list[float] | None, typer.Option(help="An alpha; repeat it. Default: 0.1 to 0.6 in steps of 0.05.")
     ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show how many nodes of stored long answers each alpha contradicts, and how good the other answers are."""
     from ..evaluation.analyses import alpha_sweep
 
     stored = _stored(runs)
     alphas = value or [n / 20 for n in range(2, 13)]
-    _print(stored, [{"run": run.name, **vars(point)} for run in stored for point in alpha_sweep(run.records, alphas)])
+    _print(
+        stored,
+        [{"run": run.name, **vars(point)} for run in stored for point in alpha_sweep(run.records, alphas)],
+        as_json,
+    )
 
 
 @app.command()
@@ -155,13 +165,17 @@ def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
     return one, other
 
 
-def _print(runs: "Sequence[StoredRun]", lines: Sequence[dict[str, Any]]) -> None:
+def _print(runs: "Sequence[StoredRun]", lines: Sequence[dict[str, Any]], as_json: bool) -> None:
     from .report import print_figures
 
+    simulated = any(run.simulated for run in runs)
+    if as_json:
+        options.print_as_json([{**line, "simulated": simulated} for line in lines])
+        return
     cells = [{name.replace("_", " "): _cell(value) for name, value in line.items()} for line in lines]
     if len(cells) == 1:  # reads better from top to bottom
         cells = [{"": name, "value": value} for name, value in cells[0].items()]
-    print_figures(cells, simulated=any(run.simulated for run in runs))
+    print_figures(cells, simulated=simulated)
 
 
 def _cell(value: Any) -> str:

@@ -23,8 +23,9 @@ def ask(
     settings: "RunSettings",
     question: Annotated[str, typer.Argument(help="The question, in your own words.")],
     program: Annotated[
-        str, typer.Option(help="A program's name, or a compiled one's folder, runs:/… or models:/…")
-    ] = "searchain",
+        str | None,
+        typer.Option(help="A program's name, or a compiled one's folder, runs:/… or models:/… Default: searchain."),
+    ] = None,
     style: Annotated[Style, typer.Option(help="The form of the answer.")] = "short",
     form: Annotated[
         Form, typer.Option("--format", help="What to print: text grows as it is reasoned; html is a page.")
@@ -42,7 +43,7 @@ def ask(
     form = "json" if as_json else form
     parts = Parts(settings)
     parts.use_lm()
-    answerer = parts.program(program, **options.named_values(set_, "--set"))
+    answerer = parts.program(program or settings.program, **options.named_values(set_, "--set"))
     if form == "text" and out is None:
         prediction = ask_live(answerer, question, style)
     else:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
@@ -40,6 +42,7 @@ def attack(
             help="For the simulated LM: the share (0 to 1) of claims and orders that it falls for. Default: its own."
         ),
     ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Plant passages against each question and count how often the attacker's answer is given.
 
@@ -48,7 +51,7 @@ def attack(
     from ..experiment import Experiment
     from .report import comparison_bars, print_figures
 
-    with comparison_bars() as on_progress:
+    with options.clear_stdout(as_json), comparison_bars() as on_progress:
         run, folder = Experiment(settings).attack(
             programs,
             kinds=kind or ["poison"],
@@ -58,6 +61,9 @@ def attack(
             credulous=credulous,
             on_progress=on_progress,
         )
+    if as_json:
+        options.print_json(run.files()["attack.json"])
+        return
     print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
     typer.echo(f"table: {folder / 'attack.md'}\neach question: questree show {folder}/DEFENCE/ATTACK/PROGRAM")
 

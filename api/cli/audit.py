@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
@@ -13,6 +15,7 @@ SETTINGS = ("split", "limit", "seed", "retriever", "out")
 def audit(
     settings: "RunSettings",
     task: Annotated[str, typer.Argument(help="Task by name, or a JSONL file of questions.")] = "mini",
+    as_json: options.AsJson = False,
 ) -> None:
     """Show which questions of a task the corpus of an index can answer at all.
 
@@ -21,8 +24,13 @@ def audit(
     from ..experiment import Experiment
     from .report import counting_bars, print_figures
 
-    with counting_bars() as on_progress:
+    with options.clear_stdout(as_json), counting_bars() as on_progress:
         found, file = Experiment(settings.model_copy(update={"task": task})).audit(on_progress)
+    if as_json:
+        unanswerable = [asked.id for asked in found.unanswerable]
+        told = {"passages": found.passages, "questions": len(found.questions), "unanswerable": unanswerable}
+        options.print_as_json({**told, "file": file, "shares": found.shares})
+        return
     lines = [
         {"stands in the corpus": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
         for name, one in found.shares.items()

@@ -36,8 +36,9 @@ def compare(
     from .report import comparison_bars, print_agreement, print_figures
 
     with options.clear_stdout(as_json), comparison_bars() as on_progress:
+        named = [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])]
         comparison, folder = Experiment(settings).compare(
-            [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])],
+            named or [settings.program],
             metrics=metric,
             judge=judge,
             on_progress=on_progress,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def compile(
     settings: "RunSettings",
-    program: Annotated[str, typer.Argument(help="A program's name.")] = "searchain",
+    program: Annotated[str | None, typer.Argument(help="A program's name. Default: searchain.")] = None,
     optimizer: Annotated[
         str | None,
         typer.Option(
@@ -52,6 +52,7 @@ def compile(
     from ..experiment import Experiment
     from .report import compile_bars, print_compiled
 
+    program = program or settings.program
     with compile_bars() as on_progress:
         compiled, folder = Experiment(settings).compile(
             program,

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def evaluate(
     settings: "RunSettings",
     program: Annotated[
-        str, typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/…")
-    ] = "searchain",
+        str | None,
+        typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/… Default: searchain."),
+    ] = None,
     metric: options.Metrics = None,
     judge: options.Judge = None,
     set_: options.ProgramSettings = None,
@@ -31,6 +32,7 @@ def evaluate(
     from ..experiment import Experiment
     from .report import comparison_bars, evaluation_table, print_agreement, print_repeats, progress_bar
 
+    program = program or settings.program
     if repeats > 1:
         with options.clear_stdout(as_json), comparison_bars() as on_repeat:
             given = options.named_values(set_, "--set")

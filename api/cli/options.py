@@ -80,6 +80,7 @@ def _whole_command(command: Callable[..., None], only: Sequence[str] | None, wit
     every = sorted(RunSettings.model_fields, key=RunPolicy.model_fields.__contains__)  # what is run before how
     wanted = {*(every if only is None else only)} - {*without}
     wanted |= {*Limits.model_fields} if "limits" in wanted else set()
+    wanted -= {"program"}  # commands have their own words for it
     fields = {name: RunSettings.model_fields[name] for name in every if name in wanted}
     own = [parameter for name, parameter in inspect.signature(command).parameters.items() if name != "settings"]
 
@@ -112,6 +113,13 @@ def _option(field: FieldInfo) -> Any:
 def clear_stdout(wanted: bool) -> AbstractContextManager[Any]:
     """Return a context in which what libraries print goes to stderr (MLflow names its server's pages), if wanted."""
     return redirect_stdout(sys.stderr) if wanted else nullcontext()
+
+
+def print_as_json(value: Any) -> None:
+    """Print dataclasses, models, dicts and lists as JSON, as `print_json`; a number that is none becomes null."""
+    from pydantic_core import to_json
+
+    print_json(to_json(value, indent=2).decode())
 
 
 def print_json(text: str) -> None:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
@@ -13,6 +15,7 @@ NO_SETTINGS = ("split", "limit", "leave_out", "tracking_uri", "experiment")
 def recheck(
     settings: "RunSettings",
     artifact: Annotated[str, typer.Argument(help="The folder `program` that `questree compile` wrote.")],
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a compiled program its dev questions again, after an upgrade of DSPy, of the model or of the prompts.
 
@@ -21,7 +24,11 @@ def recheck(
     from ..experiment import Experiment
     from .report import print_recheck, progress_bar
 
-    with progress_bar() as on_progress:
+    with options.clear_stdout(as_json), progress_bar() as on_progress:
         found, folder = Experiment(settings).recheck(artifact, on_progress=on_progress)
+    if as_json:
+        changed = {"prompts": found.prompts, "signatures": found.signatures, "versions": found.versions}
+        options.print_as_json({**found.figures(), **changed})
+        return
     print_recheck(found)
     typer.echo(f"each question: questree show {folder}")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ..evaluation.capsule import Drift, ReplayedRun
     from ..evaluation.capsule.differences import Difference
@@ -27,6 +29,7 @@ def replay(
     live: Annotated[
         bool, typer.Option("--live", help="Ask the LM of --lm again, and report what became of score and answers.")
     ] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a capsule's questions by the code that is installed here: no LM and no index is asked, unless --live.
 
@@ -34,7 +37,12 @@ def replay(
     With --live, searches find the passages of the capsule; for new queries, name an index with --retriever.
     """
     if live:
-        _print_drifts(_asked_live(settings, capsule), question)
+        with options.clear_stdout(as_json):
+            drifts = _asked_live(settings, capsule)
+        if as_json:
+            options.print_as_json([_drift_figures(drift) for drift in drifts])
+        else:
+            _print_drifts(drifts, question)
         return
     from rich.console import Console
     from rich.markup import escape
@@ -48,9 +56,17 @@ def replay(
         console.print(escape(printable(text)), soft_wrap=True, highlight=False, **style)
 
     console = Console()
+<<<<<<< HEAD
     parts = Parts(settings)
     found = replayed(capsule, texts=lambda: _texts(parts))
     for run in found.runs:
+=======
+    with options.clear_stdout(as_json):
+        found = replayed(capsule)
+    if as_json:
+        options.print_as_json([_figures(run) for run in found.runs])
+    for run in [] if as_json else found.runs:
+>>>>>>> d106233 (The shell: --json on every command with a result, completion, a program in TOML, duplicate checks by package:name, tables that fit; a run of another package's program is known as such)
         skipped = sum(one.skipped is not None for one in run.questions)
         same = len(run.questions) - len(run.differing) - skipped
         more = f", {skipped} not replayed: their time was over" if skipped else ""
@@ -123,6 +139,21 @@ def _print_drifts(drifts: "Sequence[Drift]", question: str | None) -> None:
             if question and one.first:
                 said += f"\n{_indented(one.first.text)}"
             console.print(printable(said), markup=False, highlight=False, soft_wrap=True)
+
+
+def _drift_figures(drift: "Drift") -> dict[str, Any]:
+    """Return a run's figures then and now, and for each question whether its answer is the same, and what differs."""
+    asked = {one.stored.id: {"same": one.same, "first difference": one.first} for one in drift.questions}
+    return {"run": drift.name, "models": drift.models, **drift.figures(), "questions": asked}
+
+
+def _figures(run: "ReplayedRun") -> dict[str, Any]:
+    """Return what became of a run's questions; of those that differ, everything that does."""
+    skipped = {one.stored.id: one.skipped for one in run.questions if one.skipped is not None}
+    differing = {one.stored.id: one.differences for one in run.differing}
+    same = len(run.questions) - len(differing) - len(skipped)
+    told = {"run": run.name, "simulated": run.simulated, "questions": len(run.questions), "same": same}
+    return {**told, "differing": differing, "skipped": skipped}
 
 
 def _told(run: "ReplayedRun", question: str | None) -> Iterable[str]:

@@ -132,7 +132,7 @@ def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> Non
     for headings in _fitting(widths, console.width):
         table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
         for place, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if place else "left", width=widths[heading])
+            table.add_column(heading, justify="right" if place else "left", width=widths[heading], overflow="fold")
         for line in lines:
             table.add_row(*(Text(line[heading]) for heading in headings))
         console.print(table)
@@ -160,7 +160,7 @@ def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
     simulated = any(evaluation.simulated for evaluation in evaluations.values())
     table = Table(title=SIMULATED if simulated else None)
     for heading in ("", *evaluations):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     figures = [_figures(evaluation) for evaluation in evaluations.values()]
     for name in {name: None for one in figures for name in one}:
         table.add_row(name, *(one.get(name, "") for one in figures))

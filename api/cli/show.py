@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ..evaluation import Record
+    from ..optimize.artifact import Artifact
 
 Form = Literal["text", "mermaid", "html"]
 
@@ -28,18 +31,57 @@ def show(
     form: Annotated[Form, typer.Option("--format", help="How to show a tree.")] = "text",
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
     out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores."""
     from rich.console import Console
 
     console = Console(file=out)
     folder = Path(source)
-    if (folder / "records.jsonl").exists():
+    if as_json:
+        console.print(
+            _json(folder, source, question or id, tracking_uri), markup=False, highlight=False, soft_wrap=True
+        )
+    elif (folder / "records.jsonl").exists():
         _show_run(console, folder, question or id, form, why)
     elif any(folder.glob("*/records.jsonl")):
         _show_runs(console, folder)
     else:
         _show_program(console, source, tracking_uri)
+
+
+def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -> str:
+    """Return what there is to show as JSON: a question's record, the figures of each run, or the facts of a program."""
+    import json
+
+    from ..common.text import printable_json
+    from ..evaluation import Evaluation
+    from ..evaluation.run_folder import stored_runs
+
+    if not (folder / "records.jsonl").exists() and not any(folder.glob("*/records.jsonl")):
+        artifact = _artifact(source, tracking_uri)
+        counts = {name: len(one.demos) for state in artifact.states for name, one in state.items()}
+        return printable_json(json.dumps({**artifact.manifest.facts(), "demonstrations": counts}, indent=2))
+    runs = stored_runs([folder])
+    if id is not None:
+        return printable_json(_record(folder, runs[0].records, id).model_dump_json(indent=2))
+    evaluations = {run.name: Evaluation(run.metric, run.records, run.simulated) for run in runs}
+    figures = {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in evaluations.items()}
+    return printable_json(json.dumps(figures, indent=2))
+
+
+def _record(folder: Path, records: Sequence[Record], id: str) -> Record:
+    """Return the record of a question.
+
+    Raises:
+        QuestreeError: the run has no such question.
+    """
+    from ..common.errors import QuestreeError
+
+    found = next((record for record in records if record.id == id), None)
+    if found is None:
+        raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
+    return found
 
 
 def _show_runs(console: Any, folder: Path) -> None:
@@ -67,9 +109,7 @@ def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool)
             raise QuestreeError(f"--why needs a question: questree show {folder} QUESTION --why")
         console.print(_table(records, simulated=run.simulated))
         return
-    found = next((record for record in records if record.id == id), None)
-    if found is None:
-        raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
+    found = _record(folder, records, id)
     text = _why(found) if why else _tree(found, form, simulated=run.simulated)
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
@@ -131,15 +171,20 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
     from rich.text import Text
 
     from ..common.text import printable, printable_json
+
+    artifact = _artifact(source, tracking_uri)
+    facts = json.dumps(artifact.manifest.facts(), indent=2, ensure_ascii=False)
+    console.print(printable_json(facts), markup=False, soft_wrap=True)
+    for state in artifact.states:
+        for name, predictor in state.items():
+            console.print(Text(printable(f"{name}: {len(predictor.demos)} demonstrations")))
+
+
+def _artifact(source: str, tracking_uri: str | None) -> Artifact:
     from ..optimize.artifact import fetch, read_artifact
 
     if tracking_uri:
         import mlflow
 
         mlflow.set_tracking_uri(tracking_uri)
-    artifact = read_artifact(fetch(source))
-    facts = json.dumps(artifact.manifest.facts(), indent=2, ensure_ascii=False)
-    console.print(printable_json(facts), markup=False, soft_wrap=True)
-    for state in artifact.states:
-        for name, predictor in state.items():
-            console.print(Text(printable(f"{name}: {len(predictor.demos)} demonstrations")))
+    return read_artifact(fetch(source))

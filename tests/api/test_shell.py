@@ -1,0 +1,126 @@
+"""What a shell and the programs behind a pipe get: JSON on stdout, completion, tables that fit, names in TOML."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from questree.retrieval.retriever_names import DUPLICATES
+
+FEW = ("--tracking-uri", "none", "--limit", "2")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a run, a comparison, a compiled program and a capsule."""
+    folder = tmp_path_factory.mktemp("made")
+    script = """
+    questree compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --tracking-uri none --out compiled
+    questree compare searchain searchain-without-retrieval --limit 2 --tracking-uri none --out both
+    questree pack both --out both.capsule
+    """
+    env = {**os.environ, "QUESTREE_CACHE": str(folder / "cache")}
+    for line in script.strip().splitlines():
+        words = [sys.executable, "-c", "from questree.cli import main; main()", *line.split()[1:]]
+        subprocess.run(words, cwd=folder, env=env, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.parametrize(("words", "names"), [
+    ("show compiled", {"before", "after"}),
+    ("show both/searchain", {"searchain"}),
+    ("show compiled/program", {"program", "demonstrations"}),
+    ("recheck compiled/program", {"before", "after", "difference", "versions"}),
+    ("audit mini --limit 2", {"passages", "questions", "shares", "file"}),
+    ("attack direct --limit 2", {"rows", "simulated"}),
+])  # fmt: skip
+def test_a_result_as_json_is_all_that_is_printed(words, names, questree, made, monkeypatch):
+    monkeypatch.chdir(made)
+    ran = questree(*words.split(), "--json")
+    assert ran.code == 0, ran.err
+    assert names <= json.loads(ran.out).keys()
+
+
+@pytest.mark.parametrize(("words", "names"), [
+    ("analyse sources both", {"run", "source", "share", "simulated"}),
+    ("analyse helped both/searchain both/searchain-without-retrieval", {"simulated"}),
+    ("analyse steps both", {"run", "simulated"}),
+    ("analyse efficiency both", {"run", "seconds", "simulated"}),
+    ("replay both.capsule", {"run", "questions", "same", "differing"}),
+])  # fmt: skip
+def test_a_result_of_several_lines_as_json_is_a_list(words, names, questree, made, monkeypatch):
+    monkeypatch.chdir(made)
+    ran = questree(*words.split(), "--json")
+    assert ran.code == 0, ran.err
+    lines = json.loads(ran.out)
+    assert lines
+    assert all(names <= line.keys() for line in lines)
+
+
+def test_a_question_as_json_is_its_record(questree, made, monkeypatch):
+    monkeypatch.chdir(made)
+    [run] = json.loads(questree("show", "both/searchain", "--json").out).values()
+    row = run["table"][0]
+    record = json.loads(questree("show", "both/searchain", row["id"], "--json").out)
+    assert (record["question"], record["answer"]) == (row["question"], row["answer"])
+
+
+@pytest.mark.parametrize(("typed", "offered"), [
+    ("questree comp", {"compare", "compile"}),
+    ("questree analyse s", {"sources", "steps"}),
+    ("questree evaluate --rer", {"--rerank"}),
+])  # fmt: skip
+def test_a_shell_completes_commands_and_options(typed, offered):
+    asked = {"_QUESTREE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    code = "import sys; sys.argv = ['questree']; from questree.cli import main; main()"
+    ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True)
+    assert {*ran.stdout.split()} == offered, ran.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("words", [
+    "tasks", "programs", "metrics", "optimizers", "show both", "show both/searchain", "show compiled",
+    "analyse efficiency both", "analyse sources both", "recheck compiled/program",
+])  # fmt: skip
+def test_a_table_fits_its_terminal_and_loses_no_letter(words, width, questree, made, monkeypatch):
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("COLUMNS", str(width))
+    told = questree(*words.split()).out
+    table = [line for line in told.splitlines() if line[:1] in " │┃┏┡├└┌"]
+    assert [line for line in table if len(line.rstrip()) > width] == []
+    assert "…" not in told
+
+
+def test_toml_and_a_variable_name_the_program(questree, index, workplace, monkeypatch):
+    (workplace / "questree.toml").write_text('program = "direct"\nlimit = 1\ntracking_uri = "none"\n')
+    assert json.loads(questree("evaluate", "--json").out)["program"] == "direct"
+    assert json.loads(questree("evaluate", "cot", "--json").out)["program"] == "cot"
+    monkeypatch.setenv("QUESTREE_PROGRAM", "recite")
+    assert json.loads(questree("compare", "--json").out)["programs"][0]["program"] == "recite"
+    assert "--program" not in questree("evaluate", "--help").out
+
+
+_MINE = """
+def first(query, seen):
+    return 0 if seen else None
+
+class Never:
+    def __call__(self, query, seen):
+        return None
+
+number = 3
+"""
+
+
+def test_a_duplicate_check_of_one_s_own(questree, index, workplace, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(DUPLICATES, "_imported", {})
+    (workplace / "mine.py").write_text(_MINE)
+    words = ("evaluate", "searchain", "--retriever", index, *FEW, "--json", "--duplicates")
+    assert json.loads(questree(*words, "mine:first", "--out", "a").out)["n"] == 2
+    assert DUPLICATES.named("mine:Never")("a", ["a"]) is None
+    assert "no duplicate check: give a function" in questree(*words, "mine:number").err
