@@ -56,17 +56,12 @@ def replay(
         console.print(escape(printable(text)), soft_wrap=True, highlight=False, **style)
 
     console = Console()
-<<<<<<< HEAD
     parts = Parts(settings)
-    found = replayed(capsule, texts=lambda: _texts(parts))
-    for run in found.runs:
-=======
     with options.clear_stdout(as_json):
-        found = replayed(capsule)
+        found = replayed(capsule, texts=lambda: _texts(parts))
     if as_json:
         options.print_as_json([_figures(run) for run in found.runs])
     for run in [] if as_json else found.runs:
->>>>>>> d106233 (The shell: --json on every command with a result, completion, a program in TOML, duplicate checks by package:name, tables that fit; a run of another package's program is known as such)
         skipped = sum(one.skipped is not None for one in run.questions)
         same = len(run.questions) - len(run.differing) - skipped
         more = f", {skipped} not replayed: their time was over" if skipped else ""
