@@ -313,9 +313,7 @@ class _Loop:
 
     def score(self, record: Record) -> Record:
         """Return the record with its scores."""
-        return off_loop(
-            partial(score, record, self.examples[record.id], self.metrics)
-        )  # it may wait
+        return off_loop(partial(score, record, self.examples[record.id], self.metrics))  # it may wait
 
     def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
         """Begin a step; when it has ended, `ended` tells."""
