@@ -27,6 +27,7 @@ from . import (
     export,
     fetch,
     index,
+    mcp,
     pack,
     programs,
     prompts,
@@ -67,6 +68,7 @@ add_command(app, audit.audit, only=audit.SETTINGS)
 add_command(app, ask.ask, only=ask.SETTINGS)
 add_command(app, attack.attack, without=attack.NO_SETTINGS)
 add_command(app, serve.serve, only=serve.SETTINGS)
+add_command(app, mcp.mcp, only=mcp.SETTINGS)
 app.command()(show.show)
 app.command()(export.export)
 app.command()(pack.pack)

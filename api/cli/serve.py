@@ -55,7 +55,7 @@ def serve(
             raise QuestreeError(f"There are no runs at {source}.")
     parts = Parts(settings)
     parts.use_lm()
-    served = {name: parts.program(program) for name, program in _named(programs).items()}
+    served = {name: parts.program(program) for name, program in named_programs(programs).items()}
     limits = ServiceLimits(running=together, waiting=waiting, per_client=per_client)
     if settings.deadline is not None:
         limits = ServiceLimits(running=together, waiting=waiting, per_client=per_client, seconds=settings.deadline)
@@ -68,7 +68,7 @@ def serve(
     serve(create_app(service, token, runs or []), host, port, token=token, ready=ready)
 
 
-def _named(programs: list[str]) -> dict[str, str]:
+def named_programs(programs: list[str]) -> dict[str, str]:
     """Return each program by the name that clients use: the given one, else the last part of what names it."""
     from ..common.errors import QuestreeError
 

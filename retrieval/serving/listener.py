@@ -14,14 +14,14 @@ from .server_limits import check_binding
 
 if TYPE_CHECKING:
     import uvicorn
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
 _START_SECONDS = 10.0
 _STOP_SECONDS = 10
 
 
 def serve(
-    app: FastAPI, host: str, port: int, *, token: str | None = None, ready: Callable[[str], None] = lambda _: None
+    app: ASGIApp, host: str, port: int, *, token: str | None = None, ready: Callable[[str], None] = lambda _: None
 ) -> None:
     """Serve until interrupted (Ctrl-C, SIGTERM); requests that are being worked on are answered first.
 
@@ -43,7 +43,7 @@ def serve(
 
 
 @contextmanager
-def running(app: FastAPI) -> Iterator[str]:
+def running(app: ASGIApp) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; give its address, ``http://127.0.0.1:…``.
 
     Raises:
@@ -83,7 +83,7 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(app: FastAPI) -> uvicorn.Server:
+def _server(app: ASGIApp) -> uvicorn.Server:
     import uvicorn
 
     from .connections import Connection, most_connections

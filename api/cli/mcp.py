@@ -1,0 +1,53 @@
+"""questree mcp"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+from .serve import SETTINGS as SETTINGS
+from .serve import named_programs
+
+if TYPE_CHECKING:
+    from ..settings import RunSettings
+
+
+def mcp(
+    settings: "RunSettings",
+    programs: Annotated[list[str], typer.Argument(help="Programs, as for `questree serve`.")],
+    http: Annotated[bool, typer.Option("--http", help="Serve at an address, not on stdin and stdout.")] = False,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 8090,
+    token_file: options.TokenFile = None,
+    questions: Annotated[Path, typer.Option(help="Folder in which every question is kept.")] = Path("runs/questions"),
+) -> None:
+    """Serve programs to agents, by the Model Context Protocol: the tools ask and search, and passages as resources."""
+    from ..common.errors import QuestreeError
+    from ..parts import Parts
+    from ..retrieval.serving.listener import serve
+    from ..retrieval.serving.server_limits import check_binding, read_token
+
+    try:
+        from ..service.mcp_server import mcp_app, mcp_server
+    except ModuleNotFoundError as missing:
+        raise QuestreeError(f"There is no package {missing.name!r} here: pip install 'questree[mcp]'") from None
+    from ..service import KeptQuestions, Service
+
+    token = read_token(token_file) if http else None
+    check_binding(host, token)
+    with options.clear_stdout(True):  # stdout is for the protocol
+        parts = Parts(settings)
+        parts.use_lm()
+        served = {name: parts.program(program) for name, program in named_programs(programs).items()}
+        service = Service(served, KeptQuestions(questions))
+        retriever = next((one.retriever for one in served.values() if one.retriever is not None), None)
+        server = mcp_server(service, retriever)
+    if not http:
+        server.run()
+        return
+
+    def ready(address: str) -> None:
+        typer.echo(f"{', '.join(service.names)} at {address}/mcp; Ctrl-C ends it")
+
+    serve(mcp_app(server, token), host, port, token=token, ready=ready)

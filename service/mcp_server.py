@@ -1,0 +1,144 @@
+"""The programs for clients of the Model Context Protocol: the tools ask and search, and found passages as resources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import aclosing
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+import anyio.to_thread
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import BaseModel, Field
+from starlette.applications import Starlette
+
+from ..common.errors import QueryError
+from ..common.secrets import without_secrets
+from ..common.text import printable
+from ..pages.asked_question import AskedQuestion
+from ..programs.program import MAX_QUESTION_CHARACTERS
+from ..programs.streams import NodeGrown
+from ..retrieval import Passage, Retriever
+from ..retrieval.base import check_search
+from ..retrieval.serving.connections import most_connections
+from ..retrieval.serving.server_limits import Guard, Limits, Refused
+from ..signatures import AnswerStyle
+from .questions import Service, Waiting
+
+_MOST_PASSAGES = 10_000
+"""Found passages that can be read as resources; beyond, the ones found first are forgotten."""
+_MOST_BYTES = 2**20
+"""Of a request."""
+
+_Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
+
+
+class FoundPassage(BaseModel):
+    """A passage, and the address at which it can be read again as a resource."""
+
+    uri: str
+    title: str
+    text: str
+
+
+class Answer(BaseModel):
+    """An answer whose marks ``[n]`` stand for the n-th reference."""
+
+    answer: str
+    final_content: str
+    references: list[FoundPassage]
+
+
+def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
+    """Return the server.
+
+    Args:
+        service: what answers.
+        retriever: what ``search`` searches; without one there is no such tool.
+    """
+    server: MCPServer[Any] = MCPServer("questree", instructions="Answers questions that need several facts, and cites.")
+    passages: dict[str, Passage] = {}
+
+    def shown(found: Iterable[Passage]) -> list[FoundPassage]:
+        listed = []
+        for passage in found:
+            passages[passage.id] = passage
+            uri = f"passage://{quote(passage.id, safe='')}"
+            listed.append(FoundPassage(uri=uri, title=passage.title, text=passage.text))
+        for id in list(passages)[: max(0, len(passages) - _MOST_PASSAGES)]:
+            del passages[id]
+        return listed
+
+    @server.tool()
+    async def ask(
+        question: _Question, context: Context[Any, Any], program: str = "", answer_style: AnswerStyle = "short"
+    ) -> Answer:
+        """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
+        asked = await _answered(service, context, question, program, answer_style)
+        references = shown(asked.references)
+        return Answer(answer=asked.answer, final_content=asked.final_content, references=references)
+
+    @server.resource("passage://{id}", mime_type="text/plain")
+    def passage(id: str) -> str:
+        """Return a passage that was found, with its title."""
+        found = passages.get(unquote(id)) or passages.get(id)
+        if found is None:
+            raise ResourceNotFoundError("no passage of this address was found lately; search again")
+        return f"{found.title}\n\n{found.text}"
+
+    if retriever is not None:
+        searched = retriever
+
+        @server.tool()
+        async def search(query: _Question, k: Annotated[int, Field(ge=1, le=100)] = 5) -> list[FoundPassage]:
+            """Return the passages that fit a query best, the best first."""
+            try:
+                check_search([query], k)
+            except QueryError as problem:
+                raise ToolError(str(problem)) from None
+            found = await anyio.to_thread.run_sync(searched, query, k)
+            return shown(without_secrets(found) if searched.remote else found)
+
+    return server
+
+
+def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
+    """Return the server as an application, at ``/mcp``.
+
+    Args:
+        server: from `mcp_server`.
+        token: that every request must bring; None serves this machine only.
+    """
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard checks host and origin
+    app = server.streamable_http_app(transport_security=unguarded)
+    limits = Limits(body=_MOST_BYTES, concurrency=most_connections(), waiting=0, token=token)
+    app.add_middleware(Guard, limits=limits)
+    return app
+
+
+async def _answered(
+    service: Service, context: Context[Any, Any], question: str, program: str, answer_style: AnswerStyle
+) -> AskedQuestion:
+    """Ask a question, report each node as progress, and return it answered; a client that cancels stops it.
+
+    Raises:
+        ToolError: there is no room, no such program, or no answer.
+    """
+    http = context.request_context.request
+    client = getattr(getattr(http, "client", None), "host", "")
+    try:
+        taken = service.ask(question, client=client, program=program or None, answer_style=answer_style)
+    except Refused as refused:
+        raise ToolError(str(refused)) from None
+    steps = 0
+    async with aclosing(taken.follow()) as events:
+        async for _, event in events:
+            if isinstance(event, NodeGrown | Waiting):
+                steps += 1
+                said = str(event) if isinstance(event, NodeGrown) else f"number {event.place} in the queue"
+                await context.report_progress(steps, message=printable(said))
+    if taken.asked.state != "answered":
+        raise ToolError(f"no answer ({taken.asked.failure or 'stopped'})")
+    return taken.asked

@@ -1,0 +1,110 @@
+"""The programs asked by the official SDK's client: in process, at an address, and on stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+from tiny_world import PASSAGES, RIVER, TitleRetriever
+
+pytest.importorskip("mcp", reason="the SDK is not installed: pip install questree[mcp]")
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from questree.retrieval.serving.listener import running
+from questree.service.mcp_server import mcp_app, mcp_server
+
+TOKEN = "a-token-that-is-long-enough"
+
+
+@pytest.fixture
+def server(make_service, tap):
+    tap.let(10**6)
+    return mcp_server(make_service(), TitleRetriever())
+
+
+async def ask_and_read(client: Client) -> None:
+    """Ask, watch the nodes, search, and read what was cited and found."""
+    assert {tool.name for tool in (await client.list_tools()).tools} == {"ask", "search"}
+    steps: list[str] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        steps.append(f"{progress:g} {message}")
+
+    asked = await client.call_tool("ask", {"question": RIVER.question}, progress_callback=note)
+    answer = asked.structured_content
+    assert answer["answer"] == "Vltava"
+    assert "[1]" in answer["final_content"]
+    assert any("Franz Kafka" in step for step in steps)
+    found = (await client.call_tool("search", {"query": "Prague", "k": 2})).structured_content["result"]
+    assert [one["title"] for one in found][:1] == ["Prague"]
+    for one in [*answer["references"], *found]:
+        read = (await client.read_resource(one["uri"])).contents[0]
+        assert read.text == f"{one['title']}\n\n{PASSAGES[one['title']].text}"
+
+
+def test_in_process(server):
+    async def talk() -> None:
+        async with Client(server) as client:
+            await ask_and_read(client)
+            for tool, given in (("ask", {"question": RIVER.question, "program": "none"}), ("search", {"query": "  "})):
+                assert (await client.call_tool(tool, given)).is_error
+            with pytest.raises(MCPError, match="search again"):
+                await client.read_resource("passage://nowhere")
+
+    asyncio.run(talk())
+
+
+def test_at_an_address_with_a_token(server):
+    async def talk(address: str) -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+        ):
+            await ask_and_read(client)
+        async with httpx2.AsyncClient() as http:
+            assert (await http.post(f"{address}/mcp", json={})).status_code == 401
+
+    with running(mcp_app(server, TOKEN)) as address:
+        asyncio.run(talk(address))
+
+
+def test_no_page_of_elsewhere_asks(server):
+    with running(mcp_app(server)) as address:
+        for headers in ({"origin": "http://elsewhere.example"}, {"host": "rebound.example"}):
+            assert httpx2.post(f"{address}/mcp", json={}, headers=headers).status_code == 403
+
+
+def test_a_call_that_is_cancelled_asks_nothing_more(make_service, tap):
+    service = make_service()
+
+    async def talk() -> None:
+        async with Client(mcp_server(service, None)) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["ask"]
+            call = asyncio.create_task(client.call_tool("ask", {"question": RIVER.question}))
+            await asyncio.to_thread(tap.wait_for, 1)
+            (question,) = service._questions.values()
+            call.cancel()
+            await asyncio.wait([question.task])
+            assert question.asked.state == "stopped"
+            tap.let(10**6)
+        assert tap.asked == 1
+
+    asyncio.run(talk())
+
+
+def test_on_stdin_and_stdout(workplace):
+    code = "from questree.cli import main; main()"
+    command = StdioServerParameters(command=sys.executable, args=["-c", code, "mcp", "direct"], cwd=str(workplace))
+
+    async def talk() -> str:
+        async with Client(command, read_timeout_seconds=60) as client:
+            asked = await client.call_tool("ask", {"question": "Who wrote Ulysses?"})
+            return asked.structured_content["answer"]
+
+    assert asyncio.run(talk())
