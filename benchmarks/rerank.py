@@ -1,7 +1,8 @@
 """Gather and rerank beside exact search, and at millions of passages: tables of docs/retrieval.md and docs/scale.md.
 
-    python benchmarks/rerank.py quality DATA hotpotqa --exact INDEX
-    python benchmarks/rerank.py size DATA hotpotqa --exact INDEX --out FOLDER --copies 44 --nbits 4
+    python benchmarks/rerank.py quality DATA hotpotqa --exact INDEX --out FOLDER
+    python benchmarks/rerank.py size DATA hotpotqa --exact INDEX --out FOLDER
+    python benchmarks/rerank.py size DATA hotpotqa --exact INDEX --out FOLDER --copies 44 --nbits 2
 
 INDEX is of `questree index DATA/corpora/hotpotqa.jsonl --kind exact`: its embeddings are packed, nothing is encoded
 again. `size` repeats the real passages with other ids. BM25's lists are the real ones, as many times as long; the
@@ -24,20 +25,21 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 
+from questree.common.manifests import FileRecord
 from questree.metrics import mean_interval, recall_at_k
 from questree.retrieval import BM25Retriever, RerankSettings, build_index, load_index, read_manifest
 from questree.retrieval.base import Hits
 from questree.retrieval.indexes.chunks import CHUNK, rows_file
-from questree.retrieval.indexes.contents import CorpusRecord, PassageStore, seal, write_passages
+from questree.retrieval.indexes.contents import OFFSETS, PASSAGES, CorpusRecord, PassageStore, seal
 from questree.retrieval.late_interaction import rerank
 from questree.retrieval.late_interaction.checkpoint import find_checkpoint
 from questree.retrieval.late_interaction.embeddings import Embeddings
 from questree.retrieval.late_interaction.encoder import Encoder
-from questree.retrieval.late_interaction.packed_rows import Packing
 from questree.retrieval.late_interaction.rerank import FOLDER, PLACES
 
 KS, GATHERED, BITS = (5, 15), (50, 100, 200, 500), (2, 4, 8)
@@ -62,43 +64,42 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("data", type=Path, help="holds TASK.jsonl and corpora/TASK.jsonl")
     parser.add_argument("task")
     parser.add_argument("--exact", type=Path, required=True, help="the exact index of the task's corpus")
-    parser.add_argument("--out", type=Path, help="where `size` makes its indexes")
+    parser.add_argument("--out", type=Path, required=True, help="where indexes are made")
     parser.add_argument("--nbits", type=int, nargs="+", default=list(BITS))
-    parser.add_argument("--copies", type=int, default=44, help="of each passage")
+    parser.add_argument("--copies", type=int, default=1, help="of each passage")
+    parser.add_argument("--questions", type=int, help="for recall; all of them by default")
     parser.add_argument("--queries", type=int, default=40, help="of which the time is taken")
+    parser.add_argument(
+        "--candidates", type=int, default=RerankSettings().candidates, help="gathered while it is timed"
+    )
     parser.add_argument("--step", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def quality(given: argparse.Namespace) -> None:
     """Recall by bits and candidates, beside exact search over the same embeddings and BM25 alone."""
-    questions, exact = asked(given), load_index(given.exact, full_check=False)
+    questions, exact = asked(given)[: given.questions], load_index(given.exact, full_check=False)
     texts = [question["question"] for question in questions]
-    gatherer, stored = BM25Retriever.from_passages(exact.passages), exact._embeddings
-    gathered = [hits for text in texts for hits in gatherer._search([text], max(GATHERED))]
-    rows = [["exact search", "", *recalls(exact._search(texts, max(KS)), exact.passages, questions)]]
-    rows.append(["BM25", "", *recalls(gathered, exact.passages, questions)])
-    for nbits in (*given.nbits, 16):
-        packing = Packing(stored.dim, nbits) if nbits < 16 else None
-        scored = [
-            scores_of(query, [stored.of(position) for position, _ in hits], packing)
-            for query, hits in zip(exact.encoder.queries(texts), gathered, strict=True)
-        ]
+    embedded = exact.encoder.queries(texts)
+    gatherer = BM25Retriever.from_passages(exact.passages)
+    gathered = gatherer._search(texts, max(GATHERED))
+    rows = [["BM25", "", *recalls(gathered, exact.passages, questions)]]
+    for nbits in given.nbits:
+        embeddings = load_index(packed(given, nbits), full_check=False)._embeddings
+        scored = [scores_of(query, hits, embeddings) for query, hits in zip(embedded, gathered, strict=True)]
         for count in GATHERED:
             pairs = zip(gathered, scored, strict=True)
             best = [[hits[place] for place in np.argsort(-scores[:count], kind="stable")] for hits, scores in pairs]
             rows.append([f"{nbits} bits", f"{count}", *recalls(best, exact.passages, questions)])
+            print(rows[-1], file=sys.stderr, flush=True)
+    rows.append(["exact search", "", *recalls(exact._search(texts, max(KS)), exact.passages, questions)])
     print(f"{given.task}: {len(exact.passages):,} passages, {len(questions)} questions\n")
     print(table([["embeddings", "gathered", *(f"recall@{k}" for k in KS)], *rows]))
 
 
-def scores_of(query: torch.Tensor, matrices: Sequence[Any], packing: Packing | None) -> np.ndarray[Any, Any]:
-    """The MaxSim of a query with each of some passages, whose embeddings are packed first."""
-    if not matrices:
-        return np.empty(0)
-    rows = torch.from_numpy(np.concatenate(matrices))
-    read = packing.unpacked(packing.packed(rows).numpy()) if packing else rows.float()
-    return rerank.maxsim(query, read, [len(matrix) for matrix in matrices])
+def scores_of(query: torch.Tensor, hits: Hits, embeddings: rerank.PackedEmbeddings) -> np.ndarray[Any, Any]:
+    """The MaxSim of a query with each passage that was gathered."""
+    return rerank.maxsim(query, *embeddings.of([position for position, _ in hits])) if hits else np.empty(0)
 
 
 def asked(given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -114,8 +115,11 @@ def recalls(found: Sequence[Hits], passages: Any, questions: Sequence[dict[str, 
     return [str(mean_interval([recall_at_k(some, q["gold_titles"], k) or 0.0 for some, q in pairs])) for k in KS]
 
 
-def packed(given: argparse.Namespace, folder: Path, nbits: int) -> None:
-    """Build the index as `questree index` does, with an encoder that reads what the exact index stores."""
+def packed(given: argparse.Namespace, nbits: int) -> Path:
+    """The index as `questree index` builds it, with an encoder that reads what the exact index stores."""
+    folder = given.out / f"{given.task}-{nbits}"
+    if folder.exists():
+        return Path(folder)
     source = PassageStore(given.exact)
     stored = Embeddings(given.exact / "embeddings", int(read_manifest(given.exact).settings["dim"]), len(source))
     place = {passage.shown(): position for position, passage in enumerate(source)}
@@ -123,38 +127,53 @@ def packed(given: argparse.Namespace, folder: Path, nbits: int) -> None:
     def read(self: Encoder, texts: Sequence[str], progress: Any = None) -> Iterator[Any]:
         return (torch.from_numpy(stored.of(place[text])) for text in texts)
 
-    Encoder.passages = read  # type: ignore[method-assign, assignment]
-    start = time.perf_counter()
-    build_index(source, folder, kind="rerank", settings=RerankSettings(nbits=nbits))
+    with mock.patch.object(Encoder, "passages", read):
+        start = time.perf_counter()
+        build_index(source, folder, kind="rerank", settings=RerankSettings(nbits=nbits))
     print(f"{folder}: made, without encoding, in {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return Path(folder)
 
 
 def size(given: argparse.Namespace) -> None:
-    """The cost of many passages, at one number of bits."""
-    nbits = given.nbits[0]
-    real, folder = given.out / f"{given.task}-{nbits}", given.out / f"{given.copies}-times-{nbits}"
-    if not real.exists():
-        packed(given, real, nbits)
-    if given.copies == 1:
-        folder = real
-    if not folder.exists():
-        start = time.perf_counter()
-        repeat(real, folder, given.copies)
-        print(f"{folder}: written in {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    print(table([["bits", *MEASURED], [f"{nbits}", *measured(given, folder)]]))
+    """The cost of a search, by bits, in the real corpus or in so many copies of it."""
+    rows = []
+    for nbits in given.nbits:
+        folder = packed(given, nbits)
+        if given.copies > 1:
+            folder = repeated(folder, given.out / f"{given.copies}-times-{nbits}", given.copies)
+        rows.append([f"{nbits}", *measured(given, folder)])
+        print(rows[-1], file=sys.stderr, flush=True)
+    print(table([["bits", *MEASURED], *rows]))
 
 
-def repeat(real: Path, folder: Path, copies: int) -> None:
-    """Write an index of the same passages so many times, with random bytes as embeddings."""
-    source, manifest = PassageStore(real), read_manifest(real)
-    again = (one.model_copy(update={"id": f"{one.id}-{copy}"}) for copy in range(copies) for one in source)
+def repeated(real: Path, folder: Path, copies: int) -> Path:
+    """An index of the same passages so many times, with random bytes as embeddings."""
+    if folder.exists():
+        return folder
+    start = time.perf_counter()
+    manifest, count = read_manifest(real), read_manifest(real).corpus.passages
     folder.mkdir()
-    count, digest = write_passages(folder, again)
-    repeat_words(real / "bm25", folder / "bm25", copies, len(source))
+    repeat_passages(real, folder, copies)
+    repeat_words(real / "bm25", folder / "bm25", copies, count)
     lengths = np.diff(np.load(real / PLACES), axis=1)[:, 0]
     write_rows(folder, np.tile(lengths, copies), manifest.settings["dim"] * manifest.settings["rerank"]["nbits"] // 8)
-    corpus = CorpusRecord(name=f"{manifest.corpus.name}, {copies} times", sha256=digest, passages=count)
-    seal(folder, manifest.model_copy(update={"corpus": corpus}))
+    corpus = CorpusRecord(name=f"{manifest.corpus.name}, {copies} times", sha256="", passages=count * copies)
+    with mock.patch.object(FileRecord, "of", lambda path: FileRecord(bytes=path.stat().st_size, sha256="")):
+        seal(folder, manifest.model_copy(update={"corpus": corpus}))
+    print(f"{folder}: written in {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return folder
+
+
+def repeat_passages(real: Path, folder: Path, copies: int) -> None:
+    """Write the passages so many times, each time with the copy's number before their ids."""
+    lines, lengths = b"\n" + (real / PASSAGES).read_bytes()[:-1], np.diff(np.load(real / OFFSETS))
+    parts = []
+    with (folder / PASSAGES).open("wb") as file:
+        for copy in range(copies):
+            before = f"{copy}-".encode()
+            file.write(lines.replace(b'\n["', b'\n["' + before)[1:] + b"\n")
+            parts.append(lengths + len(before))
+    np.save(folder / OFFSETS, np.concatenate([[0], np.cumsum(np.concatenate(parts))]))
 
 
 def repeat_words(real: Path, folder: Path, copies: int, passages: int) -> None:
@@ -204,7 +223,16 @@ MEASURED = (
 def measured(given: argparse.Namespace, folder: Path) -> list[str]:
     """A row of what a search costs, in a process of its own."""
     command = [sys.executable, __file__, given.command, str(given.data), given.task, "--exact", str(given.exact)]
-    command += ["--out", str(folder), "--queries", str(given.queries), "--step", "search"]
+    command += [
+        "--out",
+        str(folder),
+        "--queries",
+        str(given.queries),
+        "--candidates",
+        str(given.candidates),
+        "--step",
+        "search",
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     row: list[str] = json.loads(done.stdout.splitlines()[-1])
     return row
@@ -218,6 +246,7 @@ def search(given: argparse.Namespace) -> list[str]:
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
     index = load_index(given.out, full_check=False)
+    index.candidates = given.candidates
     queries = [question["question"] for question in asked(given)][: given.queries]
     first = [clocked(partial(index._search, [query], 10)) for query in queries]
     busy = time.process_time()

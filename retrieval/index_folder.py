@@ -41,10 +41,10 @@ logger = logging.getLogger(__name__)
 AUTO = "auto"
 KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, RERANK, DENSE, BM25)}
 
-EXACT_UP_TO = 25_000
-"""Passages up to which ``auto`` is exact search: two or three million token embeddings, half a gigabyte on disk, and
-some tenths of a second a query on two cores. Above, PLAID is smaller and faster in search, and misses a little; but
-training its centroids takes as long as encoding, or longer."""
+EXACT_UP_TO = 5_000
+"""Passages up to which ``auto`` is exact search: half a million token embeddings, a tenth of a second a query on two
+cores. Above, gather and rerank answers in a third of that whatever the corpus, in a quarter of the bytes, and found as
+many gold passages (docs/retrieval.md). Texts without spaces between words need another kind: BM25 gathers."""
 
 
 def chosen_kind(name: str, passages: int) -> IndexKind:
@@ -54,7 +54,7 @@ def chosen_kind(name: str, passages: int) -> IndexKind:
         QuestreeError: if there is no such kind.
     """
     if name == AUTO:
-        return EXACT if passages <= EXACT_UP_TO else PLAID
+        return EXACT if passages <= EXACT_UP_TO else RERANK
     if name not in KINDS:
         raise QuestreeError(unknown_name("index of kind", name, [AUTO, *KINDS]))
     return KINDS[name]
@@ -84,7 +84,7 @@ def build_index(
     Args:
         corpus: a file or folder for ``read_corpus``, or passages.
         out: the index folder; it must not exist, unless ``overwrite`` and it holds an index.
-        kind: one of ``KINDS``, or ``auto``: exact late interaction or PLAID, by the corpus's size.
+        kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
         precision: in which the encoder computes; see ``Encoder.load``.

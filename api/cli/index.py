@@ -32,7 +32,7 @@ def index(
         str,
         typer.Option(
             help="Kind of index; all of them: questree retrievers. "
-            "auto is exact late interaction while the corpus is small, else PLAID (colbert).",
+            "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
         ),
     ] = "auto",
     checkpoint: Annotated[

@@ -46,9 +46,10 @@ class Packing:
         import torch
 
         bounds, _ = _buckets(self.nbits)
-        codes = torch.bucketize(rows.float() * self.dim**0.5, bounds).unflatten(1, (-1, 8 // self.nbits))
-        packed: torch.Tensor = (codes << torch.arange(0, 8, self.nbits)).sum(-1)
-        return packed.to(torch.uint8)
+        codes = torch.bucketize(rows.float() * self.dim**0.5, bounds, out_int32=True).to(torch.uint8)
+        shifts = torch.arange(0, 8, self.nbits, dtype=torch.uint8)
+        packed: torch.Tensor = (codes.unflatten(1, (-1, 8 // self.nbits)) << shifts).sum(-1, dtype=torch.uint8)
+        return packed
 
     def unpacked(self, packed: np.ndarray[Any, Any]) -> torch.Tensor:
         """Return the (rows, dim) float32 unit vectors that (rows, bytes) uint8 stand for."""

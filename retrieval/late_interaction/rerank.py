@@ -42,7 +42,7 @@ class RerankSettings:
         QuestreeError: if either is another.
     """
 
-    candidates: int = 200
+    candidates: int = 100
     nbits: int = 4
 
     def __post_init__(self) -> None:

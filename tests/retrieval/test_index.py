@@ -9,6 +9,7 @@ from manifests import rewrite_manifest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest
+from questree.retrieval.index_folder import chosen_kind
 from questree.retrieval.indexes.contents import NAME
 
 from .conftest import make_checkpoint
@@ -210,6 +211,15 @@ def test_a_taken_folder_is_left_alone(folder, corpus_file, passages, tmp_path):
 def test_unknown_kind_names_what_there_is(corpus_file, tmp_path):
     with pytest.raises(QuestreeError, match=", ".join(["auto", *KINDS])):
         build_index(corpus_file, tmp_path / "index", kind="oracle")
+
+
+def test_auto_is_exact_search_in_small_corpora_and_gathers_in_large_ones():
+    assert [chosen_kind("auto", count).name for count in (1, 5_000, 5_001, 10**8)] == [
+        "exact",
+        "exact",
+        "rerank",
+        "rerank",
+    ]
 
 
 def test_importing_the_room_is_light():
