@@ -10,6 +10,7 @@ from pathlib import Path
 import dspy
 
 from ..common.errors import QuestreeError
+from ..common.text import in_page
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import question_id
 from ..evaluation.run import Progress
@@ -108,6 +109,11 @@ class Compiled:
         metric = self.after.metric
         first, second = ([r.scores[metric] for r in evaluation.records] for evaluation in (self.before, self.after))
         return paired_interval(first, second, seed=self.after.seed)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the scores, their difference, and the program; everything in it is escaped."""
+        lines = [f"before: {self.before}", f"after: {self.after}", f"gain: {self.gain}"]
+        return "".join(f"<p>{in_page(line)}</p>" for line in lines) + self.program._repr_html_()
 
 
 @dataclass(frozen=True)

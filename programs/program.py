@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
+from inspect import Parameter, Signature
 from typing import Any, ClassVar, TypeVar, get_args
 
 import dspy
@@ -23,6 +24,7 @@ from ..metrics import ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
+from .notebook import prediction_as_html, program_as_html
 from .references import distinct
 from .streams import told_growth
 from .tree import ReasoningTree
@@ -52,6 +54,14 @@ class Program(dspy.Module):
         super().__init__()
         self.retriever = None if retriever is None else as_retriever(retriever)
         self.settings = settings
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Answer a question, as `forward` says. `dspy.Tool` offers an LM the two arguments that are named below."""
+        return super().__call__(*args, **kwargs)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return program_as_html(self.name, self.settings, self.named_predictors())
 
     @abstractmethod
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -159,6 +169,16 @@ class Program(dspy.Module):
         return copy.deepcopy(self)
 
 
+Program.__call__.__annotations__ = {"question": str, "answer_style": AnswerStyle}
+Program.__call__.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("question", Parameter.POSITIONAL_OR_KEYWORD, annotation=str),
+        Parameter("answer_style", Parameter.POSITIONAL_OR_KEYWORD, default="short", annotation=AnswerStyle),
+    ]
+)
+
+
 class _Search(dspy.Retrieve):
     """A search as DSPy's callbacks know one: MLflow makes a span of the type RETRIEVER of it."""
 
@@ -171,11 +191,19 @@ class _Search(dspy.Retrieve):
         return self._search(query, k)
 
 
+class _Answer(dspy.Prediction):
+    """A prediction that a notebook shows with its tree."""
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return prediction_as_html(self)
+
+
 def answered(
     tree: ReasoningTree, answer: str, final_content: str, references: list[Passage], **fields: Any
 ) -> dspy.Prediction:
     """Return the prediction of a question that was answered."""
-    return dspy.Prediction(
+    return _Answer(
         answer=answer,
         final_content=final_content,
         references=references,
@@ -187,7 +215,7 @@ def answered(
 
 
 def _failed(tree: ReasoningTree, failure: Failure, found: list[Passage]) -> dspy.Prediction:
-    return dspy.Prediction(answer="", final_content="", references=[], passages=found, tree=tree, failure=failure)
+    return _Answer(answer="", final_content="", references=[], passages=found, tree=tree, failure=failure)
 
 
 def _check_question(question: str, answer_style: str) -> None:

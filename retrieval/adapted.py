@@ -30,6 +30,10 @@ def as_retriever(given: Any) -> Retriever:
     if isinstance(given, BaseRetriever) or all(hasattr(given, name) for name in _PROMISED):
         kept: Retriever = given
         return kept
+    if type(given).__name__ == "Embedder":  # of DSPy
+        raise QuestreeError(
+            "An embedder has no passages: give dspy.retrievers.Embeddings(corpus=…, embedder=…), or an index."
+        )
     if not callable(given) or isinstance(given, type):
         raise QuestreeError(
             f"{given!r} is no retriever: give an object that is called with a query, and gives passages."

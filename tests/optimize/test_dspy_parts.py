@@ -53,6 +53,67 @@ def test_what_others_give_becomes_passages(found):
     assert passage.score == (1 if isinstance(found, dspy.Prediction) else 3)
 
 
+def test_dspy_s_embedder_makes_a_retriever_with_a_corpus_and_none_alone():
+    embedder = dspy.Embedder(lambda texts: embed(texts))
+    searched = dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embedder)
+    assert as_retriever(searched)("Where was Kafka born?", 1)[0].title == "Franz Kafka"
+    with pytest.raises(QuestreeError, match="An embedder has no passages"):
+        questree.program("oner", retriever=embedder)
+
+
+def test_a_program_is_a_tool_with_named_arguments(mini):
+    program = questree.program("searchain", retriever=mini.index)
+    tool = dspy.Tool(program, name="look_up", desc="Answer a question from an encyclopedia.")
+    assert tool.args["question"] == {"type": "string"}
+    assert tool.args["answer_style"]["default"] == "short"
+    assert list(tool.args) == ["question", "answer_style"]
+    question = mini.dev[0].question
+    assert tool(question=question).answer == program(question=question).answer == program(question).answer
+    assert "question" in tool.format_as_litellm_function_call()["function"]["parameters"]["properties"]
+
+
+def test_a_program_in_a_user_s_module_is_optimized_saved_and_loaded_there(mini, tmp_path):
+    class Twice(dspy.Module):
+        """A user's own module, which asks a program of ours and rewrites its answer."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = questree.program("searchain", retriever=mini.index)
+            self.shout = dspy.Predict("answer -> answer_again")
+
+        def forward(self, question: str, answer_style: str = "short") -> dspy.Prediction:
+            answered = self.inner(question=question, answer_style=answer_style)
+            self.shout(answer=answered.answer)
+            return answered
+
+    optimizer = dspy.BootstrapFewShot(metric=mini.metric, max_labeled_demos=0, max_bootstrapped_demos=2)
+    made = optimizer.compile(Twice(), trainset=mini.train[:20])
+    counts = {name: len(one.demos) for name, one in made.named_predictors()}
+    assert counts["shout"] > 0
+    assert counts["inner.chain_of_query.plan"] > 0
+    made.save(tmp_path / "twice.json")
+    loaded = Twice()
+    loaded.load(tmp_path / "twice.json")
+    assert {name: len(one.demos) for name, one in loaded.named_predictors()} == counts
+    example = mini.dev[0]
+    assert loaded(**example.inputs()).answer == made(**example.inputs()).answer
+
+
+def test_a_notebook_shows_predictions_and_programs_without_running_what_they_hold(mini):
+    script = "<script>alert(1)</script>"
+    program = questree.program("oner", retriever=mini.index)
+    failed = program(question="")._repr_html_()
+    assert "the question is empty" in failed
+    shown = program(question=f"Who is {script}?")._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    program.passage_answer.answer.demos = [dspy.Example()]
+    assert "<td>passage_answer.answer</td>" in program._repr_html_()
+    assert "<td>1</td>" in program._repr_html_()
+    program.name = script
+    assert "<script>" not in program._repr_html_()
+
+
 def test_what_is_no_retriever_is_refused_and_what_gives_no_passages_fails_the_question():
     with pytest.raises(QuestreeError, match="is no retriever"):
         questree.program("oner", retriever=7)
