@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from ..common.text import printable
 
@@ -14,17 +15,19 @@ STATIC = Path(__file__).with_name("static")
 """The folder of the stylesheet and the scripts, which a page asks for at ``static/``."""
 
 
-def as_html(template: str, *, root: str = "/", **values: Any) -> str:
+def as_html(template: str, *, root: str | None = "/", **values: Any) -> str:
     """Return a page, or a part of one.
 
     Everything in ``values`` is escaped, and what would turn writing around is taken out (`printable`).
 
     Args:
         template: a file of ``pages/templates``. A whole page extends ``base.html``.
-        root: the way from this page to the place of ``static/``: ``/`` at a server, ``../`` or nothing in a folder.
+        root: the way from this page to the place of ``static/``: ``/`` at a server, ``../`` or nothing in a folder;
+            None for a page that is one file by itself, with its style in it.
         values: what the template names; one that is missing is an error.
     """
-    return _templates().get_template(template).render(root=root, **values)
+    style = Markup((STATIC / "questree.css").read_text(encoding="utf-8")) if root is None else ""
+    return _templates().get_template(template).render(root=root, style=style, **values)
 
 
 @lru_cache(maxsize=1)

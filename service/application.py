@@ -18,6 +18,7 @@ from .ask_api import ask_routes
 from .ask_pages import page_routes
 from .chat_api import chat_routes
 from .door import Door
+from .prompt_pages import prompt_routes
 from .questions import Service
 from .run_pages import run_routes
 
@@ -44,6 +45,7 @@ def create_app(service: Service, token: str | None = None, runs: Sequence[Path] 
     app.add_middleware(Door, limits=Limits(body=_MOST_BYTES, concurrency=most, waiting=0, token=token))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.include_router(run_routes(runs))
+    app.include_router(prompt_routes(service))
     app.mount("/static", StaticFiles(directory=STATIC))
     app.include_router(ask_routes(service))
     app.include_router(chat_routes(service))

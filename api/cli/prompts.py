@@ -36,7 +36,7 @@ def prompts(
 
     from ..common.errors import QuestreeError
     from ..common.text import printable
-    from ..programs.prompt_page import as_page
+    from ..pages.prompts_page import prompts_page
     from ..programs.prompts import differences, rendered_prompts
 
     settings = options.named_values(set_, "--set")
@@ -49,7 +49,7 @@ def prompts(
         raise QuestreeError(f"{program} has no predictor {predictor!r}; leave out --predictor to see all of them.")
     if page is not None:
         title = f"The prompts of {program}" if other is None else f"The prompts of {program} and of {other}"
-        page.write(as_page(title, shown[-1], before=None if other is None else shown[0]))
+        page.write(prompts_page(title, shown[-1], before=None if other is None else shown[0]))
         return
     text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
     Console(file=out).print(printable(text or "No prompt differs."), markup=False, highlight=False, soft_wrap=True)
