@@ -29,6 +29,7 @@ from ..programs import Program
 from .evaluation import Evaluation
 from .identity import lm_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
+from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads
 from .records import (
     MetricError,
@@ -119,7 +120,8 @@ def evaluate(
         policy: concurrency, time, retries, the budget, and when to give up; kept with the run (``policy.json``),
             which may go on under another one.
         spent_before: what the same budget has paid for outside this run.
-        on_progress: called in the caller's thread after each question, and once before the first.
+        on_progress: called in the caller's thread after each question, and once before the first; by default a bar in
+            a notebook.
 
     Raises:
         QuestreeError: if there are no questions, one cannot be asked, ids repeat, ``out`` holds another run or cannot
@@ -138,7 +140,7 @@ def evaluate(
             write_atomically(folder.path / "policy.json", policy.model_dump_json(indent=2))
             write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
         loop = _Loop(program, by_id, metrics, policy, folder, spent_before or Spent())
-        loop.run(on_progress or (lambda progress: None))
+        loop.run(on_progress or notebook_bar())
         evaluation = _added_up([loop.records[id] for id in by_id], metrics, seed)
         if folder is not None:
             result = evaluation.as_json(program=program.name, task=task, lm=lm_facts()["name"])

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from ..common.files import alone_in
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
+from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import ScoreFunction, metric_name, plain, question_id
 from ..evaluation.run import Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
@@ -96,7 +98,7 @@ def compile(
         seed=seed,
         policy=policy or RunPolicy(),
         out=None if out is None else Path(out),
-        tell=on_progress or (lambda progress: None),
+        tell=on_progress or _notebook_bars(),
     )
     with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
         if plan.out is not None:
@@ -107,6 +109,17 @@ def compile(
         named = f"{program.name} {plan.optimizer.name}"
         with tracking.run(named, facts, simulated=simulated) as run:
             return plan.carry_out(run)
+
+
+def _notebook_bars() -> Callable[[CompileProgress], None]:
+    """Return what shows a bar for each stage that asks questions, in a notebook."""
+    bars = {stage: cache(partial(notebook_bar, stage)) for stage in ("before", "after")}
+
+    def show(progress: CompileProgress) -> None:
+        if progress.questions is not None:
+            bars[progress.stage]()(progress.questions)
+
+    return show
 
 
 class _Done(BaseModel):

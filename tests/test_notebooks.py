@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 SHOWN = {
     "ask_and_read_a_tree": ["<b>searchain</b>", "Liffey", "●", "done"],
-    "compile_and_compare": ["before: ", "<b>searchain</b>", "<table>", "searchain, compiled"],
+    "compile_and_compare": ["before: 100%|", "direct: 100%|", "<b>searchain</b>", "<table>", "searchain, compiled"],
     "track_and_load": ["runs:/", "<b>oner</b>", "expected_response", "by-style/mean"],
 }
 

@@ -16,6 +16,7 @@ from ...lm.policy import OutOfBudgetError, RunPolicy
 from ...programs import Program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
+from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, metric_name
 from ..run import Progress, evaluate, run_identity
 from ..tracking import OFF, Tracking
@@ -112,5 +113,5 @@ def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:
     return {"lm": str(lm_facts()["name"]), "retriever": ", ".join(retrievers), "methods": own}
 
 
-def _named(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None] | None:
-    return None if on_progress is None else lambda progress: on_progress(name, progress)
+def _named(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:
+    return notebook_bar(name) if on_progress is None else lambda progress: on_progress(name, progress)
