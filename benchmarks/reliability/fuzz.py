@@ -13,6 +13,7 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import dspy
+from dspy.adapters.baml_adapter import BAMLAdapter
 from pydantic import BaseModel
 
 import questree.signatures as signatures
@@ -31,6 +32,7 @@ _ADAPTERS: list[Callable[[], dspy.Adapter]] = [
     lambda: dspy.ChatAdapter(use_json_adapter_fallback=False),
     dspy.JSONAdapter,
     dspy.XMLAdapter,
+    BAMLAdapter,
 ]
 _MARKER = re.compile(r"\[\[\s*##\s*(\w+)\s*##\s*\]\]")
 

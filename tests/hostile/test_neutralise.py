@@ -8,6 +8,7 @@ import time
 
 import dspy
 import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
 from hypothesis import example, given
 from hypothesis import strategies as st
 from reliability.fuzz import SIGNATURES, echo_sets_nothing, fuzz, reads_as_marker, sections_hold
@@ -105,7 +106,7 @@ def test_a_megabyte_on_one_line_takes_no_more_than_its_length(piece):
 
 
 @pytest.mark.parametrize("signature", SIGNATURES, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("adapter", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter])
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
 def test_no_passage_sets_a_field_or_closes_a_section(signature, adapter):
     draw = random.Random(f"{signature.__name__} {adapter.__name__}")
     for field in signature.output_fields:
