@@ -12,6 +12,7 @@ from pathlib import Path
 import dspy
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from questree.cli import app
 from questree.data import MINI_CORPUS, load_task
 from questree.programs import build
 from questree.retrieval import BM25Retriever, read_corpus
@@ -31,13 +32,20 @@ def main() -> None:
         raise SystemExit("There is no chromium here: apt-get install chromium")
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(create_app(service(Path(folder)))) as address,
+        running(create_app(service(Path(folder)), runs=[compared(Path(folder))])) as address,
         sync_playwright() as started,
     ):
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         take(browser, address, "wide", "light")
         take(browser, address, "narrow", "dark")
         browser.close()
+
+
+def compared(folder: Path) -> Path:
+    """Return a folder of two runs over the first bundled questions."""
+    words = ["compare", "searchain", "direct", "--limit", "20", "--tracking-uri", "none", "--out", f"{folder}/compared"]
+    app(words, standalone_mode=False)
+    return folder / "compared"
 
 
 def service(folder: Path) -> Service:
@@ -61,6 +69,10 @@ def take(browser: Browser, address: str, size: str, scheme: str) -> None:
     page.locator(".content a").first.click()
     page.evaluate("scrollTo(0, 0)")
     save(page, f"ask-answered-{size}")
+    page.goto(f"{address}/runs/1/won-2.html")
+    save(page, f"runs-flipped-{size}")
+    page.get_by_role("rowheader").get_by_role("link").first.click()
+    save(page, f"runs-trees-{size}")
 
 
 def save(page: Page, name: str) -> None:

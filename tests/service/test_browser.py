@@ -219,7 +219,7 @@ def test_axe_finds_no_serious_fault(browser, make_service, tap, scheme, size):
             assert [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")] == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
-        for path in ("/", "/api", "/login", f"/questions/{failed.id}"):
+        for path in ("/", "/api", "/login", "/prompts/searchain", f"/questions/{failed.id}"):
             page.goto(address + path)
             check()
         ask(page, address)
