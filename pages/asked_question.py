@@ -67,11 +67,18 @@ class AnsweredQuestion(BaseModel):
 
     def citations(self) -> list[Citation]:
         """Return what each mark of the final content stands for; a mark without a reference is left out."""
-        return [
-            self._citation(mark, self.references[mark.number - 1])
-            for mark in reference_marks(self.final_content)
-            if 1 <= mark.number <= len(self.references)
-        ]
+        return [self._citation(mark, passage) for mark, passage in self._cited()]
+
+    def cites_falsely(self) -> bool:
+        """Return whether one of the citations is weak."""
+        return any(self._is_weak(mark, passage) for mark, passage in self._cited())
+
+    def _cited(self) -> list[tuple[Mark, Passage]]:
+        marks, cited = reference_marks(self.final_content), self.references
+        return [(mark, cited[mark.number - 1]) for mark in marks if 1 <= mark.number <= len(cited)]
+
+    def _is_weak(self, mark: Mark, passage: Passage) -> bool:
+        return not supports_fragment(mark.fragment, f"{passage.title} {passage.text}", self.tree.question)
 
     def _citation(self, mark: Mark, passage: Passage) -> Citation:
         return Citation(
@@ -82,7 +89,7 @@ class AnsweredQuestion(BaseModel):
             title=passage.title,
             passage=passage.text,
             sentence=supporting_sentence(mark.fragment, passage.text),
-            weak=not supports_fragment(mark.fragment, f"{passage.title} {passage.text}", self.tree.question),
+            weak=self._is_weak(mark, passage),
         )
 
 

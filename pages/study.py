@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -95,12 +95,13 @@ class Study:
     def page(self, name: str) -> str | None:
         """Return the content of a page; None if there is none of this name."""
         if name == "index.html":
-            return self._index()
+            return self._index
         if asked := re.fullmatch(r"question-(\d{1,9})(-\d{1,9})?\.html", name):
             number = int(asked[1])
             return self._question(number, name) if number in self.numbers else None
         return next((self._list(one, name) for one in self._lists.values() if name in one.parts), None)
 
+    @cached_property
     def _index(self) -> str:
         compared = [(one, [(name, Markup(svg)) for name, svg in plots_of(one)]) for one in self.groups()]
         simulated = any(run.simulated for run in self.runs.values())
@@ -217,7 +218,7 @@ def _is_failed(answers: _ByRun) -> bool:
 
 
 def _cites_falsely(answers: _ByRun) -> bool:
-    return any(cited.weak for one in answers.values() for cited in _answered(one.record).citations())
+    return any(_answered(one.record).cites_falsely() for one in answers.values())
 
 
 def _wins(right: str, wrong: str, answers: _ByRun) -> bool:
