@@ -37,6 +37,7 @@ def fault_report(
     *,
     faults: Sequence[Fault] = LM_FAULTS,
     rate: float = 0.35,
+    adapter: dspy.Adapter | None = None,
 ) -> FaultCounts:
     """Ask programs questions of a simulated LM whose server is at fault on the seed's schedule.
 
@@ -48,12 +49,13 @@ def fault_report(
         questions: of the bundled task; its first three where None.
         faults: that the server gives.
         rate: share of the requests that meet one.
+        adapter: that writes the prompts; DSPy's default where None.
     """
     counts = FaultCounts()
     examples, retriever, engine = small_world()
     for name in programs:
         schedule = Schedule(faults, rate, seed)
-        with faulty_lm(engine, schedule) as address, _asking(_served(address), DEADLINE):
+        with faulty_lm(engine, schedule) as address, _asking(_served(address), DEADLINE, adapter):
             program = build(name, {}, retriever=retriever)
             asked = [_ask(program, example, schedule, CAUSES, counts) for example in questions or examples[:3]]
         _compare(name, asked, schedule.requests, counts)
@@ -126,10 +128,10 @@ def _served(address: str) -> dspy.LM:
 
 
 @contextmanager
-def _asking(lm: dspy.LM, deadline: float) -> Iterator[None]:
+def _asking(lm: dspy.LM, deadline: float, adapter: dspy.Adapter | None = None) -> Iterator[None]:
     bounds = Limits(timeout=TIMEOUT, retries=RETRIES, deadline=deadline)
     no_wait = patch.object(waiting, "sleep", lambda seconds: None)
-    with no_wait, dspy.context(lm=lm, adapter=None), limited(bounds):
+    with no_wait, dspy.context(lm=lm, adapter=adapter), limited(bounds):
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
 from fakes import ScriptedEngine
 from reliability.faults import fault_report, refusal_report, retriever_report
 from reliability.faulty_lm import AT_ONCE, CAUSES, LM_FAULTS, OVERFLOWS
@@ -51,6 +52,14 @@ def test_every_question_of_every_program_is_answered_or_fails_under_its_cause(na
     counts = fault_report(11, [name], world.examples[:2], rate=0.3)
     assert counts.questions == counts.answered + counts.failed.total() == 2
     assert (counts.lost, counts.mislabelled, counts.differing, counts.late) == ([], [], [], [])
+
+
+@pytest.mark.parametrize("make", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
+def test_with_every_adapter_a_question_is_answered_or_fails_under_its_cause(make, world):
+    counts = fault_report(5, ["searchain", "tree-of-reviews", "blendfilter"], world.examples[:3], adapter=make())
+    assert counts.questions == counts.answered + counts.failed.total() == 9
+    assert (counts.lost, counts.mislabelled, counts.differing, counts.late) == ([], [], [], [])
+    assert counts.answered
 
 
 def test_every_program_says_that_nobody_is_there():
