@@ -59,6 +59,10 @@ REGISTRY = Registry("optimizer", OPTIMIZERS, _read_optimizer)
 """Our optimizers, and those of other packages."""
 
 
+_OF_WEIGHTS = {"bootstrap-finetune": "BootstrapFinetune", "better-together": "BetterTogether"}
+"""What trains the LM itself: a saved program holds prompts, and no weights."""
+
+
 def optimizer(name: str, **settings: Any) -> Optimizer:
     """Return the optimizer of this name.
 
@@ -69,6 +73,11 @@ def optimizer(name: str, **settings: Any) -> Optimizer:
     Raises:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
+    if name in _OF_WEIGHTS:
+        raise QuestreeError(
+            f"{name} trains the LM, and a saved program holds no weights. Run dspy.{_OF_WEIGHTS[name]} on the program "
+            "in Python, with an LM whose provider trains it; then compile or ask with the trained one: --lm."
+        )
     kind = REGISTRY.named(name)
     for setting in settings:
         if setting not in kind.model_fields:

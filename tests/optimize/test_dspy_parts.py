@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 import numpy as np
 import pytest
+from dspy.clients.provider import Provider
 
 import questree
 from questree.common.errors import QuestreeError
@@ -97,6 +98,47 @@ def test_a_program_in_a_user_s_module_is_optimized_saved_and_loaded_there(mini, 
     assert {name: len(one.demos) for name, one in loaded.named_predictors()} == counts
     example = mini.dev[0]
     assert loaded(**example.inputs()).answer == made(**example.inputs()).answer
+
+
+class _Trainer(Provider):
+    """A provider that keeps what an LM would be trained on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.finetunable = True
+        self.seen: list[Any] = []
+
+    def finetune(self, job: Any, model: str, train_data: list[dict[str, Any]], *form: Any, **how: Any) -> str:
+        self.seen += train_data
+        return model
+
+    def launch(self, *given: Any, **how: Any) -> None: ...
+
+    def kill(self, *given: Any, **how: Any) -> None: ...
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "together"])
+def test_dspy_trains_the_lm_of_a_program_where_its_provider_can(kind, mini):
+    program = questree.program("oner", retriever=mini.index)
+    lm, trainer = dspy.settings.lm.copy(), _Trainer()
+    lm.provider = trainer
+    program.set_lm(lm)
+    with dspy.context(experimental=True):
+        if kind == "bootstrap":
+            made = dspy.BootstrapFinetune(metric=mini.metric).compile(program, trainset=mini.train[:8])
+        else:
+            steps = {"w": dspy.BootstrapFinetune(metric=mini.metric)}
+            together = dspy.BetterTogether(metric=mini.metric, **steps)
+            made = together.compile(program, trainset=mini.train[:10], valset=mini.dev[:2], strategy="w")
+    assert trainer.seen
+    assert "question" in trainer.seen[0]["messages"][0]["content"]
+    assert made(question=mini.dev[0].question).failure is None
+
+
+@pytest.mark.parametrize("name", ["bootstrap-finetune", "better-together"])
+def test_an_optimizer_of_weights_says_where_it_can_be_had(name):
+    with pytest.raises(QuestreeError, match=f"{name} trains the LM.* Run dspy"):
+        optimizer(name)
 
 
 def test_a_notebook_shows_predictions_and_programs_without_running_what_they_hold(mini):
