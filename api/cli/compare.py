@@ -37,8 +37,10 @@ def compare(
 
     with options.clear_stdout(as_json), comparison_bars() as on_progress:
         named = [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])]
+        if not named and "program" in settings.model_fields_set:
+            named = [settings.program]
         comparison, folder = Experiment(settings).compare(
-            named or [settings.program],
+            named,
             metrics=metric,
             judge=judge,
             on_progress=on_progress,
