@@ -45,7 +45,9 @@ async def ask(client: httpx.AsyncClient, program: str) -> Outcome:
                 turn = turn or now
             elif line == "event: node grown":
                 first = first or now
-            elif line.startswith('data: {"id"'):
+            elif line == "event: done":
+                state = "done"
+            elif line.startswith("data:") and state == "done":
                 state = json.loads(line[6:])["state"]
     return Outcome(first, first - turn, time.perf_counter() - asked, state == "answered")
 

@@ -20,7 +20,8 @@ def shown(monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
 
     def read(*words):
-        lines = re.findall(r"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)? +<[^>]+>+(?: \[.*?\])? +(\S.*?) *│$", run(*words), re.MULTILINE)
+        option = r"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)? +<[^>]+>+(?: \[.*?\])? +(\S.*?) *│$"
+        lines = re.findall(option, run(*words), re.MULTILINE)
         return {name.replace("-", "_"): text for name, text in lines}
 
     def run(*words):
