@@ -170,7 +170,7 @@ class Question(_Frozen):
         known = {normalise_title(one.title) for one in told if one.supporting}
         if not known.issuperset(map(normalise_title, self.gold_titles)):
             return []
-        return [one.model_dump(exclude={"is_supporting"}) for one in told if one.supporting]
+        return [one.model_dump(mode="json", exclude={"is_supporting"}) for one in told if one.supporting]
 
     def to_example(self) -> dspy.Example:
         """Return the question as DSPy trains and evaluates on it; a program is called with its two inputs.

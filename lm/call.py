@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestError
+from pydantic_core import PydanticUndefined
 
 from ..signatures.answers import describe_style
 from . import retries
@@ -219,7 +220,9 @@ class _Call:
 
     def shown(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the inputs and the demonstrations as they are sent."""
-        inputs = guarded(self.inputs, self.predict.signature, self.adapter)
+        fields = self.predict.signature.input_fields
+        defaults = {name: one.default for name, one in fields.items() if one.default is not PydanticUndefined}
+        inputs = guarded(defaults | self.inputs, self.predict.signature, self.adapter)
         return inputs, shown_demonstrations(self.predict, self.adapter)
 
     def asked(self, messages: list[dict[str, Any]]) -> dict[str, Any]:

@@ -164,10 +164,11 @@ async def _cancelled_after(seconds: float, request: Callable[[], Coroutine[Any, 
 
 
 async def _on_worker(task: Callable[[], T]) -> T:
-    """Run the task on a thread of the event loop's pool; cancelled, end it as `within` does when its time is over."""
+    """Run the task on a thread of the event loop; cancelled, end it as `within` does when its time is over."""
     wait = _Wait()
     try:
-        return await anyio.to_thread.run_sync(partial(_held, wait, task), abandon_on_cancel=True)
+        alone = anyio.CapacityLimiter(1)  # the pool's own limit would make it wait while its time runs
+        return await anyio.to_thread.run_sync(partial(_held, wait, task), abandon_on_cancel=True, limiter=alone)
     except asyncio.CancelledError:
         wait.give_up()
         raise

@@ -26,8 +26,8 @@ def pack(folders: Sequence[Path], out: Path, *, texts: bool = True) -> dict[str,
         texts: whether to pack questions, prompts and passages; else their ids and digests, and the LM's replies.
 
     Raises:
-        QuestreeError: if a folder holds no run, or a run cannot be replayed: an older version asked it, or its program
-            is none that a name and settings can build.
+        QuestreeError: if a folder holds no run, or a run cannot be replayed: an older version asked it, its program
+            is none that a name and settings can build, or it cannot be replayed without texts.
     """
     members: dict[str, bytes] = {}
     facts: dict[str, Any] = {"runs": []}
@@ -62,7 +62,20 @@ def _packed(run: StoredRun, texts: bool) -> PackedRun:
             "it, or a demonstration holds what JSON cannot."
         )
     asked = read_exchanges(run.folder)
+    if not texts:
+        _check_no_texts(run.name, header, asked)
     return PackedRun(header=header, records=run.records, asked={one.id: _of(run, one.id, asked) for one in run.records})
+
+
+def _check_no_texts(name: str, header: Header, asked: dict[str, list[Exchange]]) -> None:
+    """Raise a QuestreeError if a replay needs demonstrations, or what a trained reader read: both are texts."""
+    why = None
+    if header.surroundings.state is not None:
+        why = "its program is compiled, and demonstrations are texts of the task"
+    elif any(one.kind == "reading" for exchanges in asked.values() for one in exchanges):
+        why = "a trained reader gives words of the passages"
+    if why:
+        raise QuestreeError(f"The run {name} cannot be packed without texts: {why}.")
 
 
 def _of(run: StoredRun, id: str, asked: dict[str, list[Exchange]]) -> list[Exchange]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import get_args
 
 import pytest
@@ -91,3 +92,11 @@ def test_a_task_says_which_splits_it_has() -> None:
     for absent in ("dev", "test"):
         with pytest.raises(QuestreeError, match=rf"Task t has no questions in split '{absent}'; it has: train \(1\)"):
             task.split(absent)
+
+
+def test_gold_sentences_are_what_json_gives_back() -> None:
+    mill = {"title": "Mill", "text": "It mills. It stands.", "sentences": ["It mills.", " It stands."]}
+    asked = question(gold_titles=["Mill"], paragraphs=[{**mill, "supporting": [0], "is_supporting": True}])
+    told = asked.to_example().gold_sentences
+    assert told
+    assert json.loads(json.dumps(told)) == told

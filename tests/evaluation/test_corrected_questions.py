@@ -9,6 +9,8 @@ import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
+from questree.data import Question
+from questree.data.task import Paragraph
 from questree.evaluation.analyses import misled_by_retrieval
 from questree.evaluation.case_studies import case_studies
 from questree.evaluation.records import Record
@@ -139,3 +141,18 @@ def test_a_corpus_of_other_passages_than_the_questions_name_is_warned_of(tmp_pat
     found, _ = run([example("a", "say right", gold_passages=["elsewhere"])], tmp_path / "unknown")
     assert found.retrieval["recall@all"] == 0.0
     assert "No gold passage was found, though the titles of some were, for 1 questions" in caplog.text
+
+
+def test_a_question_with_sentences_is_scored_once(tmp_path):
+    mill = Paragraph(title="Gold", text="It mills.", sentences=("It mills.",), supporting=(0,), is_supporting=True)
+    given = {"id": "a", "task": "t", "question": "say right", "answers": ["right"], "gold_titles": ["Gold"]}
+    asked = Question(**given, style="short", split="dev", paragraphs=[mill]).to_example()
+    scored = []
+
+    def counted(gold, prediction, trace=None):
+        scored.append(gold.id)
+        return 1.0
+
+    for _ in range(3):
+        run([asked], tmp_path, counted)
+    assert scored == ["a"]

@@ -15,7 +15,7 @@ from dspy import lm15
 from dspy.utils.callback import BaseCallback
 from fakes import ListReader, ListRetriever
 
-from questree.lm.call import LONGEST_PROMPT
+from questree.lm.call import LONGEST_PROMPT, call
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
 
@@ -228,3 +228,18 @@ def test_a_long_prompt_and_a_long_reply_keep_both_ends(scripted):
     assert "[… 6,012 characters left out …]" in where.reply
     assert len(where.prompt) < LONGEST_PROMPT + 100
     assert "extraordinarily so?" in where.prompt
+
+
+def test_the_default_of_an_input_stands_in_the_prompt(scripted):
+    class Placed(dspy.Signature):
+        """Answer."""
+
+        question: str = dspy.InputField()
+        place: str = dspy.InputField(default="the city of Venice")
+        answer: str = dspy.OutputField()
+
+    engine = scripted({"answer": "yes"}, {"answer": "no"})
+    call(dspy.Predict(Placed), question="Why?")
+    call(dspy.Predict(Placed), question="Why?", place="the town of Ravenna")
+    assert "the city of Venice" in engine.prompts[0]
+    assert "the city of Venice" not in engine.prompts[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from contextvars import ContextVar
 from functools import partial
@@ -10,10 +11,11 @@ import dspy
 import pytest
 from answering import Gate
 
+from questree.common.event_loop import run
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
 from questree.lm.ledger import ledger
-from questree.lm.parallel import together
+from questree.lm.parallel import together, within
 
 
 def test_results_come_in_the_order_of_the_tasks():
@@ -100,3 +102,15 @@ def test_the_first_failure_in_order_is_the_one_that_is_raised():
 
     with pytest.raises(CallFailedError, match="first"):
         together([first, second])
+
+
+def test_plain_calls_on_an_event_loop_do_not_wait_for_each_other():
+    together_there = threading.Barrier(60)
+
+    async def ask() -> list[int]:
+        def meet() -> int:
+            return within(20, lambda: together_there.wait(20))
+
+        return await asyncio.gather(*(run(meet) for _ in range(60)))
+
+    assert sorted(asyncio.run(ask())) == [*range(60)]

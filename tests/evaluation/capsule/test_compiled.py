@@ -67,3 +67,9 @@ def test_a_compiled_program_from_a_stranger_names_no_model_and_no_file(bootstrap
     part["demos"] = [{"question": "<CUSTOM-TYPE-START>>"}]
     with pytest.raises(ValidationError, match="mark for images and files"):
         CompiledState.model_validate({**state, "members": [{"draft": part}]})
+
+
+def test_a_compiled_program_is_not_packed_without_texts(mini, bootstrapped, tmp_path):
+    run = packed(mini, bootstrapped, tmp_path)
+    with pytest.raises(QuestreeError, match="without texts: its program is compiled, and demonstrations are texts"):
+        pack([run], tmp_path / "other.capsule", texts=False)
