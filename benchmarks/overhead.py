@@ -4,8 +4,8 @@
 
 The LM takes half a second for each reply. Its replies are the simulated LM's, made beforehand, so that none of its work
 is counted. Every row is a run of all questions, and then the same prompts by bare `dspy.Predict` at the same number in
-flight, in the same process. A capacity of 100 % means: as many calls as fit into the LM at so many in flight. The calls of
-a question wait for one another, so that the last questions run alone: "at most" is what would be kept if nothing but
+flight, in the same process. A capacity of 100 % means: as many calls as fit into the LM at so many in flight. The calls
+of a question wait for one another, so that the last questions run alone: "at most" is what would be kept if nothing but
 the LM took time.
 """
 
@@ -131,8 +131,8 @@ def main() -> None:
             cpu, bare_cpu = (1000 * one.processor / one.calls for one in (ours, bare))
             where = "event loop" if event_loop else "threads"
             print(
-                f"| {most} | {where} | {kept:.0%} | {at_most(calls, most):.0%} | {bare_kept:.0%} | {cpu:.2f} | {bare_cpu:.2f} "
-                f"| {cpu / bare_cpu:.2f} |",
+                f"| {most} | {where} | {kept:.0%} | {at_most(calls, most):.0%} | {bare_kept:.0%} "
+                f"| {cpu:.2f} | {bare_cpu:.2f} | {cpu / bare_cpu:.2f} |",
                 flush=True,
             )
 
