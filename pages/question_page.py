@@ -60,6 +60,11 @@ def progress(asked: AskedQuestion) -> str:
     return as_html("pieces.html", piece="progress", **shown_answer(asked))
 
 
+def whole(asked: AskedQuestion) -> str:
+    """Return the tree and the result of a question that has ended, as pieces of its page."""
+    return as_html("pieces.html", piece="whole", cards=cards(asked.tree), **shown_answer(asked))
+
+
 def error_page(title: str, problem: str) -> str:
     """Return a page that says what is wrong."""
     return as_html("error.html", title=title, problem=problem)

@@ -94,7 +94,7 @@ def page_routes(service: Service, token: str | None) -> APIRouter:
 async def _pieces(found: Question | AskedQuestion, after: int) -> AsyncIterator[bytes]:
     """Yield what changes on the page of a question, to its end."""
     if isinstance(found, AskedQuestion):
-        yield sent(pages.progress(found), event="end")
+        yield sent(pages.whole(found), event="end")  # its page may have been drawn while it ran
         return
     async with aclosing(found.follow(after)) as events:
         async for number, event in events:

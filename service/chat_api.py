@@ -177,4 +177,4 @@ def _refusal(asked: AskedQuestion) -> Refused | None:
         return None
     failure = asked.failure or Failure(cause="deadline", message="the question was stopped")
     status = {"question": 400, "deadline": 504}.get(failure.cause, 502)
-    return Refused(status, str(failure), failure.cause)
+    return Refused(status, str(failure), failure.cause, retry=False)  # it was asked, and paid, once

@@ -35,7 +35,8 @@ class KeptQuestions:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            oldest_first = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+            questions = [file for file in folder.glob("*.json") if _ID.fullmatch(file.stem)]
+            oldest_first = sorted(questions, key=lambda file: file.stat().st_mtime)
             for file in oldest_first[: max(0, len(oldest_first) - most)]:
                 file.unlink()
         except OSError as error:

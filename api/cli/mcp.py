@@ -7,7 +7,7 @@ import typer
 
 from . import options
 from .serve import SETTINGS as SETTINGS
-from .serve import named_programs
+from .serve import named_programs, service_limits
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -40,7 +40,7 @@ def mcp(
         parts = Parts(settings)
         parts.use_lm()
         served = {name: parts.program(program) for name, program in named_programs(programs).items()}
-        service = Service(served, KeptQuestions(questions))
+        service = Service(served, KeptQuestions(questions), service_limits(settings))
         retriever = next((one.retriever for one in served.values() if one.retriever is not None), None)
         server = mcp_server(service, retriever)
     if not http:
@@ -50,4 +50,4 @@ def mcp(
     def ready(address: str) -> None:
         typer.echo(f"{', '.join(service.names)} at {address}/mcp; Ctrl-C ends it")
 
-    serve(mcp_app(server, token), host, port, token=token, ready=ready)
+    serve(mcp_app(server, token), host, port, token=token, ready=ready, ending=service.close)

@@ -1,5 +1,6 @@
 """questree serve"""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +9,7 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
+    from ..service import ServiceLimits
     from ..settings import RunSettings
 
 SETTINGS = (
@@ -46,7 +48,7 @@ def serve(
     from ..parts import Parts
     from ..retrieval.serving.listener import serve
     from ..retrieval.serving.server_limits import check_binding, read_token
-    from ..service import KeptQuestions, Service, ServiceLimits, create_app
+    from ..service import KeptQuestions, Service, create_app
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded
@@ -56,16 +58,22 @@ def serve(
     parts = Parts(settings)
     parts.use_lm()
     served = {name: parts.program(program) for name, program in named_programs(programs).items()}
-    limits = ServiceLimits(running=together, waiting=waiting, per_client=per_client)
-    if settings.deadline is not None:
-        limits = ServiceLimits(running=together, waiting=waiting, per_client=per_client, seconds=settings.deadline)
+    limits = service_limits(settings, running=together, waiting=waiting, per_client=per_client)
     service = Service(served, KeptQuestions(questions), limits)
 
     def ready(address: str) -> None:
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
         typer.echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
-    serve(create_app(service, token, runs or []), host, port, token=token, ready=ready)
+    serve(create_app(service, token, runs or []), host, port, token=token, ready=ready, ending=service.close)
+
+
+def service_limits(settings: "RunSettings", **limits: int) -> "ServiceLimits":
+    """Return how much is taken on; a question may take as long as the settings' deadline, where there is one."""
+    from ..service import ServiceLimits
+
+    whole = ServiceLimits(**limits)
+    return whole if settings.deadline is None else replace(whole, seconds=settings.deadline)
 
 
 def named_programs(programs: list[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,19 @@ if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp
 
+Ending = Callable[[], Awaitable[None]]
 _START_SECONDS = 10.0
 _STOP_SECONDS = 10
 
 
 def serve(
-    app: ASGIApp, host: str, port: int, *, token: str | None = None, ready: Callable[[str], None] = lambda _: None
+    app: ASGIApp,
+    host: str,
+    port: int,
+    *,
+    token: str | None = None,
+    ready: Callable[[str], None] = lambda _: None,
+    ending: Ending | None = None,
 ) -> None:
     """Serve until interrupted (Ctrl-C, SIGTERM); requests that are being worked on are answered first.
 
@@ -31,6 +38,7 @@ def serve(
         port: 0 takes a free one.
         token: that the application asks for; without one, only loopback is served.
         ready: called with the address when the server listens there.
+        ending: called when it is to end, before it waits for the requests: so that it can end those that go on.
 
     Raises:
         QuestreeError: if the address is taken or not this machine's, or needs a token.
@@ -39,18 +47,22 @@ def serve(
     with listening(host, port) as taken:
         ready(_address(host, taken))
         with suppress(KeyboardInterrupt):  # uvicorn raises it anew when it has shut down
-            _server(app).run(sockets=[taken])
+            _server(app, ending).run(sockets=[taken])
 
 
 @contextmanager
-def running(app: ASGIApp) -> Iterator[str]:
+def running(app: ASGIApp, ending: Ending | None = None) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; give its address, ``http://127.0.0.1:…``.
+
+    Args:
+        app: the application.
+        ending: as for `serve`.
 
     Raises:
         RuntimeError: if it does not start.
     """
     with listening("127.0.0.1", 0) as taken:
-        server = _server(app)
+        server = _server(app, ending)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()
         try:
@@ -83,12 +95,21 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(app: ASGIApp) -> uvicorn.Server:
+def _server(app: ASGIApp, ending: Ending | None) -> uvicorn.Server:
     import uvicorn
 
     from .connections import Connection, most_connections
 
-    return uvicorn.Server(
+    class Server(uvicorn.Server):
+        """A server that says when it ends."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Call ``ending``, then wait for the requests."""
+            if ending is not None:
+                await ending()
+            await super().shutdown(sockets)
+
+    return Server(
         uvicorn.Config(
             app,
             http=Connection,

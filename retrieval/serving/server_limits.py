@@ -46,17 +46,25 @@ class Limits:
 
 
 class Refused(Exception):
-    """A request that is answered with an error, in the form of OpenAI's."""
+    """A request that is answered with an error, in the form of OpenAI's.
 
-    def __init__(self, status: int, message: str, code: str):
+    Args:
+        status: of HTTP.
+        message: for a person.
+        code: for a program.
+        retry: whether OpenAI's clients may send the request again by themselves, as they do after any status of 5xx.
+    """
+
+    def __init__(self, status: int, message: str, code: str, *, retry: bool = True):
         super().__init__(message)
-        self.status, self.code = status, code
+        self.status, self.code, self.retry = status, code, retry
 
     def response(self) -> Response:
         """Return the answer."""
         from starlette.responses import JSONResponse
 
-        headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(_RETRY_AFTER)}}.get(self.status)
+        headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(_RETRY_AFTER)}}.get(self.status, {})
+        headers |= {} if self.retry else {"x-should-retry": "false"}
         return JSONResponse(self.body(), status_code=self.status, headers=headers)
 
     def body(self) -> dict[str, dict[str, str | None]]:

@@ -12,7 +12,9 @@ import httpx
 import pytest
 
 from questree import load_task, program
+from questree.cli.serve import service_limits
 from questree.parts import Parts
+from questree.service import ServiceLimits
 from questree.settings import run_settings
 
 TOKEN = "a-token-that-is-long-enough"
@@ -65,6 +67,10 @@ def test_programs_are_served_and_a_permalink_outlives_the_server(workplace):
         page = httpx.get(f"{said.split(' at ')[1].split(' ')[0]}/questions/{reply['id']}").text
         assert reply["answer"] in page
         assert "Answered." in page
+
+
+def test_the_deadline_is_that_of_each_question():
+    assert service_limits(run_settings(deadline=3600), running=2) == ServiceLimits(running=2, seconds=3600)
 
 
 def test_several_indexes_are_named_with_a_plus(questree, index, workplace):

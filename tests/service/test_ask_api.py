@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
+import threading
+from contextlib import ExitStack
 
 import dspy
 import httpx
@@ -98,6 +101,34 @@ def test_a_client_that_leaves_ends_its_question(make_service, tap, accept):
                 pass
         tap.let(10**6)
     assert tap.asked == 1
+
+
+def test_a_server_that_ends_stops_the_questions_first(make_service, tap):
+    service = make_service()
+    app = create_app(service)
+    with ExitStack() as server:
+        address = server.enter_context(running(app, service.close))
+        with httpx.stream("POST", f"{address}/ask", json=ASKED, headers={"accept": "text/event-stream"}) as stream:
+            tap.wait_for(1)
+            ending = threading.Thread(target=server.pop_all().close)
+            ending.start()
+            *_, (kind, done) = events("".join(stream.iter_text()))
+        ending.join()
+    assert (kind, done["state"]) == ("done", "stopped")
+
+
+def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service, tap):
+    with TestClient(create_app(make_service()), base_url="http://localhost") as client:
+        asked = client.post("/questions", data=ASKED, follow_redirects=False).headers["location"]
+        tap.wait_for(1)
+        page = client.get(asked).text
+        tap.let(10**6)
+        while "Being answered" in client.get(asked).text:
+            pass
+        (address,) = re.findall(r'data-events="(.*?)"', page)
+        told = client.get(address).text
+    assert (page.count('class="node'), "Answered." in told) == (0, True)
+    assert told.count('class="node') == client.get(asked).text.count('class="node') > 0
 
 
 class Flood(Program):

@@ -66,6 +66,16 @@ def test_a_question_that_fails_is_an_error_of_the_client(make_service, tap, stre
         list(client.chat.completions.create(model="searchain", messages=ASKED, stream=stream))
 
 
+def test_a_question_that_failed_is_not_asked_again(make_service, tap, tmp_path):
+    with (
+        running(create_app(make_service(seconds=0.05))) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key="none") as client,
+        pytest.raises(openai.APIError),
+    ):
+        client.chat.completions.create(model="searchain", messages=ASKED)
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
 def test_what_cannot_be_asked_is_refused(client):
     with pytest.raises(openai.NotFoundError, match="no program"):
         client.chat.completions.create(model="gpt-5", messages=ASKED)

@@ -174,8 +174,10 @@ def test_the_oldest_questions_make_room(tmp_path, make_service):
         file = folder / f"{number:016}.json"
         file.write_text("{}")
         os.utime(file, (number, number))
+    (tmp_path / "kept" / "settings.json").write_text("{}")  # not a question: not ours to remove
+    os.utime(tmp_path / "kept" / "settings.json", (0, 0))
     KeptQuestions(folder, most=2)
-    assert sorted(file.name[15] for file in folder.iterdir()) == ["3", "4"]
+    assert sorted(file.name[15:16] for file in folder.iterdir()) == ["", "3", "4"]
 
 
 def test_a_program_that_is_not_served_is_refused(make_service):
