@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ..common.errors import QuestreeError
 from ..evaluation.capsule.sources import ShownRun as ShownRun
 from ..evaluation.comparison.page import plots_of
 from ..evaluation.comparison.result import Comparison
@@ -25,7 +26,6 @@ from .trees import cards
 
 RIGHT = 1.0
 """The score from which an answer counts as right, as in `questree analyse misled`."""
-
 
 ROWS = 200
 """Questions on a page of a list."""
@@ -93,7 +93,11 @@ class Study:
             yield from (answer.page for answer in self.answers(number))
 
     def page(self, name: str) -> str | None:
-        """Return the content of a page; None if there is none of this name."""
+        """Return the content of a page; None if there is none of this name.
+
+        Raises:
+            QuestreeError: a reasoning tree is too deep to be drawn.
+        """
         if name == "index.html":
             return self._index
         if asked := re.fullmatch(r"question-(\d{1,9})(-\d{1,9})?\.html", name):
@@ -130,7 +134,10 @@ class Study:
         return None
 
     def _drawn(self, template: str, here: str = "", **values: Any) -> str:
-        return as_html(template, root=self._root, here=here, **values)
+        try:
+            return as_html(template, root=self._root, here=here, **values)
+        except RecursionError:
+            raise QuestreeError(f"A reasoning tree of {self.title} is too deep to be drawn.") from None
 
     @property
     def numbers(self) -> range:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from ..common.event_loop import no_coroutine
 from ..retrieval import Passage, Span
@@ -105,6 +105,15 @@ class ReasoningTree(BaseModel):
     nodes: list[Node] = Field(default_factory=list)
     _repr_html_: ClassVar[Callable[[ReasoningTree], str]]
     _watch: Callable[[ReasoningTree], None] | None = PrivateAttr(default=None)
+
+    @field_validator("nodes")
+    @classmethod
+    def _is_a_tree(cls, nodes: list[Node]) -> list[Node]:
+        """Return nodes that are read, each of which stands below one before it."""
+        for place, node in enumerate(nodes):
+            if node.id != place or not (node.parent is None or 0 <= node.parent < place):
+                raise ValueError(f"node {place} has the id {node.id} and the parent {node.parent}")
+        return nodes
 
     def watched_by(self, watch: Callable[[ReasoningTree], None] | None) -> ReasoningTree:
         """Call ``watch`` each time the tree changes from now on; return the tree."""

@@ -6,10 +6,9 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -72,7 +71,7 @@ class Door(Guard):
             return refused.response()
         if refused.status == 401 and scope["method"] in _SAFE:
             return RedirectResponse("/login", 303)
-        return HTMLResponse(error_page("This cannot be done", f"{refused}."), refused.status)
+        return HTMLResponse(error_page("This cannot be done", f"{str(refused).rstrip('.')}."), refused.status)
 
 
 def cookie_of(token: str) -> str:
@@ -81,11 +80,8 @@ def cookie_of(token: str) -> str:
 
 
 def _brings_cookie(headers: Mapping[bytes, bytes], token: str) -> bool:
-    try:
-        morsel: Any = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
-    except CookieError:
-        return False
-    return morsel is not None and secrets.compare_digest(morsel.value.encode(), cookie_of(token).encode())
+    brought = cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE, "")
+    return secrets.compare_digest(brought.encode(), cookie_of(token).encode())
 
 
 def _is_own_page(headers: Mapping[bytes, bytes]) -> bool:

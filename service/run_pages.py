@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 
 import anyio.to_thread
 from fastapi import APIRouter
@@ -26,14 +27,18 @@ def run_routes(sources: Sequence[Path]) -> APIRouter:
     """
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
+    reading = Lock()
+
     @lru_cache(maxsize=4)
     def study(number: int) -> Study:
         source = sources[number - 1]
-        return Study(source.stem, read_sources([source]), root="/")
+        return Study(source.resolve().stem, read_sources([source]), root="/")
 
     def drawn(number: int, name: str) -> str | None:
         try:
-            return study(number).page(name)
+            with reading:  # the cache alone lets the first visitors read the same runs all at once
+                whole = study(number)
+            return whole.page(name)
         except QuestreeError as error:
             raise Refused(404, str(error), "unreadable") from None
 

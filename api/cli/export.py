@@ -24,13 +24,15 @@ def export(
     from ..pages import STATIC
     from ..pages.study import Study
 
+    if out.exists() and not out.is_dir():
+        raise QuestreeError(f"{out} is a file; name a folder with --out.")
     if out.exists() and any(out.iterdir()):
         raise QuestreeError(f"{out} is not empty; name another folder with --out.")
+    study = Study(", ".join(source.resolve().stem for source in sources), read_sources(sources))
     pages = 0
     (out / "static").mkdir(parents=True, exist_ok=True)
     copy(STATIC / "questree.css", out / "static")
     (out / "static" / "plots.css").write_text(STYLE, encoding="utf-8")
-    study = Study(", ".join(source.stem for source in sources), read_sources(sources))
     for name in study.names():
         (out / name).write_text(study.page(name) or "", encoding="utf-8")
         pages += 1

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.evaluation.capsule.sources import ShownRun
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun, read_records
@@ -102,6 +103,29 @@ def test_no_text_becomes_markup():
     assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
     assert all("<script" not in page and "<img" not in page for page in pages.values())
     assert pages["question-1-1.html"].count("&lt;script&gt;") > 10
+
+
+def test_a_tree_that_is_too_deep_is_said():
+    tree, node = ReasoningTree(question="?"), None
+    for _ in range(1000):
+        node = tree.grow(node, query="deeper")
+    record = Record(id="q", question="?", answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
+    run = StoredRun("run", (record,), {"program": "deep", "metrics": ["em"]})
+    with pytest.raises(QuestreeError, match="A reasoning tree of deep is too deep"):
+        Study("deep", [ShownRun(run, {})]).page("question-1-1.html")
+
+
+def test_what_cannot_be_exported_leaves_nothing_behind(study, questree):
+    assert questree("export", "nowhere", "--out", "kept").code == 2
+    assert not Path("kept").exists()
+    Path("kept").write_text("a file")
+    assert "kept is a file; name a folder" in questree("export", str(study / "study.capsule"), "--out", "kept").err
+
+
+def test_the_folder_here_gives_its_name(study, questree, monkeypatch):
+    monkeypatch.chdir(study / "runs")
+    assert questree("export", ".", "--out", study / "here").code == 0
+    assert "<title>runs" in (study / "here" / "index.html").read_text()
 
 
 def test_a_folder_with_something_in_it_is_left_alone(study, questree):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
+from pydantic import ValidationError
 
 from questree.programs import ReasoningTree
 from questree.programs.tree_views import as_html, as_mermaid, as_text
@@ -28,6 +29,12 @@ def test_the_last_path_leaves_out_replaced_nodes(tree):
 def test_json_in_and_out_loses_nothing(tree):
     again = ReasoningTree.model_validate_json(tree.model_dump_json())
     assert again == tree
+
+
+@pytest.mark.parametrize(("id", "parent"), [(0, 9), (0, 0), (0, -1), (1, None)])
+def test_nodes_that_are_no_tree_are_refused(id, parent):
+    with pytest.raises(ValidationError, match=f"node 0 has the id {id} and the parent {parent}"):
+        ReasoningTree.model_validate({"question": "?", "nodes": [{"id": id, "parent": parent, "query": "?"}]})
 
 
 def test_passages_come_once_each(tree):

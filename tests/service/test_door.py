@@ -65,6 +65,12 @@ def test_a_browser_brings_the_token_once(guarded):
     assert guarded.post("/ask", json=ASKED, headers={"origin": "http://elsewhere.example"}).status_code == 403
 
 
+def test_a_cookie_of_another_server_keeps_ours_from_nothing(guarded):
+    brought = f'prefs={{"a": 1}}; questree={cookie_of(TOKEN)}'
+    assert guarded.get("/", headers={"cookie": brought}).status_code == 200
+    assert guarded.get("/", headers={"cookie": "questree=\xe9".encode("latin-1")}).status_code == 401
+
+
 @pytest.mark.parametrize("path", ["/", "/static/live.js", "/questions/x", "/v1/models", "/openapi.json", "/nowhere"])
 def test_every_answer_forbids_scripts_and_frames(client, path):
     headers = client.get(path).headers

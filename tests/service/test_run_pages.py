@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -10,7 +14,7 @@ from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
-from questree.service import create_app
+from questree.service import create_app, run_pages
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,23 @@ def test_every_page_is_there_and_nothing_else(make_service, runs):
         for path in ("1/nowhere.html", "0/index.html", "2/index.html", "1/run.json", "1/..%2f..%2findex.html", "1/"):
             assert client.get(f"/runs/{path}").status_code == 404
         assert client.get("/static/plots.css").headers["content-type"].startswith("text/css")
+
+
+def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, monkeypatch):
+    reads, all_here = [], Barrier(4)
+
+    def slowly(sources):
+        reads.append(sources)
+        with suppress(BrokenBarrierError):
+            all_here.wait(0.5)  # another reader would come meanwhile
+        return read_sources(sources)
+
+    monkeypatch.setattr(run_pages, "read_sources", slowly)
+    app = create_app(make_service(), runs=[runs])
+    with TestClient(app, base_url="http://localhost") as client, ThreadPoolExecutor(4) as visitors:
+        pages = list(visitors.map(client.get, ["/runs/1/index.html"] * 4))
+    assert {page.status_code for page in pages} == {200}
+    assert len(reads) == 1
 
 
 def test_a_folder_without_runs_says_so(make_service, tmp_path):
