@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
 from ..pages import STATIC
-from ..retrieval.serving.connections import most_connections
-from ..retrieval.serving.server_limits import Limits, Refused
+from ..retrieval.serving.server_limits import Refused
 from .ask_api import ask_routes
 from .ask_pages import page_routes
 from .chat_api import chat_routes
-from .door import Door
+from .door import Door, door_limits
 from .prompt_pages import prompt_routes
 from .questions import Service
 from .run_pages import run_routes
-
-_MOST_BYTES = 2**20
-"""Of a request: a chat may bring what was said before, which nothing here reads."""
 
 
 def create_app(service: Service, token: str | None = None, runs: Sequence[Path] = ()) -> FastAPI:
@@ -41,9 +39,9 @@ def create_app(service: Service, token: str | None = None, runs: Sequence[Path] 
         await service.close()
 
     app = FastAPI(title="Questree's API", docs_url=None, redoc_url=None, lifespan=lifespan)
-    most = most_connections()  # each follower of a question holds one: the queue of questions is the bound
-    app.add_middleware(Door, limits=Limits(body=_MOST_BYTES, concurrency=most, waiting=0, token=token))
+    app.add_middleware(Door, limits=door_limits(token))
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _not_here)
     app.include_router(run_routes(runs))
     app.include_router(prompt_routes(service))
     app.mount("/static", StaticFiles(directory=STATIC))
@@ -54,8 +52,14 @@ def create_app(service: Service, token: str | None = None, runs: Sequence[Path] 
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that does not fit, in the form of all refusals here."""
+    """Refuse a request that does not fit, as all is refused here: by the door, to a browser with a page."""
     assert isinstance(error, RequestValidationError)
     fault = error.errors()[0]
     where = ".".join(map(str, fault["loc"])) or "body"
-    return Refused(400, f"{where}: {fault['msg']}", "invalid_request").response()
+    raise Refused(400, f"{where}: {fault['msg']}", "invalid_request")
+
+
+async def _not_here(request: Request, error: Exception) -> Response:
+    """Refuse a request that no route takes."""
+    assert isinstance(error, HTTPException)
+    raise Refused(error.status_code, error.detail, HTTPStatus(error.status_code).name.lower())

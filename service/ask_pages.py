@@ -61,10 +61,8 @@ def page_routes(service: Service, token: str | None) -> APIRouter:
 
     @routes.get("/questions/{id}/events")
     async def events(id: str, after: int = 0, last_event_id: Annotated[str | None, Header()] = None) -> Response:
-        found = service.find(id)
-        if found is None:
-            raise Refused(404, "there is no such question", "not_found")
-        if last_event_id is not None and last_event_id.isdecimal():
+        found = _found(service, id)
+        if last_event_id is not None and last_event_id.isdecimal() and len(last_event_id) <= 18:
             after = int(last_event_id) + 1
         return event_stream(_pieces(found, max(after, 0)))
 
@@ -129,6 +127,14 @@ def _problem(question: str, style: str) -> str:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the fields of a form that a page sent; the last of a name counts."""
+    """Return the fields of a form that a page sent; the last of a name counts.
+
+    Raises:
+        Refused: there are more than any page of ours sends.
+    """
     body = (await request.body()).decode("utf-8", "replace")
-    return {name: values[-1] for name, values in parse_qs(body, max_num_fields=20).items()}
+    try:
+        fields = parse_qs(body, max_num_fields=20)
+    except ValueError:
+        raise Refused(400, "the form has too many fields", "invalid_request") from None
+    return {name: values[-1] for name, values in fields.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -22,25 +22,20 @@ from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of
 from .questions import Ended, Question, Service
 
 
-class TextPart(BaseModel):
-    """A part of a message; only texts are understood."""
-
-    type: Literal["text"]
-    text: str
-
-
 class Message(BaseModel):
-    """A message of a chat."""
+    """A message of a chat, of any role and form: only texts are understood."""
 
-    role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[TextPart] | None = None
+    role: str
+    content: Any = None
 
     @property
     def text(self) -> str:
-        """Return its text."""
-        if isinstance(self.content, list):
-            return "".join(part.text for part in self.content)
-        return self.content or ""
+        """Return its text, or the texts among its parts."""
+        if isinstance(self.content, str):
+            return self.content
+        parts = self.content if isinstance(self.content, list) else []
+        texts = (part.get("text") for part in parts if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
 
 
 class StreamOptions(BaseModel):
@@ -61,8 +56,8 @@ class ChatRequest(BaseModel):
 
     model: str
     messages: list[Message] = Field(min_length=1, max_length=1000)
-    stream: bool = False
-    stream_options: StreamOptions = StreamOptions()
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
     answer_style: AnswerStyle = "short"
 
     def question(self) -> str:
@@ -101,7 +96,8 @@ def chat_routes(service: Service) -> APIRouter:
             asked.question(), client=client_of(request), program=asked.model, answer_style=asked.answer_style
         )
         if asked.stream:
-            return event_stream(_chunks(question, request, with_usage=asked.stream_options.include_usage))
+            with_usage = asked.stream_options is not None and asked.stream_options.include_usage
+            return event_stream(_chunks(question, request, with_usage=with_usage))
         await finished(question, request)
         if (refused := _refusal(question.asked)) is not None:
             raise refused

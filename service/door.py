@@ -13,11 +13,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ..pages.question_page import error_page
-from ..retrieval.serving.server_limits import Guard, Refused, brings_token, is_for_here
+from ..retrieval.serving.connections import most_connections
+from ..retrieval.serving.server_limits import Guard, Limits, Refused, brings_token, is_for_here
 
 COOKIE = "questree"
 _OPEN = ("/login", "/static/")
 """Addresses that need no token: they hold nothing of anybody."""
+_MOST_BYTES = 2**20
+"""Of a request: a chat may bring what was said before, which nothing here reads."""
 _SAFE = ("GET", "HEAD")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -72,6 +75,15 @@ class Door(Guard):
         if refused.status == 401 and scope["method"] in _SAFE:
             return RedirectResponse("/login", 303)
         return HTMLResponse(error_page("This cannot be done", f"{str(refused).rstrip('.')}."), refused.status)
+
+
+def door_limits(token: str | None) -> Limits:
+    """Return what a server of programs takes on. Each follower holds a connection: the queue of questions is the bound.
+
+    Args:
+        token: that every request must bring; None serves this machine only.
+    """
+    return Limits(body=_MOST_BYTES, concurrency=most_connections(), waiting=0, token=token)
 
 
 def cookie_of(token: str) -> str:

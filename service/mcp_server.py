@@ -22,15 +22,13 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown
 from ..retrieval import Passage, Retriever
 from ..retrieval.base import check_search
-from ..retrieval.serving.connections import most_connections
-from ..retrieval.serving.server_limits import Guard, Limits, Refused
+from ..retrieval.serving.server_limits import Guard, Refused
 from ..signatures import AnswerStyle
+from .door import door_limits
 from .questions import Service, Waiting
 
 _MOST_PASSAGES = 10_000
 """Found passages that can be read as resources; beyond, the ones found first are forgotten."""
-_MOST_BYTES = 2**20
-"""Of a request."""
 
 _Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 
@@ -113,8 +111,7 @@ def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
     """
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard checks host and origin
     app = server.streamable_http_app(transport_security=unguarded)
-    limits = Limits(body=_MOST_BYTES, concurrency=most_connections(), waiting=0, token=token)
-    app.add_middleware(Guard, limits=limits)
+    app.add_middleware(Guard, limits=door_limits(token))
     return app
 
 

@@ -17,7 +17,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.names import unknown_name
-from ..lm.failure import Failure
+from ..lm.failure import Failure, first_line
 from ..lm.ledger import total
 from ..lm.progress import CallEnded, Event, telling
 from ..pages.asked_question import AskedQuestion
@@ -82,7 +82,7 @@ class Question:
     Attributes:
         asked: all that is known of it by now.
         client: who asked.
-        followed: whether the program is to go on; it is cancelled otherwise.
+        followed: always True: a question that nobody follows is cancelled.
         patience: seconds that it goes on without a follower.
     """
 
@@ -299,7 +299,7 @@ class Service:
             question.end("stopped")
         except Exception as error:
             logger.exception("A question failed.")
-            question.fail(Failure(cause="error", message=f"{type(error).__name__}: {error}"))
+            question.fail(Failure(cause="error", message=f"{type(error).__name__}: {first_line(error)}"))
         with anyio.CancelScope(shield=True):
             await self._keep(question)
 

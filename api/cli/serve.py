@@ -77,15 +77,28 @@ def service_limits(settings: "RunSettings", **limits: int) -> "ServiceLimits":
 
 
 def named_programs(programs: list[str]) -> dict[str, str]:
-    """Return each program by the name that clients use: the given one, else the last part of what names it."""
+    """Return each program by the name that clients use: the given one, else the last part of what names it.
+
+    Raises:
+        QuestreeError: a name is empty, or two are the same.
+    """
     from ..common.errors import QuestreeError
 
     named: dict[str, str] = {}
     for given in programs:
         name, equals, program = given.partition("=")
-        program = program if equals else given
-        name = name if equals else program.rstrip("/").rpartition("/")[2]
+        if not equals or "/" in name:  # a folder's own =, as in runs/lr=2/program
+            name, program = _own_name(given), given
+        elif not name:
+            raise QuestreeError(f"Give a name before the =: NAME={program}")
         if name in named:
             raise QuestreeError(f"Two programs are called {name!r}; give one another name: NAME={program}")
         named[name] = program
     return named
+
+
+def _own_name(program: str) -> str:
+    """Return the last part of what names a program; of a registered model its name, without version or alias."""
+    if program.startswith("models:/"):
+        return program.removeprefix("models:/").partition("/")[0].partition("@")[0]
+    return program.rstrip("/").rpartition("/")[2]

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from questree import load_task, program
-from questree.cli.serve import service_limits
+from questree.cli.serve import named_programs, service_limits
 from questree.parts import Parts
 from questree.service import ServiceLimits
 from questree.settings import run_settings
@@ -73,6 +73,19 @@ def test_the_deadline_is_that_of_each_question():
     assert service_limits(run_settings(deadline=3600), running=2) == ServiceLimits(running=2, seconds=3600)
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("models:/best/3", "best"),
+        ("models:/best@champion", "best"),
+        ("runs/lr=2/program/", "program"),
+        ("mine=runs/lr=2", "mine"),
+    ],
+)
+def test_a_program_has_a_name_that_clients_can_say(given, name):
+    assert list(named_programs([given])) == [name]
+
+
 def test_several_indexes_are_named_with_a_plus(questree, index, workplace):
     assert questree("index", load_task("mini").corpus, "--out", "again", "--kind", "bm25").code == 0
     ran = questree("ask", "Why?", "--retriever", "index+again")
@@ -106,6 +119,7 @@ def test_every_kind_is_listed(questree):
         (("simulate", "serve", "--host", "0.0.0.0"), "needs a token"),
         (("serve", "direct", "--host", "0.0.0.0"), "needs a token"),
         (("serve", "direct", "x/direct"), "Two programs are called 'direct'"),
+        (("serve", "=direct"), "Give a name before the =: NAME=direct"),
         (("serve", "direkt"), "Did you mean 'direct'"),
         (("serve", "direct", "--questions", "token"), "cannot be kept in token"),
         (("ask", "Why?", "--retriever", "index+"), "each side of +"),

@@ -56,6 +56,21 @@ def test_a_stream_tells_the_nodes_and_then_the_content(client):
     assert last.usage.total_tokens > 0
 
 
+def test_what_was_said_before_may_have_any_form(client):
+    image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    before = [
+        {"role": "user", "content": [image, {"type": "text", "text": "What is this?"}]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "A river."},
+    ]
+    last = {"role": "user", "content": [{"type": "text", "text": RIVER.question}]}
+    whole = client.chat.completions.create(
+        model="searchain", messages=[*before, last], stream=None, stream_options=None
+    )
+    assert "Vltava" in whole.choices[0].message.content
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_question_that_fails_is_an_error_of_the_client(make_service, tap, stream):
     with (

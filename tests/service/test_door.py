@@ -88,6 +88,29 @@ def test_what_a_browser_may_not_do_is_said_on_a_page(client):
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("GET", "/static/nowhere.css", 404, "not_found"),
+        ("PUT", "/questions", 405, "method_not_allowed"),
+        ("GET", "/questions/x/events?after=x", 400, "invalid_request"),
+    ],
+)
+def test_what_no_route_takes_is_refused_in_the_same_forms(client, method, path, status, code):
+    page = client.request(method, path, headers={"accept": "text/html"})
+    assert (page.status_code, "This cannot be done" in page.text) == (status, True)
+    said = client.request(method, path)
+    assert (said.status_code, said.json()["error"]["code"]) == (status, code)
+
+
+def test_a_form_and_a_place_of_any_length_are_answered(client):
+    fields = "&".join(f"field{number}=x" for number in range(21))
+    assert client.post("/questions", content=fields).json()["error"]["message"] == "the form has too many fields"
+    asked = client.post("/questions", data=ASKED, follow_redirects=False).headers["location"]
+    assert client.get(f"{asked}/events", headers={"last-event-id": "9" * 5000}).status_code == 200
+
+
+@pytest.mark.parametrize(
     "path", ["/static/../html.py", "/static/%2e%2e/html.py", "/static/..%2fhtml.py", "/static//etc/passwd"]
 )
 def test_no_file_outside_is_read(client, path):

@@ -60,7 +60,10 @@ def test_a_folder_without_runs_says_so(make_service, tmp_path):
     with TestClient(create_app(make_service(), runs=[tmp_path]), base_url="http://localhost") as client:
         refused = client.get("/runs/1/index.html")
         assert refused.status_code == 404
-        assert str(tmp_path) in refused.json()["error"]["message"]
+        said = refused.json()["error"]["message"]
+        assert str(tmp_path) in said
+        assert said.endswith(".")
+        assert ".." not in client.get("/runs/1/index.html", headers={"accept": "text/html"}).text
 
 
 def study_of(*answers: dict[str, str]) -> Study:
