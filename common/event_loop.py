@@ -64,7 +64,7 @@ def no_coroutine(given: T, what: str) -> T:
 
 
 def off_loop(task: Callable[[], T]) -> T:
-    """Run what takes a while without waiting for anything: on a thread of the event loop's pool, or else right here."""
+    """Run plain code that holds up its thread: on a thread of the event loop's pool, or here if no loop runs it."""
     if not on_loop():
         return task()
     import anyio.to_thread

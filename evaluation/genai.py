@@ -49,8 +49,8 @@ def mlflow_scorer(metric: str | ScoreFunction) -> Scorer:
     grade = metric_named(metric) if isinstance(metric, str) else metric
     name = metric_name(grade)
 
-    def score(inputs: dict[str, Any], outputs: Any, expectations: dict[str, Any]) -> float:
-        return float(grade(_example(name, inputs, expectations), _prediction(outputs)))
+    def score(inputs: dict[str, Any], outputs: Any, expectations: dict[str, Any] | None = None) -> float:
+        return float(grade(_example(name, inputs, expectations or {}), _prediction(outputs)))
 
     made: Scorer = scorer(score, name=name)
     return made
@@ -94,12 +94,13 @@ def _record(example: dspy.Example) -> dict[str, Any]:
 
 def _example(name: str, inputs: Mapping[str, Any], expectations: Mapping[str, Any]) -> dspy.Example:
     """Return a row of MLflow's evaluation as an example of ours."""
-    answers = expectations.get("answers") or [expectations.get("expected_response")]
-    if answers == [None]:
+    answers = expectations.get("answers") or expectations.get("expected_response")
+    if not answers:
         raise QuestreeError(
             f"The scorer {name!r} needs gold answers as expectations: 'answers' or 'expected_response'."
         )
-    return dspy.Example(**{**inputs, **expectations, "answers": list(answers)})
+    answers = [answers] if isinstance(answers, str) else list(answers)
+    return dspy.Example(**{**inputs, **expectations, "answers": answers})
 
 
 def _prediction(outputs: Any) -> dspy.Prediction:

@@ -238,8 +238,7 @@ def _answered(folder: RunFolder, examples: Mapping[str, dspy.Example]) -> dict[s
 class _Loop:
     """Asks and scores questions, each in a copy of the caller's context.
 
-    Everything is kept on the caller's thread: first the answer, then
-    its scores.
+    Everything is kept on the caller's thread: first the answer, then its scores.
 
     Attributes:
         records: of the questions that are answered, by id.
@@ -315,7 +314,7 @@ class _Loop:
 
     def score(self, record: Record) -> Record:
         """Return the record with its scores."""
-        return off_loop(partial(score, record, self.examples[record.id], self.metrics))  # it may wait
+        return off_loop(partial(score, record, self.examples[record.id], self.metrics))  # may ask an LM
 
     def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
         """Begin a step; when it has ended, `ended` tells."""

@@ -24,7 +24,10 @@ def prediction_as_html(prediction: dspy.Prediction) -> str:
 
 def program_as_html(name: str, settings: Any, predictors: Iterable[tuple[str, dspy.Predict]]) -> str:
     """Return a program's name, its settings that are no defaults, and how many demonstrations each predictor has."""
-    chosen = {field: value for field, value in settings if value != type(settings).model_fields[field].default}
+    defaults = {
+        name: field.get_default(call_default_factory=True) for name, field in type(settings).model_fields.items()
+    }
+    chosen = {name: value for name, value in settings if value != defaults[name]}
     told = ", ".join(f"{field}={value!r}" for field, value in chosen.items())
     rows = "".join(
         f"<tr><td>{in_page(path)}</td><td>{in_page(one.signature.__name__)}</td><td>{len(one.demos)}</td></tr>"

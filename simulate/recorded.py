@@ -117,7 +117,9 @@ class RecordedMind(Mind):
         """
         title = question.steps[index].support_title
         if title is not None:
-            return self.reads(query, passage) if supports(passage, [title], ()) else Reading("", 0.0)
+            return (
+                self.reads(query, passage) if supports(passage, [title], question.gold_passages) else Reading("", 0.0)
+            )
         node = self.recordings[question.id].below[index]
         stands = is_gold(passage, question) and contains(passage, node.open_book.answer)
         return self._read_node(node) if stands else Reading("", 0.0)

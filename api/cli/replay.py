@@ -9,6 +9,7 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
+    from ..evaluation import Record
     from ..evaluation.capsule import Drift, ReplayedRun
     from ..evaluation.capsule.differences import Difference
     from ..evaluation.capsule.texts import Texts
@@ -36,7 +37,11 @@ def replay(
     Exit code 1 if a record differs; then it says for each prompt what changed, and for each question where first.
     With --live, searches find the passages of the capsule; for new queries, name an index with --retriever.
     """
+    from ..evaluation.capsule.packed_run import read_runs
+
     if live:
+        if question is not None:  # before anything is paid for
+            _check_question(question, [record for run in read_runs(capsule) for record in run.records])
         with options.clear_stdout(as_json):
             drifts = _asked_live(settings, capsule)
         if as_json:
@@ -59,6 +64,8 @@ def replay(
     parts = Parts(settings)
     with options.clear_stdout(as_json):
         found = replayed(capsule, texts=lambda: _texts(parts))
+    if question is not None:
+        _check_question(question, [one.stored for run in found.runs for one in run.questions])
     if as_json:
         options.print_as_json([_figures(run) for run in found.runs])
     for run in [] if as_json else found.runs:
@@ -71,6 +78,14 @@ def replay(
             say(line)
     if not found.same:
         raise typer.Exit(1)
+
+
+def _check_question(id: str, records: "Sequence[Record]") -> None:
+    """Raise a QuestreeError if no record is that of the question."""
+    from ..common.errors import QuestreeError
+
+    if all(record.id != id for record in records):
+        raise QuestreeError(f"The capsule has no question {id!r}; its first is {records[0].id!r}.")
 
 
 def _texts(parts: "Parts") -> "Texts":
@@ -108,7 +123,6 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
             retriever=parts.retriever if settings.retriever else None,
             policy=settings.policy,
             seed=settings.seed,
-            texts=lambda: _texts(parts),
             on_progress=on_progress,
         )
 

@@ -51,7 +51,7 @@ def show(
 
 
 def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -> str:
-    """Return what there is to show as JSON: a question's record, the figures of each run, or the facts of a program."""
+    """Return what there is to show as JSON: a question's record, or those of all runs by name; figures; a program."""
     import json
 
     from ..common.text import printable_json
@@ -64,7 +64,9 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
         return printable_json(json.dumps({**artifact.manifest.facts(), "demonstrations": counts}, indent=2))
     runs = stored_runs([folder])
     if id is not None:
-        return printable_json(_record(folder, runs[0].records, id).model_dump_json(indent=2))
+        found = {run.name: _record(folder, run.records, id).model_dump(mode="json") for run in runs}
+        alone = (folder / "records.jsonl").exists()
+        return printable_json(json.dumps(found[runs[0].name] if alone else found, indent=2))
     evaluations = {run.name: Evaluation(run.metric, run.records, run.simulated) for run in runs}
     figures = {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in evaluations.items()}
     return printable_json(json.dumps(figures, indent=2))

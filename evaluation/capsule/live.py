@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from ...common.errors import QuestreeError
 from ...lm.exchanges import Exchange
+from ...lm.ledger import Spent, total
 from ...lm.policy import RunPolicy
 from ...metrics import METRICS, metric
 from ...programs.modules import LMReader
@@ -19,7 +20,7 @@ from ...retrieval.base import WrappingRetriever
 from ..evaluation import Evaluation
 from ..identity import lm_facts
 from ..paired import Paired
-from ..records import Record, score
+from ..records import Record, ScoreFunction, score
 from ..run import Progress, evaluate
 from ..run_folder import read_exchanges
 from .differences import Difference, changed, left, unasked
@@ -74,7 +75,6 @@ def replay_live(
     retriever: Retriever | None = None,
     policy: RunPolicy | None = None,
     seed: int = 0,
-    texts: Callable[[], Texts] | None = None,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> list[Drift]:
     """Ask every question of a capsule again, of the configured LM and past its cache.
@@ -85,22 +85,25 @@ def replay_live(
         path: of the capsule.
         out: a folder for the runs; what is finished in it is not asked again.
         retriever: for the queries that the capsule does not hold; a question that has one fails without it.
-        policy: see `evaluate`.
+        policy: see `evaluate`; its budget is that of all runs together.
         seed: of the intervals.
-        texts: see `replay`.
         on_progress: called with the run's name and how far it is.
 
     Raises:
         CapsuleError: if the capsule is damaged, or breaks a rule.
-        QuestreeError: if no LM is configured, or a program needs something that a capsule does not hold.
+        QuestreeError: if no LM is configured, the capsule was packed without texts, or a program needs something that
+            a capsule does not hold.
     """
     if dspy.settings.lm is None:
         raise QuestreeError("No LM is configured; name one with --lm.")
     tell = on_progress or (lambda name, progress: None)
-    lm, drifts = dspy.settings.lm.copy(cache=False), []
-    for number, run in enumerate(read_runs(path, texts)):
+    lm, drifts, spent = dspy.settings.lm.copy(cache=False), list[Drift](), Spent()
+    for run in read_runs(path, _no_texts):  # all of them, before the first is paid for
+        _check(run, retriever)
+    for number, run in enumerate(read_runs(path, _no_texts)):
         with dspy.context(lm=lm, adapter=adapter_of(run)):
-            drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, tell))
+            drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, spent, tell))
+        spent = total([spent, drifts[-1].after.spent])
     return drifts
 
 
@@ -110,17 +113,21 @@ def _asked_again(
     retriever: Retriever | None,
     policy: RunPolicy | None,
     seed: int,
+    spent_before: Spent,
     tell: Callable[[str, Progress], None],
 ) -> Drift:
-    name = run.header.name
-    metrics = [metric(one) for one in run.records[0].scores if one in METRICS]
-    if not metrics:
-        raise QuestreeError(f"{name}: no metric that scored it is known here.")
+    name, metrics = run.header.name, _metrics_of(run)
     examples = [example_of(record) for record in run.records]
-    _check_parts(run)
     program = program_of(run, retriever=_searches(run, retriever), reader=None, duplicates=None)
     after = evaluate(
-        program, examples, metrics, out=out, seed=seed, policy=policy, on_progress=lambda progress: tell(name, progress)
+        program,
+        examples,
+        metrics,
+        out=out,
+        seed=seed,
+        policy=policy,
+        spent_before=spent_before,
+        on_progress=lambda progress: tell(name, progress),
     )
     then = tuple(
         score(record.model_copy(update={"scores": {}}), example, metrics)
@@ -172,27 +179,43 @@ def _said(asked: Exchange) -> str:
     return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
 
 
-def _check_parts(run: PackedRun) -> None:
-    """Raise a QuestreeError if the program needs a model, beside the LM, that is not in the capsule."""
+def _no_texts() -> Texts:
+    raise QuestreeError("The capsule was packed without texts, and so cannot be asked again: replay it without --live.")
+
+
+def _metrics_of(run: PackedRun) -> list[ScoreFunction]:
+    """Return the metrics that scored a run.
+
+    Raises:
+        QuestreeError: if none of them is known here.
+    """
+    metrics: list[ScoreFunction] = [metric(one) for one in run.records[0].scores if one in METRICS]
+    if not metrics:
+        raise QuestreeError(f"{run.header.name}: no metric that scored it is known here.")
+    return metrics
+
+
+def _check(run: PackedRun, retriever: Retriever | None) -> None:
+    """Raise a QuestreeError if the run cannot be asked again: it needs something that is neither here nor packed."""
+    adapter_of(run)
+    _metrics_of(run)
     reader = identity_of(run, "reader")
     if (reader and reader["name"] != LMReader.name) or run.header.surroundings.duplicates:
         raise QuestreeError(
             f"{run.header.name} used a trained reader or a check of duplicate queries, which no capsule holds; "
             "evaluate it again instead."
         )
+    compared = any(one.kind == "comparison" for asked in run.asked.values() for one in asked)
+    if compared and (retriever is None or retriever.similarity is None):
+        name = identity_of(run, "retriever")["name"]
+        raise QuestreeError(f"{run.header.name} compares texts as {name} does; give it with --retriever.")
 
 
 def _searches(run: PackedRun, retriever: Retriever | None) -> Retriever | None:
-    """Return a retriever that finds what the run found; None for a run without one.
-
-    Raises:
-        QuestreeError: if the program compares texts, and nothing here can.
-    """
+    """Return a retriever that finds what the run found; None for a run without one."""
     facts = identity_of(run, "retriever")
     if not facts:
         return None
-    if run.header.surroundings.compares and (retriever is None or retriever.similarity is None):
-        raise QuestreeError(f"{run.header.name} compares texts as {facts['name']} does; give it with --retriever.")
     return _KeptSearches(run, retriever, str(facts["name"]), str(facts["fingerprint"]))
 
 

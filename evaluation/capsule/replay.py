@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+from dspy.adapters.baml_adapter import BAMLAdapter
 
 from ...common.errors import QuestreeError
 from ...lm.exchanges import Exchange
@@ -27,7 +28,9 @@ from .packed_run import PackedRun, identity_of, read_runs
 from .stand_ins import StoredDuplicates, StoredReader, StoredRetriever, unasked_lm
 from .texts import Texts, record_differences
 
-_ADAPTERS = ("ChatAdapter", "JSONAdapter", "XMLAdapter")
+_ADAPTERS: dict[str, type[dspy.Adapter]] = {
+    one.__name__: one for one in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter)
+}
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def adapter_of(run: PackedRun) -> dspy.Adapter | None:
     adapter = run.header.surroundings.adapter
     if adapter not in _ADAPTERS:
         raise QuestreeError(f"{run.header.name}: the adapter {adapter!r} is not known here.")
-    return None if adapter == "ChatAdapter" else getattr(dspy, adapter)()
+    return None if adapter == "ChatAdapter" else _ADAPTERS[adapter]()
 
 
 def program_of(run: PackedRun, **parts: Any) -> Program:

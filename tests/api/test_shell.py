@@ -67,6 +67,9 @@ def test_a_question_as_json_is_its_record(questree, made, monkeypatch):
     row = run["table"][0]
     record = json.loads(questree("show", "both/searchain", row["id"], "--json").out)
     assert (record["question"], record["answer"]) == (row["question"], row["answer"])
+    records = json.loads(questree("show", "both", row["id"], "--json").out)
+    assert records["searchain"] == record
+    assert records["searchain-without-retrieval"]["id"] == row["id"]
 
 
 @pytest.mark.parametrize(("typed", "offered"), [

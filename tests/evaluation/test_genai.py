@@ -93,10 +93,13 @@ def test_a_scorer_reads_predictions_their_json_and_a_served_row_alike(name, mini
 def test_a_scorer_takes_an_answer_alone_and_the_expectation_of_mlflow_s_judges():
     score = questree.mlflow_scorer("em")
     assert score(inputs={"question": "q"}, outputs="The Liffey", expectations={"expected_response": "Liffey"}) == 1.0
+    assert score(inputs={"question": "q"}, outputs="Liffey", expectations={"answers": "Liffey"}) == 1.0
     failed = {"answer": "Liffey", "failure": {"cause": "deadline"}}
     assert score(inputs={"question": "q"}, outputs=failed, expectations={"answers": ["Liffey"]}) == 0.0
     with pytest.raises(QuestreeError, match="The scorer 'em' needs gold answers"):
         score(inputs={"question": "q"}, outputs="Liffey", expectations={})
+    with pytest.raises(QuestreeError, match="The scorer 'em' needs gold answers"):
+        score(inputs={"question": "q"}, outputs="Liffey")
     with pytest.raises(QuestreeError, match="Outputs of the type int cannot be scored"):
         score(inputs={"question": "q"}, outputs=3, expectations={"answers": ["Liffey"]})
     with pytest.raises(QuestreeError, match="no metric 'emm'"):

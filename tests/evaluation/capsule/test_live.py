@@ -87,10 +87,28 @@ def test_without_an_lm_it_is_said_what_to_do(capsule):
 
 
 def test_the_command_tells_models_scores_and_answers(questree):
-    assert questree("evaluate", "direct", "--limit", "2", "--tracking-uri", "none", "--out", "run").code == 0
+    assert questree("evaluate", "oner", "--limit", "2", "--tracking-uri", "none", "--out", "run").code == 0
     assert questree("pack", "run").code == 0
+    refused = questree("replay", "study.capsule", "--live", "--question", "nobody")
+    assert refused.code == 2
+    assert "no question 'nobody'" in refused.err
     ran = questree("replay", "study.capsule", "--live")
     assert ran.code == 0, ran.err
-    assert "direct, then: simulated" in ran.out.replace("run, then", "direct, then")
+    assert "run, then: simulated" in ran.out
     assert "2 of 2 answers are the same" in ran.out
     assert "difference +0.000" in ran.out
+
+
+def test_a_budget_is_that_of_all_runs(questree):
+    few = ("--limit", "2", "--tracking-uri", "none", "--out", "runs")
+    assert questree("compare", "direct", "oner", *few).code == 0
+    assert questree("pack", "runs").code == 0
+    ran = questree("replay", "study.capsule", "--live", "--max-calls", "2")
+    assert ran.code == 2
+    assert "the budget max_calls=2 is spent" in ran.err
+
+
+def test_a_capsule_without_texts_is_not_asked_again(capsule):
+    pack([capsule.parent / "run"], capsule, texts=False)
+    with pytest.raises(QuestreeError, match="packed without texts, and so cannot be asked again"):
+        live(capsule, lm("new"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils.exceptions import LMRateLimitError
 from fakes import ListRetriever, ScriptedEngine
 from mini_task import WordIndex
@@ -100,6 +101,17 @@ def test_a_replay_needs_no_task_no_index_and_no_lm(study, questree):
     ran = questree("replay", "study.capsule")
     assert ran.code == 0, ran.err
     assert "searchain: 3 of 3 records are the same" in ran.out
+    refused = questree("replay", "study.capsule", "--question", "nobody")
+    assert refused.code == 2
+    assert "no question 'nobody'" in refused.err
+
+
+def test_a_run_under_an_adapter_outside_of_dspys_own_names_is_replayed(bundled, tmp_path):
+    examples = bundled[0].examples("dev")[:1]
+    with dspy.context(lm=simulated_lm(bundled[0].questions["dev"], cache=False), adapter=BAMLAdapter()):
+        evaluate(build("direct", {}), examples, MATCH, out=tmp_path / "run")
+    pack([tmp_path / "run"], tmp_path / "study.capsule")
+    assert replay(tmp_path / "study.capsule").same
 
 
 def asked(tmp_path, replies, settings=None, retriever=None, limit=None):

@@ -284,3 +284,8 @@ def test_an_empty_answer_has_no_vote():
     assert majority(["", ""], str) == ""
     assert agreement(["", ""], str) == 0
     assert majority(["A", "B", "a"], str) == "A"  # an answer, not an article
+
+
+def test_a_notebook_shows_no_default_as_a_chosen_setting():
+    assert "program=" not in program("self-consistency")._repr_html_()
+    assert "samples=3" in program("self-consistency", samples=3)._repr_html_()
