@@ -197,7 +197,7 @@ def test_hotpotqa(fetched) -> None:
         ("Other", "Nothing of note.", False),
     ]
     mill = question.to_example().gold_sentences[0]
-    assert mill["sentences"] == ("Larkhall lies on the Wend.", "It has a mill.")
+    assert mill["sentences"] == ["Larkhall lies on the Wend.", "It has a mill."]
     assert [list(one["supporting"]) for one in question.gold_sentences()] == [[0, 1], [0]]
 
 

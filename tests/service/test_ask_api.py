@@ -21,6 +21,7 @@ from questree.programs.baselines.baseline import BaselineSettings
 from questree.retrieval.serving import connections
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
+from questree.service.questions import Question
 
 ASKED = {"question": RIVER.question}
 
@@ -118,13 +119,14 @@ def test_a_server_that_ends_stops_the_questions_first(make_service, tap):
 
 
 def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service, tap):
-    with TestClient(create_app(make_service()), base_url="http://localhost") as client:
+    service = make_service()
+    with TestClient(create_app(service), base_url="http://localhost") as client:
         asked = client.post("/questions", data=ASKED, follow_redirects=False).headers["location"]
         tap.wait_for(1)
         page = client.get(asked).text
         tap.let(10**6)
-        while "Being answered" in client.get(asked).text:
-            pass
+        while isinstance(service.find(asked.rpartition("/")[2]), Question):
+            client.get(asked)  # until it is kept, and its events are gone
         (address,) = re.findall(r'data-events="(.*?)"', page)
         told = client.get(address).text
     assert (page.count('class="node'), "Answered." in told) == (0, True)
