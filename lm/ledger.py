@@ -118,9 +118,7 @@ def ledger() -> Iterator[Ledger]:
         _open.reset(token)
         _place.reset(place)
         if outer is not None:
-            outer.calls.extend(new.calls)
-            outer.failed.extend(new.failed)
-            outer.dropped.extend(new.dropped)
+            _add_cost(new, outer)
             outer.exchanges.extend(new.exchanges)
             for found in new.found:
                 enter(found=found)
@@ -140,9 +138,14 @@ def part_of_a_search() -> Iterator[None]:
         _open.reset(token)
         _place.reset(place)
         if outer is not None:
-            outer.calls.extend(new.calls)
-            outer.failed.extend(new.failed)
-            outer.dropped.extend(new.dropped)
+            _add_cost(new, outer)
+
+
+def _add_cost(new: Ledger, outer: Ledger) -> None:
+    """Add what the calls of one ledger cost to another."""
+    outer.calls.extend(new.calls)
+    outer.failed.extend(new.failed)
+    outer.dropped.extend(new.dropped)
 
 
 def enter(

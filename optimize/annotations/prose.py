@@ -40,9 +40,8 @@ _BAD_ENGLISH = re.compile(
 _MARK = re.compile(r"\[(\d+)\]")
 _END = END_OF_FACT.replace("$", r"$|\]")  # a fact may stand in brackets
 _STILTED = re.compile(r"answer to “|\bthe the\b")  # a query with its quotation marks, an answer that was not filled in
-_DANGLING = re.compile(
-    r"(?:^|[.!?\]] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE
-)  # who?
+# A sentence that does not name its subject.
+_DANGLING = re.compile(r"(?:^|[.!?\]] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE)
 _GAP = "has not been found"
 
 Support = Callable[[str, str, int], str | None]

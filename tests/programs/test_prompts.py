@@ -12,7 +12,8 @@ import dspy
 import pytest
 
 from questree.programs import PROGRAMS, build
-from questree.programs.prompts import differences, rendered_prompts
+from questree.programs.prompts import differences, rendered_prompt, rendered_prompts
+from questree.signatures.reader import RankPassages
 
 FOLDER = Path(__file__).resolve().parents[1] / "prompts"
 
@@ -31,6 +32,7 @@ def signatures():
     for program in programs().values():
         for prompt in rendered_prompts(program):
             found[prompt.signature] = prompt.text
+    found["RankPassages"] = rendered_prompt("rank", dspy.Predict(RankPassages)).text  # of --rerank lm
     return found
 
 
