@@ -44,6 +44,7 @@ from .baselines.flare import FLARE as FLARE
 from .baselines.ircot import IRCoT as IRCoT
 from .baselines.iter_retgen import IterRetgen as IterRetgen
 from .baselines.multi_hop import MultiHop as MultiHop
+from .baselines.multi_hop_summaries import MultiHopSummaries as MultiHopSummaries
 from .baselines.oner import OneR as OneR
 from .baselines.oner import OneRCoT as OneRCoT
 from .baselines.react import ReAct as ReAct

@@ -52,6 +52,9 @@ from .subquestions import JudgeSteps as JudgeSteps
 from .subquestions import PlanSteps as PlanSteps
 from .subquestions import ProposeFollowUps as ProposeFollowUps
 from .subquestions import SplitQuestion as SplitQuestion
+from .summaries import AnswerFromSummaries as AnswerFromSummaries
+from .summaries import SummarizePassages as SummarizePassages
+from .summaries import WriteQueryFromSummaries as WriteQueryFromSummaries
 from .verdict import CheckStep as CheckStep
 from .verdict import Stance as Stance
 from .verification import AskToVerify as AskToVerify

@@ -21,26 +21,21 @@ from .baseline import Baseline, BaselineSettings, add_search
 class MultiHopSettings(BaselineSettings):
     """How it searches; the defaults are the tutorial's.
 
-    LangProBe's program for HotpotQA is ``hops=2, k=7, question_first=True``, its program for HoVer has three hops.
-
     Attributes:
         hops: searches, one after another.
         k: passages that a search retrieves.
-        question_first: whether the first search is for the question itself; otherwise the LM writes every query.
     """
 
     hops: int = Field(default=4, ge=1)
     k: int = Field(default=10, ge=1)
-    question_first: bool = False
 
 
 class MultiHop(Baseline):
-    """Multi-hop search with notes (DSPy's tutorial on it; LangProBe, Tan et al., 2025, arXiv 2502.20315, section 3).
+    """Multi-hop search with notes (DSPy's tutorial on it).
 
     Each hop writes a query from the notes, retrieves, and notes what helps; the answer comes from the notes alone. The
     tutorial, which MIPROv2 compiles, returns notes and titles for HoVer; here an answer is read from the notes, which
-    carry the marks of their passages. LangProBe's, which GEPA compiles too, write one summary a hop where the tutorial
-    adds notes: here they are notes as well.
+    carry the marks of their passages.
 
     Args:
         retriever: finds the passages.
@@ -62,8 +57,7 @@ class MultiHop(Baseline):
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
         queries: list[str] = []
         for hop in range(1, self.settings.hops + 1):
-            first = hop == 1 and self.settings.question_first
-            query = question if first else self.next_query(question, notes, queries)
+            query = self.next_query(question, notes, queries)
             queries.append(query)
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)

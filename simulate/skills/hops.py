@@ -1,4 +1,4 @@
-"""Hop after hop, as the simulated model does it: queries from notes, notes and findings, and what needs a search."""
+"""Hop after hop, as the simulated model does it: queries, notes, summaries, findings, and what needs a search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GUESS = "something not remembered"
 
 
 def write_hop_query(asked: Asked) -> Values:
-    """Write the query for the first fact that the notes lack."""
+    """Write the query for the first fact that the notes or summaries lack."""
     asked = asked.sample()
     steps = _noted(asked)
     lacking = asked.missing_queries(steps, [], before=[])
@@ -23,11 +23,19 @@ def write_hop_query(asked: Asked) -> Values:
 
 def take_notes(asked: Asked) -> Values:
     """Note each fact that is read in the passages and was not noted before."""
-    return {"new_notes": _read(asked, asked.prompt.texts("notes"))}
+    return {"new_notes": _read(asked, _notes(asked))}
+
+
+def summarize_passages(asked: Asked) -> Values:
+    """Summarize the facts that are read in the passages and that no summary tells."""
+    summary = " ".join(_read(asked, _notes(asked)))
+    helpful = " and ".join(dict.fromkeys(_MARK.findall(summary)))
+    thoughts = f"A fact that the question needs stands in passage {helpful}." if helpful else "No passage helps."
+    return {"thoughts": thoughts, "summary": summary}
 
 
 def answer_from_notes(asked: Asked) -> Values:
-    """Answer with what was noted, and with what the model remembers where the notes are silent."""
+    """Answer with what was noted or summarized, and with what the model remembers where that is silent."""
     asked = asked.sample()
     steps = [step if step.answer else step._replace(answer=asked.mind.believes(step.query)) for step in _noted(asked)]
     return {"final_content": tell(asked, steps), "answer": conclude(asked, steps)}
@@ -59,9 +67,15 @@ def write_tentatively(asked: Asked) -> Values:
     return {"tentative": write_fact(query, guess), "uncertain": [guess]}
 
 
+def _notes(asked: Asked) -> list[str]:
+    """Return what was noted so far, or summarized: one fact each."""
+    summaries = asked.prompt.texts("summaries")
+    return asked.prompt.texts("notes") or [fact for one in summaries for fact in re.split(r"(?<=\]\.) ", one)]
+
+
 def _noted(asked: Asked) -> list[Step]:
     """Return the steps of the outline with the answers that stand in the notes, and the marks there."""
-    notes = asked.prompt.texts("notes")
+    notes = _notes(asked)
     steps = asked.gather([], memory=lambda query: find_stated(query, notes))
     return [step._replace(reference=_mark_of(step, notes)) for step in steps]
 

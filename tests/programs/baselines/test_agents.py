@@ -40,13 +40,71 @@ def test_multi_hop_takes_notes_hop_by_hop_and_answers_from_them(scripted):
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == [BORN, RIVER]
 
 
-def test_multi_hop_of_langprobe_searches_for_the_question_first_and_puts_noted_passages_first(scripted):
-    engine = scripted({"new_notes": ["It is B [2]."]}, {"final_content": "So.", "answer": "Vltava"})
-    retriever = TableRetriever({Q: "AB"})
-    prediction = program("multi-hop", retriever=retriever, hops=1, k=7, question_first=True)(question=Q)
-    assert [one.wants for one in calls(engine)] == ["new_notes", "final_content"]
-    assert retriever.queries == [(Q, 7)]
+def test_multi_hop_puts_noted_passages_first(scripted):
+    scripted(
+        {"thoughts": "Nothing yet.", "query": Q},
+        {"new_notes": ["It is B [2]."]},
+        {"final_content": "So.", "answer": "B"},
+    )
+    prediction = program("multi-hop", retriever=TableRetriever({Q: "AB"}), hops=1)(question=Q)
     assert [one.id for one in prediction.passages] == ["B", "A"]
+
+
+def test_summaries_of_hops_lead_to_the_next_query_and_to_the_answer(scripted):
+    engine = scripted(
+        {"thoughts": "The first helps.", "summary": " Kafka was born in Prague [1]. "},
+        {"thoughts": "The river is missing.", "query": RIVER},
+        {"thoughts": "The second helps.", "summary": "The Vltava flows there [2]."},
+        {"final_content": "Prague [1] is on the Vltava [2].", "answer": "Vltava"},
+    )
+    retriever = ListRetriever({Q: PASSAGES[BORN], RIVER: PASSAGES[RIVER]})
+    prediction = program("multi-hop-summaries", retriever=retriever)(question=Q)
+    asked, first = calls(engine), "Kafka was born in Prague [1]."
+    assert [one.wants for one in asked] == ["thoughts", "thoughts", "thoughts", "final_content"]
+    assert [one.given("summaries") for one in asked] == [[], [first], [first], list(prediction.summaries)]
+    assert asked[0].given("passages") == ["[1] T0 | Kafka was born in Prague."]
+    assert asked[2].given("passages") == ["[2] T1 | The Vltava flows through Prague."]  # one numbering for all hops
+    assert (asked[1].given("passages"), asked[3].given("passages")) == (None, None)
+    assert prediction.summaries == (first, "The Vltava flows there [2].")
+    assert (prediction.answer, [one.id for one in prediction.references]) == ("Vltava", ["p0", "p1"])
+    assert [node.query for node in prediction.tree.nodes if node.source == "query"] == [Q, RIVER]
+
+
+def test_each_hop_is_asked_by_its_own_predictors_and_finds_as_many_passages(scripted):
+    retriever = TableRetriever({Q: "A", "q2": "B", "q3": "C"})
+    two = program("multi-hop-summaries", retriever=retriever, hops=3)
+    names = [name for name, _ in two.named_predictors()]
+    assert len(names) == 6
+    scripted(
+        *[{"thoughts": "-", "summary": ""}, {"thoughts": "-", "query": "q2"}],
+        *[{"thoughts": "-", "summary": ""}, {"thoughts": "-", "query": "q3"}],
+        *[{"thoughts": "-", "summary": "It is C [3]."}, {"final_content": "So.", "answer": "C"}],
+    )
+    prediction = two(question=Q)
+    assert retriever.queries == [(Q, 7), ("q2", 7), ("q3", 7)]
+    assert [one.id for one in prediction.passages] == ["A", "B", "C"]
+    assert prediction.summaries == ("It is C [3].",)
+
+
+def test_a_hop_that_finds_nothing_has_no_summary(scripted):
+    engine = scripted({"thoughts": "Missing.", "query": "q"}, {"final_content": "So.", "answer": "Vltava"})
+    prediction = program("multi-hop-summaries", retriever=TableRetriever({}))(question=Q)
+    assert (prediction.answer, prediction.summaries) == ("Vltava", ())
+    assert calls(engine)[1].given("summaries") == []
+
+
+def test_a_summary_of_a_passage_without_a_gold_title_is_no_demonstration():
+    class Gold:
+        gold_titles = ("A",)
+
+    def judged(text: str):
+        made = program("multi-hop-summaries", retriever=TableRetriever({}))
+        given = {"question": Q, "summaries": [], "before": titled("A"), "found": titled("AB")}
+        reply = {"thoughts": "-", "summary": text}
+        return judgements_of(last_step(made.summarize, reply, summarize=made.hop_summaries[0], **given))
+
+    assert contradicts(judged("It is so [2]."), Gold)
+    assert not contradicts(judged("It is so [1]."), Gold)
 
 
 def test_multi_hop_takes_no_notes_where_nothing_is_found(scripted):

@@ -48,6 +48,7 @@ NAMES = [
     "iter-retgen",
     "ircot",
     "multi-hop",
+    "multi-hop-summaries",
     "search-agent",
     "adaptive",
     "flare",

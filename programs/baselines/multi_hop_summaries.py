@@ -1,0 +1,94 @@
+"""Multi-hop search with a summary of each hop, the program of LangProBe."""
+
+from __future__ import annotations
+
+import dspy
+from pydantic import Field
+
+from ...lm.call import call
+from ...lm.window import shown_of
+from ...metrics import marked_fragments
+from ...retrieval import Passage, Retriever
+from ...signatures import AnswerFromSummaries, AnswerStyle, SummarizePassages, WriteQueryFromSummaries
+from ..demonstrations import Judgement, note
+from ..program import answered
+from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
+from ..tree import ReasoningTree
+from .baseline import Baseline, BaselineSettings, add_search
+
+
+class MultiHopSummariesSettings(BaselineSettings):
+    """How it searches; the defaults are those of LangProBe's program for HotpotQA. That for HoVer has three hops.
+
+    Attributes:
+        hops: searches, one after another; the first is for the question itself.
+        k: passages that a search retrieves.
+    """
+
+    hops: int = Field(default=2, ge=1)
+    k: int = Field(default=7, ge=1)
+
+
+class MultiHopSummaries(Baseline):
+    """Multi-hop search with summaries (LangProBe, Tan et al., 2025, arXiv 2502.20315; GEPA compiles it, 2507.19457).
+
+    Each hop retrieves and writes a summary; the next query and the answer come from the summaries. Each hop has its own
+    predictors, so that an optimizer writes instructions for each. Two differences: summaries carry the marks of their
+    passages, which the answer cites; and LangProBe's program for HoVer ends with its third search, where this one
+    summarizes and answers too, with two calls more and the same passages.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `MultiHopSummariesSettings`.
+    """
+
+    name = "multi-hop-summaries"
+    Settings = MultiHopSummariesSettings
+    settings: MultiHopSummariesSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: MultiHopSummariesSettings | None = None):
+        super().__init__(retriever, settings)
+        self.hop_summaries = [dspy.Predict(SummarizePassages) for _ in range(self.settings.hops)]
+        self.hop_queries = [dspy.Predict(WriteQueryFromSummaries) for _ in range(self.settings.hops - 1)]
+        self.summaries_answer = dspy.Predict(AnswerFromSummaries)
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Search and summarize hop by hop, then answer; ``passages`` are in the order in which they were found."""
+        question, query, last = tree.question, tree.question, None
+        summaries, passages = list[str](), list[Passage]()
+        for hop, summarize in enumerate(self.hop_summaries, start=1):
+            if hop > 1:
+                reply = call(self.hop_queries[hop - 2], question=question, summaries=summaries)
+                query = str(reply.query)
+                note(reply, exemplary=query.casefold() != question.casefold())
+            found = self.retrieve(query, self.settings.k)
+            last = add_search(tree, last, query, found, source="query", round=hop)
+            summaries += self.summarize(summarize, question, summaries, passages, found)
+            passages = distinct([passages, found])
+        reply = call(self.summaries_answer, question=question, answer_style=answer_style, summaries=summaries)
+        content, references = settle_marks(reply.final_content, passages, supported_by(question))
+        note(reply, exemplary=kept_all_marks(reply.final_content, content))
+        return answered(tree, reply.answer, content, references, passages=passages, summaries=tuple(summaries))
+
+    def summarize(
+        self, summarize: dspy.Predict, question: str, summaries: list[str], before: list[Passage], found: list[Passage]
+    ) -> list[str]:
+        """Return the summary of what was found, alone in a list; an empty list if nothing helps.
+
+        The numbers of its passages count those found before as well.
+        """
+        if not found:
+            return []
+        every = distinct([before, found])
+        shown, numbers = numbered_among(every, found), numbers_of(every)
+        reply = call(summarize, question=question, summaries=summaries, passages=shown)
+        summary = str(reply.summary).strip()
+        marks = {number for _, some in marked_fragments(summary) for number in some}
+        known = {passage.id for passage in before}
+        judged = [
+            Judgement([passage], numbers[passage.id] in marks)
+            for passage in shown_of(found, reply)
+            if passage.id not in known  # what an earlier summary told need not be told again
+        ]
+        note(reply, "some" if summary else "none", judged)
+        return [summary] if summary else []
