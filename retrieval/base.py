@@ -97,13 +97,11 @@ class IndexRetriever(BaseRetriever):
 
     def _remembered(self, queries: Sequence[str], k: int) -> list[Hits]:
         """Return the hits of each query; an index does not change, and compared programs ask much the same."""
-        known = {query: hits for query in queries if (hits := self._known.get((query, k))) is not None}
-        new = [query for query in dict.fromkeys(queries) if query not in known]
-        found = zip(new, self._search(new, k), strict=True) if new else ()
-        for query, hits in found:
-            known[query] = hits
-            self._known.keep((query, k), hits, len(query) + _HIT_BYTES * len(hits))
-        return [known[query] for query in queries]
+        return self._known.all_of(
+            [(query, k) for query in queries],
+            lambda keys: self._search([query for query, _ in keys], k),
+            lambda key, hits: len(key[0]) + _HIT_BYTES * len(hits),
+        )
 
     def _passage(self, position: int, score: float) -> Passage:
         return self.passages[position].model_copy(update={"score": score})

@@ -89,12 +89,7 @@ class TextEncoder(ABC):
 
     def _remembered(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return a vector of each text; a program compares the same few texts again and again."""
-        known = {text: vector for text in texts if (vector := self._known.get(text)) is not None}
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        for text, vector in zip(new, self._vectors(new), strict=True):
-            known[text] = vector
-            self._known.keep(text, vector, len(text) + vector.nbytes)
-        return [known[text] for text in texts]
+        return self._known.all_of(texts, self._vectors, lambda text, vector: len(text) + vector.nbytes)
 
     @abstractmethod
     def _vectors(self, texts: Sequence[str]) -> Iterable[torch.Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -26,6 +27,23 @@ class Kept(Generic[Key, Value]):
     def get(self, key: Key) -> Value | None:
         """Return the value of a key, or None if it is not kept."""
         return self._held.get(key)
+
+    def all_of(
+        self, keys: Sequence[Key], make: Callable[[list[Key]], Iterable[Value]], size: Callable[[Key, Value], int]
+    ) -> list[Value]:
+        """Return the value of each key; those that are not kept are made and kept.
+
+        Args:
+            keys: may repeat.
+            make: gives the values of keys, in their order; it is called once, and not without a key.
+            size: gives the bytes of a key and its value, about.
+        """
+        known = {key: value for key in keys if (value := self.get(key)) is not None}
+        new = [key for key in dict.fromkeys(keys) if key not in known]
+        for key, value in zip(new, make(new) if new else (), strict=True):
+            known[key] = value
+            self.keep(key, value, size(key, value))
+        return [known[key] for key in keys]
 
     def keep(self, key: Key, value: Value, size: int) -> None:
         """Keep a value.

@@ -163,15 +163,9 @@ class LateInteraction:
         """Return the MaxSim of the query with each text."""
         import torch
 
-        known = {text: rows for text in texts if (rows := self._known.get(text)) is not None}
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        for text, rows in zip(new, self._encoder.passages(new), strict=True):
-            known[text] = rows
-            self._known.keep(text, rows, len(text) + rows.nbytes)
-        rows = torch.cat([known[text] for text in texts]).float()
-        scores: list[float] = maxsim(
-            self._encoder.queries([query])[0], rows, [len(known[text]) for text in texts]
-        ).tolist()
+        known = self._known.all_of(texts, self._encoder.passages, lambda text, rows: len(text) + rows.nbytes)
+        rows = torch.cat(known).float()
+        scores: list[float] = maxsim(self._encoder.queries([query])[0], rows, list(map(len, known))).tolist()
         return scores
 
 

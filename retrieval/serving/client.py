@@ -12,12 +12,13 @@ from ...common.errors import QueryError
 from ..base import BaseRetriever, check_search
 from ..bm25 import BM25Retriever
 from ..contracts import Similarity
+from ..late_interaction.rerank import GatherAndRerank
 from ..passage import Passage
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
 from .server_limits import read_token
 from .wire import Compare, Health, Likeness, Results, Search
 
-FIND_NOTHING = (BM25Retriever.name,)
+FIND_NOTHING = (BM25Retriever.name, GatherAndRerank.name)
 """Names of retrievers that find no passage for a query whose words stand in none."""
 
 

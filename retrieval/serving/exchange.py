@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from ...common.errors import QuestreeError
 from ...common.forks import renew_in_forks
+from .patience import PASSING, Passing, Patience, Unanswered
+from .patience import RemoteSettings as RemoteSettings
 from .server_limits import TOKEN_VARIABLE, is_loopback
 from .time_limits import all_within, limit_exchanges
 from .wire import Health
@@ -22,45 +23,14 @@ from .wire import Health
 if TYPE_CHECKING:
     import httpx
 
-clock = time.monotonic
-
 Model = TypeVar("Model", bound=BaseModel)
 
 _CONNECTIONS = 64
 """The most connections at a time; a thread that finds none free waits."""
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Answers after which the same request may succeed."""
 
 
 class RemoteError(QuestreeError):
     """A retriever server that cannot be reached, or whose answer cannot be used."""
-
-
-@dataclass(frozen=True)
-class RemoteSettings:
-    """Patience and bounds.
-
-    Attributes:
-        connect_seconds: to open a connection.
-        answer_seconds: for one attempt, until the whole answer is there, however it comes.
-        request_seconds: for a request with all its attempts and the pauses between.
-        health_seconds: the same for the first contact.
-        retries: of a request that was turned away (429, 5xx) or not answered.
-        first_pause: seconds before the first retry; doubled for each further one.
-        longest_pause: seconds, even if the server asks for more (``Retry-After``).
-        queries_together: the most in one request; fewer if the server takes fewer.
-        most_bytes: the most of an answer.
-    """
-
-    connect_seconds: float = 5.0
-    answer_seconds: float = 60.0
-    request_seconds: float = 120.0
-    health_seconds: float = 10.0
-    retries: int = 4
-    first_pause: float = 0.25
-    longest_pause: float = 8.0
-    queries_together: int = 32
-    most_bytes: int = 64 * 2**20
 
 
 class Exchange:
@@ -71,8 +41,7 @@ class Exchange:
     ) -> None:
         self._host, self._token = _checked(address), token
         self.address, self.settings = address.rstrip("/"), settings
-        self._wait = wait
-        self._jitter = random.Random()
+        self._patience = Patience(settings, wait)
         self.renew()
         renew_in_forks(self)
 
@@ -105,31 +74,27 @@ class Exchange:
         return _understood(Health, self._answer("/health", None, self.settings.health_seconds), self.address)
 
     def _answer(self, path: str, content: bytes | None, seconds: float) -> bytes:
+        try:
+            return self._patience.persist(partial(self._attempt, path, content), seconds)
+        except Unanswered as silent:
+            raise RemoteError(
+                f"The retriever server at {self.address} gave {silent}. See that it runs: questree serve-retriever "
+                f"INDEX; its health: {self.address}/health"
+            ) from silent
+
+    def _attempt(self, path: str, content: bytes | None, seconds: float) -> bytes:
         import httpx
 
-        until, attempts = clock() + seconds, 0
-        while True:
-            asked_pause: float | None = None
-            attempts += 1
-            try:
-                status, headers, body = self._exchange(path, content, until - clock())
-            except httpx.RequestError as problem:
-                fault = f"{type(problem).__name__}: {problem}"
-            else:
-                if status == 200:
-                    return body
-                fault = f"HTTP {status}: {_message(body)}"
-                if status not in _PASSING:
-                    raise RemoteError(f"{self.address} refused the request ({fault}).{_advice(status)}")
-                asked_pause = _retry_after(headers.get("Retry-After"))
-            pause = self._pause(attempts - 1, asked_pause)
-            if attempts > self.settings.retries or clock() + pause >= until:
-                break
-            self._wait(pause)
-        raise RemoteError(
-            f"The retriever server at {self.address} gave no answer in {attempts} attempts; the last one: {fault}. See "
-            f"that it runs: questree serve-retriever INDEX; its health: {self.address}/health"
-        )
+        try:
+            status, headers, body = self._exchange(path, content, seconds)
+        except httpx.RequestError as problem:
+            raise Passing(f"{type(problem).__name__}: {problem}") from problem
+        if status == 200:
+            return body
+        fault = f"HTTP {status}: {_message(body)}"
+        if status in PASSING:
+            raise Passing(fault, retry_after(headers.get("Retry-After")))
+        raise RemoteError(f"{self.address} refused the request ({fault}).{_advice(status)}")
 
     def _exchange(self, path: str, content: bytes | None, seconds: float) -> tuple[int, httpx.Headers, bytes]:
         import httpx
@@ -146,11 +111,6 @@ class Exchange:
                 if len(body) > self.settings.most_bytes:
                     raise unusable(self.address, f"more than {self.settings.most_bytes:,} bytes")
         return response.status_code, response.headers, bytes(body)
-
-    def _pause(self, attempt: int, asked: float | None) -> float:
-        """Return the seconds that the server asks for, else a doubled pause; chance keeps workers from meeting."""
-        seconds = self.settings.first_pause * 2**attempt if asked is None else asked
-        return min(seconds * self._jitter.uniform(1.0, 1.25), self.settings.longest_pause)
 
 
 def _checked(address: str) -> str:
@@ -206,7 +166,7 @@ def _advice(status: int) -> str:
     return " See that it is the address of a retriever server." if status in (301, 302, 307, 308, 404, 405) else ""
 
 
-def _retry_after(header: str | None) -> float | None:
+def retry_after(header: str | None) -> float | None:
     """Return the seconds of a number or a date, or None if it is neither."""
     if not header:
         return None

@@ -47,6 +47,12 @@ def test_what_is_found_over_http_is_what_is_found_in_process(address, index):
     assert isinstance(remote, Retriever)
 
 
+def test_what_gathers_by_words_may_find_nothing_over_http_too(rerank_folder):
+    index = load_index(rerank_folder)
+    with running(create_app(index)) as other:
+        assert RemoteRetriever.connect(other).batch(["?!", "amber"], k=2) == [[], index("amber", k=2)]
+
+
 def test_health_names_the_index(address, index):
     told = httpx.get(f"{address}/health").json()
     assert told == {

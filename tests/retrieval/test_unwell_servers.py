@@ -256,7 +256,7 @@ def test_an_answer_that_drips_is_given_up_as_a_whole(head, drop, short):
 def test_no_attempt_is_begun_when_the_time_is_over(scripted, monkeypatch):
     script, address = scripted
     now = [0.0]
-    monkeypatch.setattr("questree.retrieval.serving.exchange.clock", lambda: now[0])
+    monkeypatch.setattr("questree.retrieval.serving.patience.clock", lambda: now[0])
     settings = RemoteSettings(retries=8, request_seconds=9)
     wait = lambda seconds: now.__setitem__(0, now[0] + seconds)  # noqa: E731
     remote = RemoteRetriever.connect(address, settings=settings, wait=wait)
