@@ -245,7 +245,16 @@ def read_exchanges(folder: Path) -> dict[str, list[Exchange]]:
     Raises:
         QuestreeError: if a line is damaged; names it.
     """
-    return {line.id: line.exchanges() for line, _ in _lines(folder / "exchanges.jsonl", KeptExchanges)}
+    return {id: kept.exchanges() for id, kept in kept_exchanges(folder).items()}
+
+
+def kept_exchanges(folder: Path) -> dict[str, KeptExchanges]:
+    """Return the same, packed.
+
+    Raises:
+        QuestreeError: if a line is damaged; names it.
+    """
+    return {line.id: line for line, _ in _lines(folder / "exchanges.jsonl", KeptExchanges)}
 
 
 def _places(folder: Path) -> list[Path]:

@@ -12,9 +12,9 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from ..common.errors import QuestreeError
-from ..evaluation.capsule.sources import read_sources
 from ..evaluation.comparison.plots import STYLE
 from ..pages import as_html
+from ..pages.run_index import open_index
 from ..pages.study import Study
 from ..retrieval.serving.server_limits import Refused
 
@@ -32,7 +32,7 @@ def run_routes(sources: Sequence[Path]) -> APIRouter:
     @lru_cache(maxsize=4)
     def study(number: int) -> Study:
         source = sources[number - 1]
-        return Study(source.resolve().stem, read_sources([source]), root="/")
+        return Study(source.resolve().stem, open_index(source), root="/")
 
     def drawn(number: int, name: str) -> str | None:
         try:

@@ -22,13 +22,14 @@ def export(
     from ..evaluation.capsule.sources import read_sources
     from ..evaluation.comparison.plots import STYLE
     from ..pages import STATIC
+    from ..pages.run_index import index_of
     from ..pages.study import Study
 
     if out.exists() and not out.is_dir():
         raise QuestreeError(f"{out} is a file; name a folder with --out.")
     if out.exists() and any(out.iterdir()):
         raise QuestreeError(f"{out} is not empty; name another folder with --out.")
-    study = Study(", ".join(source.resolve().stem for source in sources), read_sources(sources))
+    study = Study(", ".join(source.resolve().stem for source in sources), index_of(read_sources(sources)))
     pages = 0
     (out / "static").mkdir(parents=True, exist_ok=True)
     copy(STATIC / "questree.css", out / "static")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...lm.exchanges import Exchange
-from ..run_folder import StoredRun, read_exchanges, stored_runs
+from ..kept_exchanges import KeptExchanges
+from ..run_folder import StoredRun, kept_exchanges, stored_runs
 from .packed_run import read_runs
 
 
@@ -15,7 +16,7 @@ class ShownRun(NamedTuple):
     """A run, and what was asked for each of its questions outside the program; empty where that was not kept."""
 
     run: StoredRun
-    asked: Mapping[str, Sequence[Exchange]]
+    asked: Mapping[str, KeptExchanges]
 
 
 def read_sources(sources: Sequence[Path]) -> list[ShownRun]:
@@ -25,10 +26,14 @@ def read_sources(sources: Sequence[Path]) -> list[ShownRun]:
         QuestreeError: one cannot be read.
     """
     found = [
-        ShownRun(StoredRun(run.header.name, run.records, run.header.identity), run.asked)
+        ShownRun(StoredRun(run.header.name, run.records, run.header.identity), _kept(run.asked))
         for source in sources
         if source.is_file()
         for run in read_runs(source)
     ]
     folders = [source for source in sources if not source.is_file()]
-    return found + [ShownRun(run, read_exchanges(run.folder)) for run in (stored_runs(folders) if folders else [])]
+    return found + [ShownRun(run, kept_exchanges(run.folder)) for run in (stored_runs(folders) if folders else [])]
+
+
+def _kept(asked: Mapping[str, Sequence[Exchange]]) -> dict[str, KeptExchanges]:
+    return {id: KeptExchanges.of(id, exchanges) for id, exchanges in asked.items()}

@@ -9,10 +9,11 @@ from urllib.parse import unquote
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.capsule.sources import ShownRun
+from questree.evaluation.kept_exchanges import KeptExchanges
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun, read_records
 from questree.lm.exchanges import Exchange
+from questree.pages.run_index import ShownRun, index_of
 from questree.pages.study import Study
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
@@ -98,7 +99,7 @@ def test_no_text_becomes_markup():
         Exchange(place=(2,), kind="search", by=EVIL, asked={"query": EVIL}, came=[passage.model_dump()]),
     ]
     run = StoredRun(EVIL, (record,), {"program": EVIL, "task": EVIL, "lm": {"name": EVIL}, "metrics": ["em"]})
-    shown = Study(EVIL, [ShownRun(run, {EVIL: asked})])
+    shown = Study(EVIL, index_of([ShownRun(run, {EVIL: KeptExchanges.of(EVIL, asked)})]))
     pages = {name: shown.page(name) for name in shown.names()}
     assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
     assert all("<script" not in page and "<img" not in page for page in pages.values())
@@ -112,7 +113,7 @@ def test_a_tree_that_is_too_deep_is_said():
     record = Record(id="q", question="?", answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
     run = StoredRun("run", (record,), {"program": "deep", "metrics": ["em"]})
     with pytest.raises(QuestreeError, match="A reasoning tree of deep is too deep"):
-        Study("deep", [ShownRun(run, {})]).page("question-1-1.html")
+        Study("deep", index_of([ShownRun(run, {})])).page("question-1-1.html")
 
 
 def test_what_cannot_be_exported_leaves_nothing_behind(study, questree):

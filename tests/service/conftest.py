@@ -62,8 +62,9 @@ def tap() -> Tap:
 
 
 @pytest.fixture
-def make_service(tmp_path: Path, tap: Tap) -> Callable[..., Service]:
+def make_service(tmp_path: Path, tap: Tap, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Service]:
     """Make a service of SearChain and Tree of Reviews; the arguments are its limits."""
+    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
 
     def make(traits: Traits = SURE, **limits: Any) -> Service:
         tap.engine = simulated_lm(QUESTIONS, traits).engine

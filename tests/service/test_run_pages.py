@@ -9,12 +9,14 @@ from threading import Barrier, BrokenBarrierError
 import pytest
 from fastapi.testclient import TestClient
 
-from questree.evaluation.capsule.sources import ShownRun, read_sources
+from questree.evaluation.capsule.sources import read_sources
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun
+from questree.pages import run_index
+from questree.pages.run_index import ShownRun, index_of
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
-from questree.service import create_app, run_pages
+from questree.service import create_app
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def runs(tmp_path_factory):
 def test_every_page_is_there_and_nothing_else(make_service, runs):
     with TestClient(create_app(make_service(), runs=[runs]), base_url="http://localhost") as client:
         assert "compared" in client.get("/runs").text
-        study = Study("compared", read_sources([runs]), root="/")
+        study = Study("compared", index_of(read_sources([runs])), root="/")
         for name in study.names():
             assert client.get(f"/runs/1/{name}").text == study.page(name)
         for path in ("1/nowhere.html", "0/index.html", "2/index.html", "1/run.json", "1/..%2f..%2findex.html", "1/"):
@@ -48,7 +50,7 @@ def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, m
             all_here.wait(0.5)  # another reader would come meanwhile
         return read_sources(sources)
 
-    monkeypatch.setattr(run_pages, "read_sources", slowly)
+    monkeypatch.setattr(run_index, "read_sources", slowly)
     app = create_app(make_service(), runs=[runs])
     with TestClient(app, base_url="http://localhost") as client, ThreadPoolExecutor(4) as visitors:
         pages = list(visitors.map(client.get, ["/runs/1/index.html"] * 4))
@@ -79,7 +81,7 @@ def study_of(*answers: dict[str, str]) -> Study:
             records.append(Record(id=id, question=id, answers=("right",), answer=answer, tree=tree, scores=scores))
         identity = {"program": f"p{number}", "metrics": ["em"], "lm": {"name": "simulated/x"}}
         runs.append(ShownRun(StoredRun(f"run{number}", tuple(records), identity), {}))
-    return Study("many", runs)
+    return Study("many", index_of(runs))
 
 
 def test_a_long_list_has_parts():

@@ -1,0 +1,257 @@
+"""Runs in one file of SQLite, which a page reads no more of than it shows: ten thousand questions stay quick.
+
+Lists need a line of each answer; a page of an answer needs its whole record, and what was asked for it. What takes
+long, reading every record and comparing the runs, is done once for as long as the runs' files stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from ..common.caches import cache_folder
+from ..common.files import in_turn, replacing
+from ..common.manifests import json_hash
+from ..evaluation.capsule.sources import ShownRun as ShownRun
+from ..evaluation.capsule.sources import read_sources
+from ..evaluation.comparison.page import plots_of
+from ..evaluation.comparison.result import Comparison
+from ..evaluation.evaluation import Evaluation
+from ..evaluation.kept_exchanges import KeptExchanges
+from ..evaluation.records import Record
+from ..evaluation.run_folder import StoredRun
+from ..lm.exchanges import Exchange
+from ..programs import ReasoningTree
+from .asked_question import AnsweredQuestion
+
+FORMAT = 1
+"""Of the file. An index of another format is made anew."""
+
+RIGHT = 1.0
+"""The score from which an answer counts as right, as in `questree analyse misled`."""
+
+_TABLES = """
+PRAGMA journal_mode = OFF;
+PRAGMA synchronous = OFF;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE rows (run INTEGER, id TEXT, question TEXT, gold TEXT, answer TEXT, verdict TEXT, style TEXT,
+                   hops INTEGER, failed INTEGER, cites_falsely INTEGER);
+CREATE TABLE answers (run INTEGER, id TEXT, record BLOB, asked BLOB, PRIMARY KEY (run, id));
+"""
+
+logger = logging.getLogger(__name__)
+
+
+class Row(NamedTuple):
+    """What lists say of an answer.
+
+    Attributes:
+        gold: the first gold answer; empty if there is none.
+        verdict: what the answer is worth, in a word.
+        style: the class that this word is drawn with.
+        cites_falsely: whether a mark stands at words that its passage does not support.
+    """
+
+    id: str
+    question: str
+    gold: str
+    answer: str
+    verdict: str
+    style: str
+    hops: int | None
+    failed: bool
+    cites_falsely: bool
+
+
+class IndexedRun(NamedTuple):
+    """A run: what it is about (`run_identity`), and the rows of its answers by the questions' ids."""
+
+    number: int
+    name: str
+    simulated: bool
+    identity: Mapping[str, Any]
+    rows: Mapping[str, Row]
+
+
+class RunIndex:
+    """An index that is there.
+
+    Attributes:
+        runs: by name.
+        compared: of each group of runs with the same questions and the same metric, the table (``facts``, ``lines``,
+            ``details``, ``note``) and its ``plots``.
+
+    Raises:
+        sqlite3.Error, ValueError: the file is no index.
+    """
+
+    def __init__(self, store: sqlite3.Connection):
+        self._store, self._alone = store, Lock()
+        facts = dict(store.execute("SELECT name, value FROM facts"))
+        rows: dict[int, dict[str, Row]] = {}
+        for run, *values in store.execute("SELECT * FROM rows ORDER BY rowid"):
+            rows.setdefault(run, {})[values[0]] = Row(*values)
+        runs = enumerate(json.loads(facts["runs"]))
+        self.runs = {run["name"]: IndexedRun(number, **run, rows=rows[number]) for number, run in runs}
+        self.compared: list[dict[str, Any]] = json.loads(facts["compared"])
+
+    def record(self, run: str, id: str) -> Record:
+        """Return the record of an answer."""
+        return Record.model_validate_json(zlib.decompress(self._whole(run, id)[0]))
+
+    def asked(self, run: str, id: str) -> list[Exchange]:
+        """Return what was asked for an answer outside the program; empty where that was not kept."""
+        packed = self._whole(run, id)[1]
+        return KeptExchanges(id=id, packed=packed).exchanges() if packed else []
+
+    def _whole(self, run: str, id: str) -> tuple[bytes, str]:
+        found = "SELECT record, asked FROM answers WHERE run = ? AND id = ?"
+        with self._alone:
+            record, asked = self._store.execute(found, (self.runs[run].number, id)).fetchone()
+        return record, asked
+
+
+def open_index(source: Path) -> RunIndex:
+    """Return the index of a folder of runs, or of a capsule: the one in the cache folder, if it is of these very files.
+
+    Where the cache folder cannot be written, the index is made in memory.
+
+    Raises:
+        QuestreeError: the runs cannot be read.
+    """
+    source, state = source.resolve(), _state(source)
+    file = cache_folder() / "run-pages" / f"{json_hash(str(source))[:16]}.sqlite"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with in_turn(file.with_suffix(".lock"), f"reading {source}"):
+            if (found := _found(file, state)) is not None:
+                return found
+            with replacing(file) as unfinished:
+                unfinished.unlink(missing_ok=True)
+                _fill(_connect(unfinished), read_sources([source]), state).close()
+        return RunIndex(_connect(file))
+    except (OSError, sqlite3.OperationalError) as problem:
+        logger.warning("%s cannot be written (%s): the runs of %s are kept in memory.", file, problem, source)
+        return index_of(read_sources([source]))
+
+
+def index_of(runs: Sequence[ShownRun]) -> RunIndex:
+    """Return an index in memory, of runs with unique names."""
+    return RunIndex(_fill(_connect(":memory:"), runs))
+
+
+def shown_record(record: Record, simulated: bool = False) -> AnsweredQuestion:
+    """Return a record as the page of a question draws it."""
+    return AnsweredQuestion(
+        tree=record.tree or ReasoningTree(question=record.question),
+        state="answered" if record.failure is None else "failed",
+        spent=record.spent,
+        seconds=record.seconds,
+        answer=record.answer,
+        final_content=record.final_content,
+        references=list(record.references),
+        failure=record.failure,
+        simulated=simulated,
+    )
+
+
+def _state(source: Path) -> str:
+    """Return what changes when a file of the runs does."""
+    files = [source] if source.is_file() else sorted([*source.glob("*.json*"), *source.glob("*/*.json*")])
+    stats = [(str(file), file.stat()) for file in files]
+    return json_hash([FORMAT, [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]])
+
+
+def _connect(place: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(place, check_same_thread=False)  # one thread at a time, by a lock
+
+
+def _found(file: Path, state: str) -> RunIndex | None:
+    """Return the index in a file; None if there is none, it is damaged, or of other files."""
+    if not file.exists():
+        return None
+    store = _connect(file)
+    try:
+        known = store.execute("SELECT value FROM facts WHERE name = 'state'").fetchone()
+        return RunIndex(store) if known == (state,) else None
+    except (sqlite3.Error, KeyError, TypeError, ValueError):
+        return None
+
+
+def _fill(store: sqlite3.Connection, runs: Sequence[ShownRun], state: str = "") -> sqlite3.Connection:
+    """Write the index of runs into an empty store, and return it."""
+    store.executescript(_TABLES)
+    for number, one in enumerate(runs):
+        store.executemany(f"INSERT INTO rows VALUES (?{', ?' * len(Row._fields)})", _rows(number, one.run))
+        store.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", _answers(number, one))
+    named = [{"name": one.run.name, "simulated": one.run.simulated, "identity": one.run.identity} for one in runs]
+    compared = _compared([one.run for one in runs])
+    facts = {"runs": json.dumps(named), "compared": json.dumps(compared), "state": state}
+    store.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+    store.commit()
+    return store
+
+
+def _rows(number: int, run: StoredRun) -> Iterator[tuple[Any, ...]]:
+    metric = run.metric
+    for record in run.records:
+        gold, failed = next(iter(record.answers), ""), record.failure is not None
+        worth = _verdict(record, metric)
+        falsely = shown_record(record).cites_falsely()
+        yield number, *Row(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
+
+
+def _answers(number: int, one: ShownRun) -> Iterator[tuple[int, str, bytes, str]]:
+    for record in one.run.records:
+        kept = one.asked.get(record.id)
+        yield number, record.id, zlib.compress(record.model_dump_json().encode(), 1), kept.packed if kept else ""
+
+
+def _verdict(record: Record, metric: str) -> tuple[str, str]:
+    """Return what an answer is worth in a word, and the class that the word is drawn with."""
+    if record.failure is not None:
+        return f"failed: {record.failure.cause}", "warn"
+    score = record.scores.get(metric)
+    if score is None:
+        return "not scored", "quiet"
+    if score >= RIGHT:
+        return "right", "good"
+    return ("wrong", "bad") if score == 0 else (f"{score:.2f}", "warn")
+
+
+def _compared(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
+    """Return a comparison of each group of runs with the same questions and the same metric."""
+    groups: dict[Any, list[StoredRun]] = {}
+    for run in runs:
+        groups.setdefault((run.metric, frozenset(record.id for record in run.records)), []).append(run)
+    compared = []
+    for group in groups.values():
+        comparison = _comparison(group)
+        table = comparison.table
+        shown = {"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note}
+        compared.append({**shown, "plots": plots_of(comparison)})
+    return compared
+
+
+def _comparison(runs: Sequence[StoredRun]) -> Comparison:
+    order = {record.id: place for place, record in enumerate(runs[0].records)}
+    evaluations = {}
+    for run in runs:
+        records = tuple(sorted(run.records, key=lambda record: order[record.id]))
+        evaluations[run.name] = Evaluation(run.metric, records, run.simulated)
+    return Comparison(
+        evaluations,
+        task=_joined(str(run.identity.get("task") or "") for run in runs),
+        lm=_joined(str(run.identity.get("lm", {}).get("name", "")) for run in runs),
+        retriever=_joined(str((run.identity.get("retriever") or {}).get("name", "")) for run in runs),
+    )
+
+
+def _joined(names: Iterator[str]) -> str:
+    return ", ".join(dict.fromkeys(name for name in names if name))

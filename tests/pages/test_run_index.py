@@ -1,0 +1,73 @@
+"""The index of runs on disk: made once, made anew when a file of the runs changes, and never in the way."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from questree.pages import run_index
+from questree.pages.run_index import open_index
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder of two runs, and a capsule of them."""
+    from questree.cli import app
+
+    out = tmp_path_factory.mktemp("indexed")
+    for command in (
+        ["compare", "searchain", "direct", "--limit", "3", "--tracking-uri", "none", "--out", f"{out}/runs"],
+        ["pack", f"{out}/runs", "--out", f"{out}/runs.capsule"],
+    ):
+        app(command, standalone_mode=False)
+    return out
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """What was read: a list of each time's sources."""
+    read, read_sources = [], run_index.read_sources
+
+    def counted(sources):
+        read.append(sources)
+        return read_sources(sources)
+
+    monkeypatch.setattr(run_index, "read_sources", counted)
+    return read
+
+
+@pytest.mark.parametrize("name", ["runs", "runs.capsule"])
+def test_runs_are_read_once_for_all_servers(study, workplace, readings, name):
+    first, again = open_index(study / name), open_index(study / name)
+    assert len(readings) == 1
+    assert (first.runs, first.compared) == (again.runs, again.compared)
+    for run, id in ((run, id) for run, one in first.runs.items() for id in one.rows):
+        assert again.record(run, id) == first.record(run, id)
+        assert again.asked(run, id) == first.asked(run, id) != []
+
+
+def test_an_index_of_other_files_is_made_anew(study, workplace, readings):
+    runs = workplace / "runs"
+    shutil.copytree(study / "runs", runs)
+    assert len(open_index(runs).runs["direct"].rows) == 3
+    lines = (runs / "direct" / "records.jsonl").read_text().splitlines(keepends=True)
+    (runs / "direct" / "records.jsonl").write_text("".join(lines[:2]))
+    assert len(open_index(runs).runs["direct"].rows) == 2
+    assert len(readings) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database" * 500, None])
+def test_a_damaged_index_is_made_anew(study, workplace, readings, damage):
+    open_index(study / "runs")
+    [file] = (workplace / "cache" / "run-pages").glob("*.sqlite")
+    file.write_bytes(file.read_bytes()[:5000] if damage is None else damage)
+    assert len(open_index(study / "runs").runs["searchain"].rows) == 3
+    assert len(readings) == 2
+
+
+def test_where_nothing_can_be_written_the_index_is_in_memory(study, workplace, monkeypatch, caplog):
+    (workplace / "file").write_text("")
+    monkeypatch.setenv("QUESTREE_CACHE", str(workplace / "file"))
+    assert len(open_index(study / "runs").runs["searchain"].rows) == 3
+    assert "are kept in memory" in caplog.text
