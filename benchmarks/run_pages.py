@@ -1,4 +1,4 @@
-"""How soon the pages of large runs come: the index, made and found again, and a page of each kind (Linux; simulated LM).
+"""How soon pages of large runs come: the index, made and found again, and a page of each kind (Linux; simulated LM).
 
     python benchmarks/run_pages.py --questions 10000
 
