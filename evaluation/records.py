@@ -84,6 +84,8 @@ class Record(BaseModel):
         failure: why there is no answer; None if there is one.
         dropped: what was left out of prompts so that they fit the LM's window.
         seconds: wall time of the question.
+        trace: where its MLflow trace stands in MLflow's pages, of whichever store: ``experiments/…/traces/…``; empty
+            if it was not traced.
         kind: the data set's own type of question.
         extras: the further fields of the program's prediction, as JSON.
     """
@@ -113,6 +115,7 @@ class Record(BaseModel):
     spent: Spent = Spent()
     dropped: tuple[Dropped, ...] = ()
     seconds: float = 0.0
+    trace: str = Field(default="", pattern=r"^(experiments/[\w-]+/traces/[\w-]+)?$")
     kind: str | None = None
     hops: int | None = None
     extras: dict[str, Any] = Field(default_factory=dict)

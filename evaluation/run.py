@@ -189,7 +189,7 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
 def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchange]]:
     """Ask a question; return its record, whatever happens in it, and what was asked for it outside the program."""
     began, spent = time.perf_counter(), None
-    with ledger() as kept, about(question_id(example)):
+    with ledger() as kept, about(question_id(example)) as traced:
         try:
             # a trace of its own: DSPy's default one is shared by everything and grows
             with dspy.context(trace=[]):
@@ -199,7 +199,7 @@ def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchan
         except Exception as error:
             seconds = time.perf_counter() - began
             record = record_error(example, program.name, error, seconds, spent or kept.spent, kept.found)
-    return record, kept.exchanges
+    return record.model_copy(update={"trace": traced.place}), kept.exchanges
 
 
 def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:

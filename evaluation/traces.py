@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -23,15 +24,31 @@ from .records import plain
 
 _LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
 _LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
-_QUESTION: ContextVar[str | None] = ContextVar("question", default=None)
+
+
+@dataclass
+class Traced:
+    """A question that may be traced.
+
+    Attributes:
+        id: of the question.
+        place: where its trace stands in MLflow's pages, once it has begun (`Record.trace`).
+    """
+
+    id: str
+    place: str = ""
+
+
+_QUESTION: ContextVar[Traced | None] = ContextVar("question", default=None)
 
 
 @contextmanager
-def about(question_id: str) -> Iterator[None]:
+def about(question_id: str) -> Iterator[Traced]:
     """Let the trace that begins in the block be known by the id of its question."""
-    token = _QUESTION.set(question_id)
+    question = Traced(question_id)
+    token = _QUESTION.set(question)
     try:
-        yield
+        yield question
     finally:
         _QUESTION.reset(token)
 
@@ -116,7 +133,8 @@ class TraceWriter(BaseCallback):
         with self._lock:
             self._spans[call_id] = span
             if parent is None and (question := _QUESTION.get()) is not None:
-                self._traces[question] = span.trace_id
+                self._traces[question.id] = span.trace_id
+                question.place = f"experiments/{self._experiment_id}/traces/{span.trace_id}"
 
     def _close(
         self, call_id: str, outputs: Any, exception: BaseException | None, attributes: dict[str, Any] | None = None

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
+from ..lm.failure import first_line
 from ..programs import Program
 from ..programs.prompts import RenderedPrompt, rendered_prompts
 from .evaluation import Evaluation
@@ -27,7 +28,7 @@ from .genai import expectations_of
 from .traces import traced
 
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
-_SQLITE = "sqlite:///"
+SQLITE = "sqlite:///"
 _AT_ONCE = 100  # parameters in one request: MLflow's limit
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ class Tracking:
                 )
             except Exception as error:
                 raise QuestreeError(
-                    f"Cannot track to {without_password(self.uri)}: {_first_line(error)}. "
+                    f"Cannot track to {without_password(self.uri)}: {first_line(error).rstrip('.')}. "
                     "Check the tracking URI, or run without tracking."
                 ) from error
             with _no_model_of_another_store(), run:
@@ -102,9 +103,9 @@ class Tracking:
         return str(mlflow.create_experiment(self.experiment, artifact_location=self._artifact_location()))
 
     def _artifact_location(self) -> str | None:
-        if not self.uri.startswith(_SQLITE):
+        if not self.uri.startswith(SQLITE):
             return None
-        return (Path(self.uri.removeprefix(_SQLITE)).resolve().parent / "mlartifacts").as_uri()
+        return (Path(self.uri.removeprefix(SQLITE)).resolve().parent / "mlartifacts").as_uri()
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class TrackedRun:
         try:
             self._judge(evaluation)
         except mlflow.MlflowException as error:  # the run's figures are there, and the traces themselves
-            logger.warning("The scores of the questions could not be written to their traces: %s", _first_line(error))
+            logger.warning("The scores of the questions could not be written to their traces: %s", first_line(error))
 
     def _judge(self, evaluation: Evaluation) -> None:
         """Write what was expected of each traced question, and its scores, to its trace."""
@@ -185,7 +186,7 @@ class TrackedRun:
             for prompt in rendered_prompts(program):
                 _register(self.id, f"{program.name}.{prompt.predictor}", prompt)
         except mlflow.MlflowException as error:
-            logger.warning("The prompts of %s could not be registered: %s", program.name, _first_line(error))
+            logger.warning("The prompts of %s could not be registered: %s", program.name, first_line(error))
 
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
         """Log a candidate of an optimizer as a nested run, from whichever thread.
@@ -310,9 +311,9 @@ def _check_store(uri: str) -> None:
     Raises:
         sqlite3.OperationalError: if it cannot be written.
     """
-    if not uri.startswith(_SQLITE):
+    if not uri.startswith(SQLITE):
         return
-    with closing(sqlite3.connect(uri.removeprefix(_SQLITE).partition("?")[0], timeout=0)) as store:
+    with closing(sqlite3.connect(uri.removeprefix(SQLITE).partition("?")[0], timeout=0)) as store:
         try:
             store.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -334,10 +335,6 @@ def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", without_secrets(str(value))[:_LONGEST]
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 _HOST, _PROCESS = "questree.host", "questree.process"

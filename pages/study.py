@@ -56,10 +56,11 @@ class Study:
         title: of the whole.
         index: of the runs; the first is the one that the others are compared with.
         root: the way from a page to the place of ``static/``; a page at a server leads back to its other pages.
+        mlflow: the address of MLflow's pages, for links to traces; empty if it is not known.
     """
 
-    def __init__(self, title: str, index: RunIndex, root: str = ""):
-        self.title, self._index, self._root = title, index, root
+    def __init__(self, title: str, index: RunIndex, root: str = "", mlflow: str = ""):
+        self.title, self._index, self._root, self._mlflow = title, index, root, mlflow
         self.runs = index.runs
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
         self._lists = {one.page: one for one in _lists(self)}
@@ -109,7 +110,7 @@ class Study:
         shown_here = [answer for answer in answers if whole or answer.page == name]
         records = {answer.run: self._index.record(answer.run, id) for answer in shown_here}
         trees = {run: cards(record.tree) if record.tree else [] for run, record in records.items()}
-        shown: dict[str, Any] = {"number": number, "answers": answers}
+        shown: dict[str, Any] = {"number": number, "answers": answers, "mlflow": self._mlflow}
         if whole:
             return self._drawn("answers.html", records=records, trees=trees, differs=_differing(records), **shown)
         for answer in shown_here:

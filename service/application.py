@@ -13,6 +13,7 @@ from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
+from ..evaluation import Tracking
 from ..pages import STATIC
 from ..retrieval.serving.server_limits import Refused
 from .ask_api import ask_routes
@@ -24,13 +25,19 @@ from .questions import Service
 from .run_pages import run_routes
 
 
-def create_app(service: Service, token: str | None = None, runs: Sequence[Path] = ()) -> FastAPI:
+def create_app(
+    service: Service,
+    token: str | None = None,
+    runs: Sequence[Path] = (),
+    tracking: Tracking | None = None,
+    mlflow: str = "",
+) -> FastAPI:
     """Return the application.
 
     Args:
         service: what answers.
-        runs: folders of runs, and capsules, to be shown.
         token: that every request must bring, or have brought in the form at ``/login``; None serves this machine only.
+        runs, tracking, mlflow: see `run_routes`.
     """
 
     @asynccontextmanager
@@ -42,7 +49,7 @@ def create_app(service: Service, token: str | None = None, runs: Sequence[Path] 
     app.add_middleware(Door, limits=door_limits(token))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
-    app.include_router(run_routes(runs))
+    app.include_router(run_routes(runs, tracking, mlflow))
     app.include_router(prompt_routes(service))
     app.mount("/static", StaticFiles(directory=STATIC))
     app.include_router(ask_routes(service))

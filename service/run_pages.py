@@ -12,18 +12,26 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from ..common.errors import QuestreeError
+from ..evaluation import Tracking
 from ..evaluation.comparison.plots import STYLE
+from ..evaluation.tracked_runs import ListedRun, tracked_runs
+from ..evaluation.tracking import without_password
 from ..pages import as_html
 from ..pages.run_index import open_index
 from ..pages.study import Study
 from ..retrieval.serving.server_limits import Refused
 
+_PATIENCE = 30.0
+"""Seconds for a tracking server to list its runs: MLflow itself tries for minutes."""
 
-def run_routes(sources: Sequence[Path]) -> APIRouter:
+
+def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow: str = "") -> APIRouter:
     """Return the routes.
 
     Args:
         sources: folders of runs, and capsules. Each is read when one of its pages is first asked for; nothing else is.
+        tracking: where the runs are tracked that are listed beside them; None lists none.
+        mlflow: the address of MLflow's pages, for links to runs and traces; empty if it is not known.
     """
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -32,7 +40,7 @@ def run_routes(sources: Sequence[Path]) -> APIRouter:
     @lru_cache(maxsize=4)
     def study(number: int) -> Study:
         source = sources[number - 1]
-        return Study(source.resolve().stem, open_index(source), root="/")
+        return Study(source.resolve().stem, open_index(source), root="/", mlflow=mlflow)
 
     def drawn(number: int, name: str) -> str | None:
         try:
@@ -44,7 +52,18 @@ def run_routes(sources: Sequence[Path]) -> APIRouter:
 
     @routes.get("/runs")
     async def runs() -> str:
-        return as_html("runs.html", sources=[str(source) for source in sources])
+        tracked, problem = await listed(tracking) if tracking else (None, "")
+        store = without_password(tracking.uri) if tracking else ""
+        named = [str(source) for source in sources]
+        return as_html("runs.html", sources=named, tracked=tracked, problem=problem, store=store, mlflow=mlflow)
+
+    async def listed(tracking: Tracking) -> tuple[list[ListedRun], str]:
+        with anyio.move_on_after(_PATIENCE):
+            try:
+                return await anyio.to_thread.run_sync(tracked_runs, tracking, abandon_on_cancel=True), ""
+            except QuestreeError as error:
+                return [], str(error)
+        return [], f"It has not answered for {_PATIENCE:.0f} seconds."
 
     @routes.get("/runs/{number}/{name}")
     async def page(number: int, name: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "retriever", "rerank", "reader"),
-    *("duplicates", "defence", "allow_code", "tracking_uri", "timeout", "retries", "window", "deadline"),
+    *("duplicates", "defence", "allow_code", "tracking_uri", "experiment", "timeout", "retries", "window", "deadline"),
 )
 
 
@@ -33,7 +33,14 @@ def serve(
         "runs/questions"
     ),
     runs: Annotated[
-        list[Path] | None, typer.Option(help="Runs to show as well: a folder, or a capsule; repeat it.")
+        list[Path] | None,
+        typer.Option(
+            help="Runs to show as well: a folder, a capsule, or 'mlflow' for those that are tracked; repeat it."
+        ),
+    ] = None,
+    mlflow_ui: Annotated[
+        str | None,
+        typer.Option(help="Address of MLflow's pages, to link runs and traces to. Default: the tracking URI's own."),
     ] = None,
     together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 32,
     waiting: Annotated[
@@ -52,10 +59,13 @@ def serve(
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded
-    for source in runs or []:
+    shown = [source for source in runs or [] if source != _TRACKED]
+    for source in shown:
         if not source.exists():
             raise QuestreeError(f"There are no runs at {source}.")
-    parts = Parts(settings)
+    if len(shown) < len(runs or []) and settings.tracking_uri == "none":
+        raise QuestreeError("Nothing is tracked to 'none'. Name the store of your runs: --tracking-uri.")
+    mlflow, parts = _address(mlflow_ui, settings.tracking_uri), Parts(settings)
     parts.use_lm()
     served = {name: parts.program(program) for name, program in named_programs(programs).items()}
     limits = service_limits(settings, running=together, waiting=waiting, per_client=per_client)
@@ -65,7 +75,31 @@ def serve(
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
         typer.echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
-    serve(create_app(service, token, runs or []), host, port, token=token, ready=ready, ending=service.close)
+    tracking = parts.tracking if len(shown) < len(runs or []) else None
+    app = create_app(service, token, shown, tracking, mlflow)
+    serve(app, host, port, token=token, ready=ready, ending=service.close)
+
+
+_TRACKED = Path("mlflow")
+"""Named as runs, it stands for those of the tracking URI."""
+
+
+def _address(given: str | None, tracking_uri: str) -> str:
+    """Return the address of MLflow's pages, without a password; empty if none is known.
+
+    Raises:
+        QuestreeError: the given one is no address.
+    """
+    from urllib.parse import urlsplit
+
+    from ..common.errors import QuestreeError
+
+    parts = urlsplit(given or tracking_uri)
+    if parts.scheme in ("http", "https") and parts.netloc:
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+    if given:
+        raise QuestreeError(f"--mlflow-ui {given!r}: give the address of MLflow's pages: http://127.0.0.1:5000")
+    return ""
 
 
 def service_limits(settings: "RunSettings", **limits: int) -> "ServiceLimits":

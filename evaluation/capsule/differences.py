@@ -98,7 +98,7 @@ def unasked(stored: Exchange, number: int) -> Difference:
     )
 
 
-MEASURED = {"seconds"}
+MEASURED = {"seconds", "trace"}
 """Fields of a record that no replay repeats."""
 
 

@@ -108,6 +108,17 @@ def test_each_trace_holds_what_was_expected_and_what_the_answer_was_worth(runs, 
     assert score.metadata["simulated"] == "true"
 
 
+def test_each_record_says_where_its_trace_stands(runs, tracked_compile):
+    import mlflow
+
+    experiment, compiled = runs[0].info.experiment_id, tracked_compile[2]
+    traces = mlflow.MlflowClient(tracked_compile[1].uri).search_traces(locations=[experiment])
+    records = [record for evaluation in (compiled.before, compiled.after) for record in evaluation.records]
+    told = {record.trace: record.question for record in records}
+    asked = {f"experiments/{experiment}/traces/{one.info.trace_id}": json.loads(one.data.request) for one in traces}
+    assert told == {place: request["question"] for place, request in asked.items()}
+
+
 def test_the_prompts_of_a_compiled_program_are_registered_and_linked_to_its_run(runs, tracked_compile):
     import mlflow
 

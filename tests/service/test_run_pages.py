@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from threading import Barrier, BrokenBarrierError
+from threading import Barrier, BrokenBarrierError, Event
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,11 +12,12 @@ from fastapi.testclient import TestClient
 from questree.evaluation.capsule.sources import read_sources
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun
+from questree.evaluation.tracking import Tracking
 from questree.pages import run_index
 from questree.pages.run_index import ShownRun, index_of
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
-from questree.service import create_app
+from questree.service import create_app, run_pages
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,56 @@ def test_a_folder_without_runs_says_so(make_service, tmp_path):
         assert ".." not in client.get("/runs/1/index.html", headers={"accept": "text/html"}).text
 
 
-def study_of(*answers: dict[str, str]) -> Study:
+TRACE = "experiments/1/traces/tr-0123abcd"
+
+
+def test_an_answer_leads_to_its_trace_in_mlflow():
+    ours, links = study_of({"q": "right"}), study_of({"q": "right"}, mlflow="http://127.0.0.1:5000")
+    for name in ("question-1.html", "question-1-1.html"):
+        assert "<code>tr-0123abcd</code>; <code>questree ui</code> shows it." in (ours.page(name) or "")
+        assert f'href="http://127.0.0.1:5000/#/{TRACE}"' in (links.page(name) or "")
+
+
+@pytest.mark.parametrize("trace", ["//elsewhere.example", "experiments/1/traces/x?y", "javascript:alert(1)"])
+def test_a_trace_elsewhere_is_none(trace):
+    with pytest.raises(ValueError, match="trace"):
+        Record(id="q", question="q", trace=trace)
+
+
+def runs_page(make_service, tracking: Tracking, mlflow: str = "") -> str:
+    with TestClient(
+        create_app(make_service(), tracking=tracking, mlflow=mlflow), base_url="http://localhost"
+    ) as client:
+        return str(client.get("/runs").text)
+
+
+def test_tracked_runs_are_listed_and_none_of_them_is_markup(make_service, tmp_path, tracking_store):
+    tracking = Tracking(uri=tracking_store(tmp_path))
+    assert "No run is in this experiment yet." in runs_page(make_service, tracking)
+    with tracking.run("<img src=x>", {"task": "<b>", "lm": {"name": "theirs"}}, simulated=True) as run:
+        run.figures({"score": 0.25})
+        run.candidate(0, {"score": 1.0}, {"plan": {"demos": []}})
+    page = runs_page(make_service, tracking, "http://127.0.0.1:5000")
+    assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}">&lt;img src=x&gt;</a>' in page
+    assert all(told in page for told in ("&lt;b&gt;", "theirs", "0.250", "simulated", "finished"))
+    assert page.count('<th scope="row">') == 1
+    assert f'<small class="quiet">{run.id}</small>' in runs_page(make_service, tracking)
+
+
+def test_a_store_that_cannot_be_listed_says_why(make_service, tmp_path, monkeypatch):
+    missing = tmp_path / "mlflow.db"
+    assert f"There is no MLflow store at {missing}." in runs_page(make_service, Tracking(uri=f"sqlite:///{missing}"))
+    assert not missing.exists()
+    monkeypatch.setattr(run_pages, "_PATIENCE", 0.01)
+    ended = Event()
+    monkeypatch.setattr(run_pages, "tracked_runs", lambda tracking: ended.wait(60))
+    try:
+        assert "It has not answered" in runs_page(make_service, Tracking(uri="http://u:secret@localhost"))
+    finally:
+        ended.set()
+
+
+def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
     """Return the study of runs, each of which answers the questions so."""
     runs = []
     for number, given in enumerate(answers):
@@ -78,10 +128,11 @@ def study_of(*answers: dict[str, str]) -> Study:
             tree.grow(None, query=id, answer=answer, source="lm")
             tree.grow(None, query="the same", answer="the same", source="lm")
             scores = {"em": float(answer == "right")}
-            records.append(Record(id=id, question=id, answers=("right",), answer=answer, tree=tree, scores=scores))
+            said = {"answer": answer, "tree": tree, "scores": scores, "trace": TRACE}
+            records.append(Record(id=id, question=id, answers=("right",), **said))
         identity = {"program": f"p{number}", "metrics": ["em"], "lm": {"name": "simulated/x"}}
         runs.append(ShownRun(StoredRun(f"run{number}", tuple(records), identity), {}))
-    return Study("many", index_of(runs))
+    return Study("many", index_of(runs), mlflow=mlflow)
 
 
 def test_a_long_list_has_parts():
