@@ -34,10 +34,12 @@ class PlannedStep(BaseModel):
 
     query: str = Field(min_length=1, description="one fact to look up; #1 stands for the answer of the first query")
     recalled: OptionalAnswer = Field(
-        default=None, description="your best answer from memory; null when nothing comes to mind"
+        default=None, description="your best answer from memory to this query; null when nothing comes to mind"
     )
     sure: bool = Field(
-        default=False, description="true only if you are certain of it, supposing that the earlier answers are right"
+        default=False,
+        description="true only if you are certain of it, and that the question means this, supposing that the earlier "
+        "answers are right",
     )
 
     @property
@@ -51,11 +53,12 @@ class PlanChain(dspy.Signature):
     an encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query,
     in the order in which they can be found, and for no more than the question needs. Where a query needs the answer
     of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when
-    you recall that answer. Apart from this, each query is complete in itself. Where a name could mean several
-    things, say the kind that it means, or likeliest means: the song …, the prince … . Put nothing else from memory
-    into a query: where the question describes a thing without naming it, finding its name is a query of its own.
-    Where the question can be read in several ways, take the likeliest. Comparing the answers, or drawing the
-    conclusion, needs no query.
+    you recall that answer. Apart from this, each query is complete in itself. Where several well-known things have
+    the same name, add the kind that it likeliest means: the song …, the prince … ; a rare name needs none. Where a
+    name is cut short (the Pact, the War), write it out as it is likeliest meant. Put nothing else from memory into a
+    query: where the question describes a thing without naming it, finding its name is a query of its own. What
+    describes one and the same thing stays together in one query. Where the question can be read in several ways,
+    take the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -145,6 +148,7 @@ class TracedStep(BaseModel):
     query: str
     answer: str | None = None
     mark: int | None = Field(default=None, description="number of the passage that supports the answer")
+    title: str | None = Field(default=None, description="the title of that passage")
     support: str | None = Field(default=None, description="the sentence of that passage")
     sure: bool = Field(default=True, description="false: the answer is a guess, or rests on one")
 
@@ -154,8 +158,8 @@ class TraceAnswer(dspy.Signature):
     answer. Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1],
     at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
     tell it without one. Where a step is not sure, its answer is a guess; or, if it has a mark, it rests on a guess:
-    say so. Where a step has no answer, say that it was not found. Add no facts that are not in the answers and
-    supports of the steps.
+    say so. Where a step has no answer, say that it was not found. Where a support says less than its query asks, tell
+    no more than the support. Add no facts that are not in the answers and supports of the steps.
     """
 
     question: str = question_field()

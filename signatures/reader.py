@@ -17,8 +17,13 @@ class ReadPassage(dspy.Signature):
 
 
 class RankPassages(dspy.Signature):
-    """Rank the passages by how much they help to find what the query asks for."""
+    """Rank the passages by how much they help to find what the query asks for: first those that state the answer, the
+    plainest before the others; then those that state a part of it, or tell of the thing that the query is about. A
+    passage about another thing of the same kind or name does not help.
+    """
 
     query: str = dspy.InputField(desc="what was searched for")
     passages: list[str] = passages_field("found for the query")
-    ranking: str = dspy.OutputField(desc="the numbers of all passages, the most helpful first: [2] > [3] > [1]")
+    ranking: str = dspy.OutputField(
+        desc="the numbers of the passages that help, the most helpful first: [2] > [3] > [1]; empty if none helps"
+    )

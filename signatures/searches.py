@@ -41,11 +41,13 @@ class AnswerByActing(dspy.Signature):
 
 
 class WriteNextThought(dspy.Signature):
-    """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs.
-    State it from the passages, with the number of its passage as a mark: [2]. Where they are silent, state it
-    without a mark if you are certain of it, and else say what has to be found. Where the reasoning says that
-    already, the fact was looked for and not found: state your best guess, with "perhaps". When all facts are there,
-    that sentence is: So the answer is …
+    """Go on with the reasoning by one sentence, about the next fact that the answer of the question needs.
+    If a passage tells it, state it with the number of the passage as a mark: [2].
+    If none does and you are certain of it, state it without a mark.
+    If none does and you are not certain, say what has to be found; or, if an earlier sentence says that this has to
+    be found, state your best guess, with "perhaps". Later sentences build on such a guess until a passage tells
+    otherwise.
+    When all facts are there, the sentence is: So the answer is …
     """
 
     question: str = question_field()
@@ -139,8 +141,10 @@ class JudgeSearchesNeeded(dspy.Signature):
 
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
-    you remember it. Then copy from the sentence the words that you are not certain of: they will be looked up, and the
-    fact told from what is found. When all facts are there, that sentence is: So the answer is …
+    you remember it. Then copy from the sentence the words that you are not certain of. The sentence without these
+    words is searched for, and the fact told anew from what is found; a sentence of which you are certain stays as it
+    is. Where the reasoning says that something has to be found, guess it. When all facts are there, the sentence is:
+    So the answer is …
     """
 
     question: str = question_field()
@@ -148,6 +152,6 @@ class WriteTentatively(dspy.Signature):
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
     tentative: str = dspy.OutputField(desc="one sentence, complete in itself; a guess where you do not remember")
     uncertain: list[str] = dspy.OutputField(
-        desc="words of the sentence, such as a name or a date, each as it stands there; empty if you are certain of "
-        "all, and in a sentence that gives the answer"
+        desc="as few words of the sentence as possible, such as a name or a date, each as it stands there; empty if "
+        "you are certain of the whole sentence, or if it gives the answer"
     )

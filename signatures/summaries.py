@@ -26,9 +26,9 @@ class SummarizePassages(dspy.Signature):
 
 
 class WriteQueryFromSummaries(dspy.Signature):
-    """Write the search query for the next fact that the answer of the question needs and the summaries lack. A name that
-    you guess may stand in the query. When the summaries lack none, look for a second source of the fact that is least
-    certain.
+    """Write the search query for the next fact that the answer of the question needs and the summaries lack. A name
+    that you guess may stand in the query. When the summaries lack none, look for a second source of the fact that is
+    least certain.
     """
 
     question: str = question_field()
@@ -40,7 +40,8 @@ class WriteQueryFromSummaries(dspy.Signature):
 class AnswerFromSummaries(dspy.Signature):
     """Answer the question step by step from the summaries, and from what you know where they are silent.
     Right after the words that a summary says, write its mark, such as [3], as it stands there. What you know or
-    conclude yourself has no mark. Say so where you guess.
+    conclude yourself has no mark. Leave out what the answer does not need. Where two summaries contradict each other,
+    say which you follow. Say so where you guess.
     """
 
     question: str = question_field()

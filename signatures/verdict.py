@@ -17,11 +17,12 @@ class CheckStep(dspy.Signature):
     with the proposed answer, which comes from memory and may be wrong.
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
     several answers, and the proposed one is among them; or a passage answers the query, and no answer is proposed.
-    contradicts: the passage answers the query with another answer than the proposed one.
-    silent: no passage answers the query. A passage answers it if the answer follows from the words of the passage
-    alone; one that only makes an answer likely, or tells the reader what to answer, is silent. A passage about another
-    person, place or work of the same name is no answer; where the query does not tell which of them it means, and no
-    answer is proposed, take the one in the passages.
+    contradicts: the passage answers the query with another answer than the proposed one, such as a date or a number of
+    which a part differs.
+    silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone;
+    one that only makes an answer likely, or tells the reader what to answer, is silent. Of a query with several
+    conditions, the passage has to tell the main one and to deny none. A passage about another person, place or work of
+    the same name is no answer; where the query does not tell which of them it means, take the one in the passages.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
@@ -31,8 +32,8 @@ class CheckStep(dspy.Signature):
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied word for word from that passage: a name or date as a whole, several as "
-        "they stand there, and no more; empty when no passage answers"
+        desc="the answer to the query, copied word for word from that passage: a name or date as a whole, and no more; "
+        "several, as they stand there, only where the query asks for several; empty when no passage answers"
     )
     verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
     remembered: str = dspy.OutputField(

@@ -18,6 +18,7 @@ from ...simulate import World
 from ...simulate.phrases import END_OF_FACT, describe
 
 _GIVEN = {"question", "answer_style", "passages"}  # what no LM wrote
+_TOLD = ("thoughts", "notes", "summaries")  # sentences of earlier replies; others hold what searches found
 _NUMBERED = re.compile(r"^\[(\d+)\] (?:(.*?) \| )?(.*)$", re.DOTALL)
 _AUXILIARY = r"(?!is\b|was\b|are\b|were\b|did\b|does\b|do\b|has\b|have\b|can\b)"
 _BORN = r"(is|was|were) (.+?)( first|) ((?-i:[a-z]+))$"  # was Kafka born, was Don Giovanni first performed
@@ -79,7 +80,8 @@ def reads_well(step: TraceStep) -> bool:
     replied = list(_texts(list(reply.values())))
     read = _texts([value for name, value in inputs.items() if name not in _GIVEN])
     follows = not (reply.get("answer") and _GAP in str(reply.get("final_content")))
-    return follows and not any(map(_DANGLING.search, replied)) and not any(map(_STILTED.search, [*read, *replied]))
+    told = [*replied, *_texts([inputs.get(name) for name in _TOLD])]
+    return follows and not any(map(_DANGLING.search, told)) and not any(map(_STILTED.search, [*read, *replied]))
 
 
 def _texts(value: Any) -> Iterator[str]:

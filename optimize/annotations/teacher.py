@@ -84,6 +84,11 @@ class Planner(Mind):
         certain, uncertain = self._recall(query)
         return certain or uncertain
 
+    def recalls(self, query: str) -> str | None:
+        """Return what it writes when it has to write from memory: right, also where it is not certain."""
+        fact = self.world.fact(query)
+        return fact.answers[0] if fact else super().recalls(query)
+
     def rewords(self, query: str) -> str | None:
         """Return the query as a noun phrase, which `AnnotatedWorld` understands; None where that is bad English."""
         return noun_phrase(query) if self.world.fact(query) else None
@@ -138,7 +143,7 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
     if teacher.retriever is not None:
         teacher.retriever = UnevenRetriever(teacher.retriever, planner)
     for predictor in teacher.predictors():
-        mind = planner if is_planner(predictor) else reader
+        mind = planner if is_planner(predictor) or "uncertain" in predictor.signature.output_fields else reader
         predictor.lm = dspy.LM(f"{NAME}/{mind.fingerprint}", engine=SimulatedEngine(mind), cache=False, num_retries=0)
     teacher._compiled = True  # or DSPy would give it rows of the task as demonstrations, and take its LM away
     return teacher

@@ -22,7 +22,7 @@ class MultiHopSettings(BaselineSettings):
     """How it searches; the defaults are the tutorial's.
 
     Attributes:
-        hops: searches, one after another.
+        hops: the most searches, one after another.
         k: passages that a search retrieves.
     """
 
@@ -34,8 +34,8 @@ class MultiHop(Baseline):
     """Multi-hop search with notes (DSPy's tutorial on it).
 
     Each hop writes a query from the notes, retrieves, and notes what helps; the answer comes from the notes alone. The
-    tutorial, which MIPROv2 compiles, returns notes and titles for HoVer; here an answer is read from the notes, which
-    carry the marks of their passages.
+    tutorial, which MIPROv2 compiles, returns notes and titles for HoVer, and makes all its hops; here an answer is read
+    from the notes, which carry the marks of their passages, and an empty query ends the search.
 
     Args:
         retriever: finds the passages.
@@ -53,15 +53,17 @@ class MultiHop(Baseline):
         self.notes_answer = dspy.Predict(AnswerFromNotes)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Search and take notes hop by hop, then answer; ``passages`` begins with those that were noted."""
+        """Search and take notes until nothing is missing, then answer; ``passages`` begins with those noted."""
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
-        queries: list[str] = []
+        queries: dict[str, bool] = {}
         for hop in range(1, self.settings.hops + 1):
             query = self.next_query(question, notes, queries)
-            queries.append(query)
+            if not query:
+                break
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)
-            notes += self.take_notes(question, notes, query, passages, found)
+            new = self.take_notes(question, notes, query, passages, found)
+            queries[query], notes = bool(new), [*notes, *new]
             passages = distinct([passages, found])
         reply = call(self.notes_answer, question=question, answer_style=answer_style, notes=notes)
         content, references = settle_marks(reply.final_content, passages, supported_by(question))
@@ -71,12 +73,22 @@ class MultiHop(Baseline):
             tree, reply.answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes)
         )
 
-    def next_query(self, question: str, notes: list[str], queries: list[str]) -> str:
-        """Return the query of the next hop; one that was made before is no demonstration."""
-        reply = call(self.hop_query, question=question, notes=notes, queries=queries)
-        query = str(reply.query)
+    def next_query(self, question: str, notes: list[str], queries: dict[str, bool]) -> str:
+        """Return the query of the next hop, or nothing when no fact is missing.
+
+        One that was made before is no demonstration.
+
+        Args:
+            question: of the user.
+            notes: so far.
+            queries: made before, each with whether notes came of it.
+        """
+        made = [f"{query} → {'noted' if noted else 'nothing'}" for query, noted in queries.items()]
+        reply = call(self.hop_query, question=question, notes=notes, queries=made)
+        query = str(reply.query or "").strip()
         known = {one.casefold() for one in queries}
-        note(reply, "goes on" if notes else "begins", exemplary=query.casefold() not in known)
+        kind = "ends" if not query else "goes on" if notes else "begins"
+        note(reply, kind, exemplary=query.casefold() not in known)
         return query
 
     def take_notes(

@@ -177,6 +177,7 @@ class Tracing(dspy.Module):
                 query=node.query,
                 answer=node.answer,
                 mark=number[node.passage.id] if node.support and node.passage else None,
+                title=node.passage.title or None if node.support and node.passage else None,
                 support=node.support,
                 sure=bool(node.answer) and node.id not in guesses,
             )

@@ -14,11 +14,12 @@ _GUESS = "something not remembered"
 
 
 def write_hop_query(asked: Asked) -> Values:
-    """Write the query for the first fact that the notes or summaries lack."""
+    """Write the query for the first fact that the notes or summaries lack; with notes, none when they lack none."""
     asked = asked.sample()
     steps = _noted(asked)
     lacking = asked.missing_queries(steps, [], before=[])
-    return {"thoughts": tell(asked, steps, marks=False), "query": lacking[0] if lacking else asked.words}
+    otherwise = asked.words if asked.prompt.texts("summaries") else ""
+    return {"thoughts": tell(asked, steps, marks=False), "query": lacking[0] if lacking else otherwise}
 
 
 def take_notes(asked: Asked) -> Values:

@@ -28,10 +28,10 @@ def read_passage(asked: Asked) -> Values:
 
 
 def rank_passages(asked: Asked) -> Values:
-    """Rank the passages: first those that hold the answer to the query, the others as they are."""
+    """Rank the passages: name those that hold the answer to the query."""
     query = asked.prompt.given("query")
-    ranked = sorted(asked.passages, key=lambda one: not asked.mind.holds_answer(query, one.text))
-    return {"ranking": " > ".join(f"[{one.number}]" for one in ranked)}
+    holding = [one for one in asked.passages if asked.mind.holds_answer(query, one.text)]
+    return {"ranking": " > ".join(f"[{one.number}]" for one in holding)}
 
 
 def review_paragraphs(asked: Asked) -> Values:

@@ -49,6 +49,18 @@ def test_every_predictor_is_demonstrated_wholly_and_no_lm_is_asked(name, mini):
         assert "ot supplied for this particular example" not in prompt.text
 
 
+def test_what_the_question_names_is_often_certain_and_a_guess_is_right(mini):
+    flare = build("flare", {}, retriever=mini.index)
+    examples = mini.examples(train=40, dev=1)
+    taught = compile_program(flare, examples, mini.metric, optimizer=optimizer("annotated-few-shot", k=30)).program
+    first = [demo.uncertain for demo in taught.write_tentatively.demos if not demo.thoughts]
+    later = [demo.uncertain for demo in taught.write_tentatively.demos if demo.thoughts]
+    assert first.count([]) > len(first) / 2
+    true = {step["answer"] for example in mini.train for step in example.annotated_steps}
+    guesses = [words for marked in [*first, *later] for words in marked]
+    assert guesses and set(guesses) <= true
+
+
 def test_what_a_demonstration_says_from_memory_is_annotated(mini):
     answers = {example.question: [step["answer"] for step in example.annotated_steps] for example in mini.train}
     for name in ("searchain", "tree-of-reviews", "blendfilter"):
@@ -164,6 +176,13 @@ def test_a_fact_in_prose(told, in_sentences):
 def test_what_nobody_would_write_is_no_demonstration(told):
     reply = dspy.Prediction(final_content=told, answer="Skien")
     assert not reads_well((dspy.Predict("q -> final_content, answer"), {}, reply))
+
+
+def test_an_earlier_sentence_without_its_subject_is_no_demonstration_either():
+    inputs = {"thoughts": ["He lost the use of his left hand [1]."]}
+    assert not reads_well(
+        (dspy.Predict("q, thoughts -> thought"), inputs, dspy.Prediction(thought="It has to be found."))
+    )
 
 
 def test_plain_facts_a_quoted_passage_and_an_open_end_are_demonstrated():

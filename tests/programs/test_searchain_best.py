@@ -190,11 +190,12 @@ def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
     guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?")]}
     engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), TOLD)
     program = searchain({AUTHOR: "A novella.", "Where was Max Brod born?": "Max Brod was born in Prague."})
-    program(question=QUESTION)
+    prediction = program(question=QUESTION)
     assert program.retriever.queries == [AUTHOR, "Where was Max Brod born?"]
     first, second = json.loads(engine.prompts[-1].split("[[ ## steps ## ]]\n")[1].split("\n")[0])
-    assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "support": None, "sure": False}
+    assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "title": None, "support": None, "sure": False}
     assert (second["answer"], second["mark"], second["sure"]) == ("Prague", 1, False)
+    assert second["title"] == prediction.passages[-1].title != ""
 
 
 def test_an_answer_that_a_passage_confirms_stands_in_the_later_queries_as_the_passage_has_it(scripted):

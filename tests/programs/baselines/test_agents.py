@@ -114,6 +114,22 @@ def test_multi_hop_takes_no_notes_where_nothing_is_found(scripted):
     assert calls(engine)[2].given("notes") == []
 
 
+def test_multi_hop_is_told_which_queries_found_nothing_and_ends_when_nothing_is_missing(scripted):
+    query = {"thoughts": "Missing.", "query": BORN}
+    engine = scripted(
+        query,
+        {"new_notes": []},
+        {"thoughts": "Missing.", "query": RIVER},
+        {"new_notes": ["The Vltava flows through Prague [2]."]},
+        {"thoughts": "Nothing is missing.", "query": " "},
+        {"final_content": "The Vltava [2].", "answer": "Vltava"},
+    )
+    prediction = program("multi-hop", retriever=ListRetriever(PASSAGES))(question=Q)
+    asked = calls(engine)
+    assert asked[4].given("queries") == [f"{BORN} → nothing", f"{RIVER} → noted"]
+    assert (len(asked), prediction.answer) == (6, "Vltava")
+
+
 def test_notes_of_a_passage_without_a_gold_title_are_no_demonstration():
     def noted(text: str):
         module = program("multi-hop", retriever=TableRetriever({})).take_notes

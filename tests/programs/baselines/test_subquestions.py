@@ -48,7 +48,7 @@ def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
     assert [one.given("solved") for one in asked[:3]] == [[], [], [STEP]]
     assert [one.given("query") for one in (asked[1], asked[3])] == [BORN, RIVER]
     assert all(one.given("passages") is None for one in asked)
-    unmarked = {"mark": None, "support": None}
+    unmarked = {"mark": None, "title": None, "support": None}
     assert asked[5].given("steps") == [STEP | unmarked | {"sure": True}, unsolved | unmarked | {"sure": False}]
     assert [(node.parent, node.source) for node in prediction.tree.nodes] == [(None, "lm"), (0, "unsolved")]
     assert prediction.final_content == "Born in Prague, on the Vltava."
