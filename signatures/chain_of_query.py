@@ -55,10 +55,10 @@ class PlanChain(dspy.Signature):
     of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when
     you recall that answer. Apart from this, each query is complete in itself. Where several well-known things have
     the same name, add the kind that it likeliest means: the song …, the prince … ; a rare name needs none. Where a
-    name is cut short (the Pact, the War), write it out as it is likeliest meant. Put nothing else from memory into a
-    query: where the question describes a thing without naming it, finding its name is a query of its own. What
-    describes one and the same thing stays together in one query. Where the question can be read in several ways,
-    take the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
+    proper name is cut short (the Pact, the War), write it out as it is likeliest meant. Put nothing else from memory
+    into a query: where the question describes a thing without naming it, finding its name is a query of its own, with
+    all that the question says of that thing and nothing else. Where the question can be read in several ways, take
+    the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -158,8 +158,8 @@ class TraceAnswer(dspy.Signature):
     answer. Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1],
     at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
     tell it without one. Where a step is not sure, its answer is a guess; or, if it has a mark, it rests on a guess:
-    say so. Where a step has no answer, say that it was not found. Where a support says less than its query asks, tell
-    no more than the support. Add no facts that are not in the answers and supports of the steps.
+    say so. Where a step has no answer, say that it was not found. Where a support says less than its query asks, or
+    something else, tell what the support says. Add no facts that are not in the answers and supports of the steps.
     """
 
     question: str = question_field()

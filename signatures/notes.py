@@ -10,17 +10,18 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. A name that
     you guess may stand in the query. Where an earlier query found nothing, ask in other words, or for another fact.
-    When the notes lack none, leave the query empty: no more searches are made.
+    When the notes lack none, or the missing one was looked for in other words and not found, leave the query empty:
+    no more searches are made.
     """
 
     question: str = question_field()
     notes: list[str] = dspy.InputField(
         desc="facts that earlier searches found, each with the number of its passage; may be empty"
     )
-    queries: list[str] = dspy.InputField(desc="the queries that were made before, each with whether notes came of it")
+    queries: list[str] = dspy.InputField(desc="the queries that were made before, each with how many notes came of it")
     thoughts: str = dspy.OutputField(desc="what the notes tell, and what is missing")
     query: str = dspy.OutputField(
-        desc="asks for one fact, complete in itself and unlike the queries before; empty when nothing is missing"
+        desc="asks for one fact, complete in itself and unlike the queries before; empty to end"
     )
 
 

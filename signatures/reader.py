@@ -18,8 +18,8 @@ class ReadPassage(dspy.Signature):
 
 class RankPassages(dspy.Signature):
     """Rank the passages by how much they help to find what the query asks for: first those that state the answer, the
-    plainest before the others; then those that state a part of it, or tell of the thing that the query is about. A
-    passage about another thing of the same kind or name does not help.
+    plainest before the others; then those that state a part of it. A passage does not help if it only has the same
+    subject, or is about another thing of the same kind or name.
     """
 
     query: str = dspy.InputField(desc="what was searched for")

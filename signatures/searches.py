@@ -143,8 +143,8 @@ class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from the sentence the words that you are not certain of. The sentence without these
     words is searched for, and the fact told anew from what is found; a sentence of which you are certain stays as it
-    is. Where the reasoning says that something has to be found, guess it. When all facts are there, the sentence is:
-    So the answer is …
+    is. Where the reasoning says that something has to be found, guess it. When all facts are there, also those with
+    "perhaps", the sentence is: So the answer is …
     """
 
     question: str = question_field()

@@ -15,14 +15,15 @@ def _summaries_field() -> Any:
 
 class SummarizePassages(dspy.Signature):
     """Summarize what the passages tell toward the answer of the question, and nothing that no passage tells. Right
-    after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages.
+    after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages. Passages may come again:
+    leave out what the summaries tell already.
     """
 
     question: str = question_field()
     summaries: list[str] = _summaries_field()
     passages: list[str] = passages_field()
     thoughts: str = dspy.OutputField(desc="what the question needs, and which passages tell it")
-    summary: str = dspy.OutputField(desc="whole sentences with their marks; empty when no passage helps")
+    summary: str = dspy.OutputField(desc="whole sentences with their marks; empty when no passage tells more")
 
 
 class WriteQueryFromSummaries(dspy.Signature):

@@ -55,7 +55,7 @@ class MultiHop(Baseline):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search and take notes until nothing is missing, then answer; ``passages`` begins with those noted."""
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
-        queries: dict[str, bool] = {}
+        queries: dict[str, int] = {}
         for hop in range(1, self.settings.hops + 1):
             query = self.next_query(question, notes, queries)
             if not query:
@@ -63,7 +63,7 @@ class MultiHop(Baseline):
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)
             new = self.take_notes(question, notes, query, passages, found)
-            queries[query], notes = bool(new), [*notes, *new]
+            queries[query], notes = len(new), [*notes, *new]
             passages = distinct([passages, found])
         reply = call(self.notes_answer, question=question, answer_style=answer_style, notes=notes)
         content, references = settle_marks(reply.final_content, passages, supported_by(question))
@@ -73,7 +73,7 @@ class MultiHop(Baseline):
             tree, reply.answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes)
         )
 
-    def next_query(self, question: str, notes: list[str], queries: dict[str, bool]) -> str:
+    def next_query(self, question: str, notes: list[str], queries: dict[str, int]) -> str:
         """Return the query of the next hop, or nothing when no fact is missing.
 
         One that was made before is no demonstration.
@@ -81,9 +81,9 @@ class MultiHop(Baseline):
         Args:
             question: of the user.
             notes: so far.
-            queries: made before, each with whether notes came of it.
+            queries: made before, each with how many notes came of it.
         """
-        made = [f"{query} → {'noted' if noted else 'nothing'}" for query, noted in queries.items()]
+        made = [f"{query} → {count or 'no'} note{'s' * (count != 1)}" for query, count in queries.items()]
         reply = call(self.hop_query, question=question, notes=notes, queries=made)
         query = str(reply.query or "").strip()
         known = {one.casefold() for one in queries}

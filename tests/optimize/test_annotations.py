@@ -58,7 +58,8 @@ def test_what_the_question_names_is_often_certain_and_a_guess_is_right(mini):
     assert first.count([]) > len(first) / 2
     true = {step["answer"] for example in mini.train for step in example.annotated_steps}
     guesses = [words for marked in [*first, *later] for words in marked]
-    assert guesses and set(guesses) <= true
+    assert guesses
+    assert set(guesses) <= true
 
 
 def test_what_a_demonstration_says_from_memory_is_annotated(mini):

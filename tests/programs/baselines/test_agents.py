@@ -126,7 +126,7 @@ def test_multi_hop_is_told_which_queries_found_nothing_and_ends_when_nothing_is_
     )
     prediction = program("multi-hop", retriever=ListRetriever(PASSAGES))(question=Q)
     asked = calls(engine)
-    assert asked[4].given("queries") == [f"{BORN} → nothing", f"{RIVER} → noted"]
+    assert asked[4].given("queries") == [f"{BORN} → no notes", f"{RIVER} → 1 note"]
     assert (len(asked), prediction.answer) == (6, "Vltava")
 
 
