@@ -70,9 +70,9 @@ def error_page(title: str, problem: str) -> str:
     return as_html("error.html", title=title, problem=problem)
 
 
-def login_page(problem: str = "") -> str:
-    """Return the page that asks for the server's token."""
-    return as_html("login.html", problem=problem)
+def login_page(then: str, problem: str = "") -> str:
+    """Return the page that asks for the server's token, and then leads to the address that was wanted."""
+    return as_html("login.html", then=then, problem=problem)
 
 
 _STYLES = get_args(AnswerStyle)

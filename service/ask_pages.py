@@ -18,7 +18,7 @@ from ..programs.streams import NodeChanged, NodeGrown
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, sent, sign_of_life
-from .door import COOKIE, cookie_of
+from .door import cookie_name, cookie_of
 from .questions import Ended, Question, Service
 
 
@@ -74,16 +74,17 @@ def page_routes(service: Service, token: str | None) -> APIRouter:
         return RedirectResponse(f"/questions/{id}", 303)
 
     @routes.get("/login")
-    async def login_page() -> str:
-        return pages.login_page()
+    async def login_page(then: str = "/") -> str:
+        return pages.login_page(then)
 
     @routes.post("/login")
     async def login(request: Request) -> Response:
-        given = (await _form(request)).get("token", "")
+        form = await _form(request)
+        given, then = form.get("token", ""), form.get("then", "")
         if token is None or cookie_of(given) != cookie_of(token):
-            return HTMLResponse(pages.login_page("This is not the server's token."), 401)
-        entered = RedirectResponse("/", 303)
-        entered.set_cookie(COOKIE, cookie_of(token), httponly=True, samesite="lax")
+            return HTMLResponse(pages.login_page(then, "This is not the server's token."), 401)
+        entered = RedirectResponse("/" + then.lstrip("/\\"), 303)  # never to another server
+        entered.set_cookie(cookie_name(request.scope), cookie_of(token), httponly=True, samesite="lax")
         return entered
 
     return routes

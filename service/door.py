@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import cookie_parser
@@ -16,7 +17,6 @@ from ..pages.question_page import error_page
 from ..retrieval.serving.connections import most_connections
 from ..retrieval.serving.server_limits import Guard, Limits, Refused, brings_token, is_for_here
 
-COOKIE = "questree"
 _OPEN = ("/login", "/static/")
 """Addresses that need no token: they hold nothing of anybody."""
 _MOST_BYTES = 2**20
@@ -65,7 +65,7 @@ class Door(Guard):
             raise Refused(403, "without a token this server answers only requests to this machine", "foreign")
         if scope["method"] not in _SAFE and not _is_own_page(headers):
             raise Refused(403, "a page of another address may not ask here", "foreign")
-        if token is not None and not scope["path"].startswith(_OPEN) and not _brings_cookie(headers, token):
+        if token is not None and not scope["path"].startswith(_OPEN) and not _brings_cookie(scope, token):
             raise Refused(401, "this server asks for a token (Authorization: Bearer …)", "invalid_token")
 
     def refusal(self, refused: Refused, scope: Scope) -> Response:
@@ -73,7 +73,8 @@ class Door(Guard):
         if b"text/html" not in dict(scope["headers"]).get(b"accept", b""):
             return refused.response()
         if refused.status == 401 and scope["method"] in _SAFE:
-            return RedirectResponse("/login", 303)
+            wanted = scope["path"] + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
+            return RedirectResponse(f"/login?then={quote(wanted)}", 303)
         return HTMLResponse(error_page("This cannot be done", f"{str(refused).rstrip('.')}."), refused.status)
 
 
@@ -91,8 +92,14 @@ def cookie_of(token: str) -> str:
     return hmac.new(token.encode(), b"questree's pages", hashlib.sha256).hexdigest()
 
 
-def _brings_cookie(headers: Mapping[bytes, bytes], token: str) -> bool:
-    brought = cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE, "")
+def cookie_name(scope: Scope) -> str:
+    """Return the cookie's name: a browser sends the cookies of a host to all its ports."""
+    _, port = scope.get("server") or ("", "")
+    return f"questree-{port}"
+
+
+def _brings_cookie(scope: Scope, token: str) -> bool:
+    brought = cookie_parser(dict(scope["headers"]).get(b"cookie", b"").decode("latin-1")).get(cookie_name(scope), "")
     return secrets.compare_digest(brought.encode(), cookie_of(token).encode())
 
 

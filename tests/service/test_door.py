@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -47,7 +48,7 @@ def test_our_own_page_asks(client):
 
 @pytest.mark.parametrize("path", ["/", "/openapi.json", "/questions/x", "/questions/x.json", "/v1/models", "/api"])
 def test_without_the_token_nothing_is_told(guarded, path):
-    for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"questree={cookie_of('wrong')}"}):
+    for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"questree-80={cookie_of('wrong')}"}):
         assert guarded.get(path, headers=headers).status_code == 401
     assert guarded.get(path, headers={"authorization": f"Bearer {TOKEN}"}).status_code != 401
 
@@ -65,10 +66,28 @@ def test_a_browser_brings_the_token_once(guarded):
     assert guarded.post("/ask", json=ASKED, headers={"origin": "http://elsewhere.example"}).status_code == 403
 
 
+def test_whoever_brings_the_token_gets_the_page_that_was_wanted(guarded):
+    asked = guarded.get("/questions/none?x=1&y=%20", headers={"accept": "text/html"})
+    assert '<input type="hidden" name="then" value="/questions/none?x=1&amp;y=%20">' in asked.text
+    wanted = {"then": "/questions/none?x=1&y=%20"}
+    assert 'value="/questions/none?x=1&amp;y=%20"' in guarded.post("/login", data={"token": "wrong", **wanted}).text
+    entered = guarded.post("/login", data={"token": TOKEN, **wanted}, follow_redirects=False)
+    assert entered.headers["location"] == "/questions/none?x=1&y=%20"
+
+
+@pytest.mark.parametrize(
+    "then", ["//elsewhere.example", "/\\elsewhere.example", "https://elsewhere.example", "/\t/else", ""]
+)
+def test_the_token_leads_to_no_other_server(guarded, then):
+    entered = guarded.post("/login", data={"token": TOKEN, "then": then}, follow_redirects=False)
+    assert httpx.URL("http://questions.example/login").join(entered.headers["location"]).host == "questions.example"
+    assert not entered.headers["location"].startswith(("//", "/\\"))
+
+
 def test_a_cookie_of_another_server_keeps_ours_from_nothing(guarded):
-    brought = f'prefs={{"a": 1}}; questree={cookie_of(TOKEN)}'
+    brought = f'prefs={{"a": 1}}; questree-81={cookie_of("theirs")}; questree-80={cookie_of(TOKEN)}'
     assert guarded.get("/", headers={"cookie": brought}).status_code == 200
-    assert guarded.get("/", headers={"cookie": "questree=\xe9".encode("latin-1")}).status_code == 401
+    assert guarded.get("/", headers={"cookie": "questree-80=\xe9".encode("latin-1")}).status_code == 401
 
 
 @pytest.mark.parametrize("path", ["/", "/static/live.js", "/questions/x", "/v1/models", "/openapi.json", "/nowhere"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
+from contextlib import suppress
 
 import pytest
 from tiny_world import PASSAGES, RIVER, TitleRetriever
@@ -96,6 +98,27 @@ def test_a_call_that_is_cancelled_asks_nothing_more(make_service, tap):
         assert tap.asked == 1
 
     asyncio.run(talk())
+
+
+def test_a_client_that_disconnects_stops_its_question(make_service, tap):
+    service, ended = make_service(), threading.Event()
+
+    async def talk(address: str) -> None:
+        http = httpx2.AsyncClient(timeout=60)
+        async with Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client:
+            call = asyncio.create_task(client.call_tool("ask", {"question": RIVER.question}))
+            await asyncio.to_thread(tap.wait_for, 1)
+            (question,) = service._questions.values()
+            loop = question.task.get_loop()
+            loop.call_soon_threadsafe(question.task.add_done_callback, lambda _: ended.set())
+            await http.aclose()
+            await call
+
+    with running(mcp_app(mcp_server(service, None))) as address:
+        with suppress(Exception):  # the client's own: its connection is gone
+            asyncio.run(talk(address))
+        assert ended.wait(30)
+        assert tap.asked == 1
 
 
 def test_on_stdin_and_stdout(workplace):
