@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .evaluation.attacks import AttackRun
     from .evaluation.audit import Audit
     from .evaluation.records import ScoreFunction
+    from .evaluation.run import Answerers
     from .optimize import Compiled, CompileProgress
     from .optimize.recheck import Recheck
     from .programs import Program
@@ -59,7 +61,7 @@ class Experiment(Parts):
             "policy": self.settings.policy.model_dump(exclude_none=True),
         }
         run = self.tracking.run(f"evaluate {program.name}", facts, simulated=identity["lm"]["simulated"])
-        with run as tracked, tracked.traces():
+        with self._answerers() as answerers, run as tracked, tracked.traces():
             evaluation = evaluate(
                 program,
                 self._questions_for([program]),
@@ -68,6 +70,7 @@ class Experiment(Parts):
                 out=out,
                 seed=self.settings.seed,
                 policy=self.settings.policy,
+                answerers=answerers,
                 on_progress=on_progress,
             )
             tracked.evaluation(evaluation, self.task.name)
@@ -108,17 +111,19 @@ class Experiment(Parts):
         program = self.program(name, **program_settings)
         identity = run_identity(program, task=self.task.name)
         out = self._folder(f"repeats-{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
-        repeats = repeat(
-            program,
-            self._questions_for([program]),
-            self._scores(metrics, judge),
-            count,
-            task=self.task.name,
-            out=out,
-            seed=self.settings.seed,
-            policy=self.settings.policy,
-            on_progress=on_progress,
-        )
+        with self._answerers() as answerers:
+            repeats = repeat(
+                program,
+                self._questions_for([program]),
+                self._scores(metrics, judge),
+                count,
+                task=self.task.name,
+                out=out,
+                seed=self.settings.seed,
+                policy=self.settings.policy,
+                answerers=answerers,
+                on_progress=on_progress,
+            )
         return repeats, out
 
     def compile(
@@ -154,18 +159,20 @@ class Experiment(Parts):
         program = self.program(name, **program_settings)
         out = self._folder(f"compile-{program.name}-{_plain(self.task.name)}-{chosen.name}")
         train, dev = self.examples("train", train_limit), self._questions_for([program])
-        compiled = compile(
-            program,
-            Examples(train=train, dev=dev, task=self.task.name),
-            score,
-            optimizer=chosen,
-            teacher=self._teacher(teacher),
-            seed=self.settings.seed,
-            policy=self.settings.policy,
-            out=out,
-            tracking=self.tracking,
-            on_progress=on_progress,
-        )
+        with self._answerers() as answerers:
+            compiled = compile(
+                program,
+                Examples(train=train, dev=dev, task=self.task.name),
+                score,
+                optimizer=chosen,
+                teacher=self._teacher(teacher),
+                seed=self.settings.seed,
+                policy=self.settings.policy,
+                answerers=answerers,
+                out=out,
+                tracking=self.tracking,
+                on_progress=on_progress,
+            )
         return compiled, out
 
     def _teacher(self, named: str | None) -> Program | Literal["annotations"] | None:
@@ -309,18 +316,31 @@ class Experiment(Parts):
     ) -> Comparison:
         from .evaluation import compare
 
-        return compare(
-            programs,
-            self._questions_for(programs.values()),
-            self._scores(metrics, judge),
-            task=self.task.name,
-            out=out,
-            seed=self.settings.seed,
-            policy=self.settings.policy,
-            tracking=self.tracking,
-            title=title,
-            on_progress=on_progress,
-        )
+        with self._answerers() as answerers:
+            return compare(
+                programs,
+                self._questions_for(programs.values()),
+                self._scores(metrics, judge),
+                task=self.task.name,
+                out=out,
+                seed=self.settings.seed,
+                policy=self.settings.policy,
+                answerers=answerers,
+                tracking=self.tracking,
+                title=title,
+                on_progress=on_progress,
+            )
+
+    @contextmanager
+    def _answerers(self) -> Iterator[Answerers | None]:
+        """Give who answers the questions: the workers of the cluster that ``--on`` names; None for this process."""
+        if self.settings.on is None:
+            yield None
+            return
+        from .remote_answers import answering
+
+        with answering(self.settings) as answerers:
+            yield answerers
 
     def _folder(self, name: str) -> Path:
         return self.settings.out or Path("runs") / name

@@ -82,6 +82,15 @@ class RunSettings(RunPolicy, BaseSettings):
     )
     tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
     experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")
+    on: str | None = Field(
+        default=None,
+        description="Cluster whose workers answer the questions: 'ray' starts one on this machine; ray://HOST:10001.",
+    )
+    workers: int | None = Field(
+        default=None,
+        ge=1,
+        description="Workers on the cluster of --on. Default: one for each core, but no more than --concurrency.",
+    )
     out: Path | None = Field(
         default=None, description="Folder to write. Default: one under runs/, readers/ or duplicates/."
     )

@@ -17,7 +17,7 @@ from ..metrics import Interval, mean_interval
 from ..programs import Program
 from .evaluation import Evaluation
 from .records import ScoreFunction
-from .run import Progress, evaluate
+from .run import Answerers, Progress, evaluate
 
 _APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
 
@@ -77,6 +77,7 @@ def repeat(
     out: Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
+    answerers: Answerers | None = None,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Repeats:
     """Evaluate a program several times with an LM that samples.
@@ -86,6 +87,7 @@ def repeat(
         count: how many times, two or more.
         out: a folder; the runs are in the folders ``repeat-1`` … of it, which the same call resumes.
         policy: see `evaluate`; a budget in it is for all runs together.
+        answerers: see `evaluate`.
         on_progress: called with the name of the run, and how far it is.
 
     Raises:
@@ -110,6 +112,7 @@ def repeat(
                     out=out and out / name,
                     seed=seed,
                     policy=policy,
+                    answerers=answerers,
                     spent_before=total([run.spent for run in runs]),
                     on_progress=None if on_progress is None else _named(on_progress, name),
                 )

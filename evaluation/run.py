@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import dspy
 
+from ..common.cluster import ClusterError
 from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
 from ..common.files import write_atomically
@@ -53,6 +54,16 @@ _Item = TypeVar("_Item")
 logger = logging.getLogger(__name__)
 
 LOOK = 0.5  # seconds between looks at whether the user wants to stop
+
+Asking = Callable[[dspy.Example], tuple[Record, list[Exchange]]]
+"""Asks a question; returns its record, whatever happens in it, and what was asked for it outside the program."""
+
+
+class Answerers(Protocol):
+    """Other processes that answer questions; everything else of a run is done in this one."""
+
+    def asking(self, program: Program) -> Asking:
+        """Return what asks a program there; it is called on several threads and waits for the answer."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -101,6 +112,7 @@ def evaluate(
     seed: int = 0,
     policy: RunPolicy | None = None,
     spent_before: Spent | None = None,
+    answerers: Answerers | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Ask the program every question, and score the answers.
@@ -120,12 +132,14 @@ def evaluate(
         policy: concurrency, time, retries, the budget, and when to give up; kept with the run (``policy.json``),
             which may go on under another one.
         spent_before: what the same budget has paid for outside this run.
+        answerers: who answers the questions; None for this process.
         on_progress: called in the caller's thread after each question, and once before the first; by default a bar in
             a notebook.
 
     Raises:
         QuestreeError: if there are no questions, one cannot be asked, ids repeat, ``out`` holds another run or cannot
             be written, or the policy stops the run; an `OutOfBudgetError` if the budget does.
+        ClusterError: if the others cannot answer; what was answered is kept.
         MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
     """
@@ -139,7 +153,7 @@ def evaluate(
             folder = stack.enter_context(open_run(Path(out), run_identity(program, task=task)))
             write_atomically(folder.path / "policy.json", policy.model_dump_json(indent=2))
             write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
-        loop = _Loop(program, by_id, metrics, policy, folder, spent_before or Spent())
+        loop = _Loop(program, answerers, by_id, metrics, policy, folder, spent_before or Spent())
         loop.run(on_progress or notebook_bar())
         evaluation = _added_up([loop.records[id] for id in by_id], metrics, seed)
         if folder is not None:
@@ -248,13 +262,15 @@ class _Loop:
     def __init__(
         self,
         program: Program,
+        answerers: Answerers | None,
         examples: Mapping[str, dspy.Example],
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
         folder: RunFolder | None,
         spent_before: Spent,
     ):
-        self.program, self.examples, self.metrics = program, examples, metrics
+        self.answer: Asking = partial(answer, program) if answerers is None else answerers.asking(program)
+        self.examples, self.metrics = examples, metrics
         self.policy, self.folder = policy, folder
         self.records = _answered(folder, examples) if folder else {}
         self.spent = total([spent_before, *(record.spent for record in self.records.values())])
@@ -262,7 +278,10 @@ class _Loop:
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
         self.done = SimpleQueue[Future[Record]]()
-        self.pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
+        on_loop = (
+            policy.event_loop and answerers is None
+        )  # others' event loops are theirs; here a thread waits for each
+        self.pool: Pool = EventLoop() if on_loop else Threads(policy.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
         """Ask what is not answered, and score what is not scored; ``records`` grows, also if this raises."""
@@ -296,6 +315,9 @@ class _Loop:
                 self.keep_all(self.running)
                 way = "put the metric right and run the same again: answers are not asked for again"
                 raise MetricError(f"{error} Stopped; {self.how_to_go_on(way)}") from error
+            except ClusterError as error:
+                self.keep_all(self.running)
+                raise ClusterError(f"{error} Stopped; {self.how_to_go_on('then run the same again')}") from error
             except BaseException:
                 self.keep_all(self.running)
                 raise
@@ -309,7 +331,7 @@ class _Loop:
 
     def ask(self, example: dspy.Example) -> Record:
         """Return the question's record, whatever happens in it."""
-        record, self.exchanges[question_id(example)] = answer(self.program, example)
+        record, self.exchanges[question_id(example)] = self.answer(example)
         return record
 
     def score(self, record: Record) -> Record:
@@ -343,8 +365,8 @@ class _Loop:
 
     def keep(self, answered: Future[Record]) -> Record:
         """Put an answer onto the disk, and into the result."""
-        record = answered.result()
         self.asking.discard(answered)
+        record = answered.result()
         exchanges = self.exchanges.pop(record.id)
         if self.folder is not None:
             self.folder.append_exchanges(record.id, exchanges)
@@ -365,10 +387,8 @@ class _Loop:
     def keep_all(self, running: set[Future[Record]]) -> None:
         """Wait for questions on their way, which are paid for, and keep them; what is unscored is scored next time."""
         for future in running:
-            if future in self.asking:
-                self.keep(future)
-            elif future.exception() is None:
-                self.keep_scores(future)
+            if future.exception() is None:
+                (self.keep if future in self.asking else self.keep_scores)(future)
 
     def check_budget(self, todo: deque[dspy.Example]) -> None:
         """Stop if there is something left to ask and nothing left to spend."""

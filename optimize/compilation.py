@@ -22,7 +22,7 @@ from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import ScoreFunction, metric_name, plain, question_id
-from ..evaluation.run import Interrupted, evaluate, run_identity
+from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
 from ..lm.ledger import Spent, total
@@ -54,6 +54,7 @@ def compile(
     prompt_lm: dspy.BaseLM | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
+    answerers: Answerers | None = None,
     out: str | Path | None = None,
     tracking: Tracking = OFF,
     on_progress: Callable[[CompileProgress], None] | None = None,
@@ -97,6 +98,7 @@ def compile(
         prompt_lm=prompt_lm,
         seed=seed,
         policy=policy or RunPolicy(),
+        answerers=answerers,
         out=None if out is None else Path(out),
         tell=on_progress or _notebook_bars(),
     )
@@ -142,6 +144,7 @@ class _Plan:
     prompt_lm: dspy.BaseLM | None
     seed: int
     policy: RunPolicy
+    answerers: Answerers | None
     out: Path | None
     tell: Callable[[CompileProgress], None]
 
@@ -193,6 +196,7 @@ class _Plan:
                 seed=self.seed,
                 policy=self.policy,
                 spent_before=spent_before,
+                answerers=self.answerers,
                 on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
             )
         run.evaluation(evaluation, self.examples.task, prefix=f"{stage}_")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import dspy
@@ -120,6 +120,20 @@ class CompiledState(_Part):
     def _check_form(self) -> CompiledState:
         check_form(self.form, len(self.members), self.k)
         return self
+
+    def program(self, make: Callable[[], Program]) -> Program:
+        """Return the program of this state.
+
+        Args:
+            make: makes a member as the code has it.
+
+        Raises:
+            ValueError: if the state is that of other predictors, or a lesson's demonstration is not one of theirs.
+        """
+        members = [make() for _ in self.members]
+        for member, state in zip(members, self.members, strict=True):
+            take_state(member, state)
+        return composed(self.form, members, self.lessons, self.k)
 
 
 def to_json(content: Any) -> str:

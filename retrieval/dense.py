@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..common.errors import IndexRefused, QuestreeError
 from .base import Hits, NeuralRetriever
 from .contracts import Passages
-from .encoders import checkpoint_of
+from .encoders import checkpoint_of, same_checkpoint
 from .indexes.chunks import chunk_count, read_record, read_rows
 from .indexes.contents import Manifest, PassageStore
 from .indexes.encoding import encode_corpus
@@ -89,8 +89,9 @@ def _write(order: Order) -> Written:
         folder,
         encoder,
         encoder.identity,
-        load=partial(SentenceEncoder.load, checkpoint, usage, order.precision),
+        load=partial(_loaded, checkpoint.name, checkpoint.fingerprint, asdict(usage), encoder.precision),
         devices=order.devices,
+        cluster=order.cluster,
         report=order.report,
         size=lambda rows: rows * encoder.dim * 2,
     )
@@ -100,6 +101,16 @@ def _write(order: Order) -> Written:
         _save(index, order.folder / _INDEX)
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
+
+
+def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:
+    """Return what encodes chunks in another process.
+
+    Raises:
+        CheckpointError: if the checkpoint of that name is not there, or another one.
+    """
+    found = same_checkpoint(find_sentence_checkpoint(name), fingerprint)
+    return SentenceEncoder.load(found, Usage(**usage), precision)
 
 
 def _again(manifest: Manifest) -> dict[str, Any]:

@@ -151,6 +151,20 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
     return Checkpoint(str(name or EMBEDDED), folder, fingerprint)
 
 
+def same_checkpoint(found: Checkpoint, fingerprint: str) -> Checkpoint:
+    """Return the checkpoint that another process of the same work found.
+
+    Raises:
+        CheckpointError: if it is another one than that process has.
+    """
+    if found.fingerprint != fingerprint:
+        raise CheckpointError(
+            f"The checkpoint {found.name} is another one here ({found.folder}: {found.fingerprint}) than where the "
+            f"index is built ({fingerprint})."
+        )
+    return found
+
+
 def checkpoint_of(index: object, manifest: Manifest, find: Callable[[str], Checkpoint], name: object) -> Checkpoint:
     """Return the checkpoint by which an index was built.
 

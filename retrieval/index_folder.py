@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..common.cluster import Cluster
 from ..common.errors import CorpusError, IndexRefused, QuestreeError
 from ..common.files import read_unswapped
 from ..common.names import unknown_name
@@ -69,6 +70,7 @@ def build_index(
     settings: Any = None,
     precision: Any = "auto",
     devices: Sequence[str] = (),
+    cluster: Cluster | None = None,
     corpus_format: str | None = None,
     skip_bad: bool = False,
     bad: list[BadLine] | None = None,
@@ -90,6 +92,7 @@ def build_index(
         precision: in which the encoder computes; see ``Encoder.load``.
         devices: to encode on, a process for each (``cuda:0``, ``cpu``). By default every GPU if there are several;
             otherwise this process encodes, on the GPU or on every core.
+        cluster: whose workers encode, in the place of this machine (`connected`).
         corpus_format: of the file; None to recognise it. See ``read_corpus``.
         skip_bad: keep the corpus's good lines; the number of bad ones is in the manifest.
         bad: a list to which the bad lines are appended.
@@ -107,6 +110,7 @@ def build_index(
     before = len(found)
     name, passages = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
     order = {"settings": settings, "checkpoint": checkpoint, "precision": precision, "devices": devices}
+    order |= {"cluster": cluster}
     with building(Path(out), overwrite=overwrite) as work:
         count, digest = write_passages(work.folder, _counted(passages, progress))
         if not count:
@@ -121,6 +125,7 @@ def add_to_index(
     index: str | Path,
     *,
     devices: Sequence[str] = (),
+    cluster: Cluster | None = None,
     corpus_format: str | None = None,
     skip_bad: bool = False,
     bad: list[BadLine] | None = None,
@@ -134,7 +139,7 @@ def add_to_index(
     Args:
         corpus: of the new passages.
         index: of ``build_index``.
-        devices: as for ``build_index``, like the others.
+        devices, cluster: as for ``build_index``, like the others.
         corpus_format: of the file.
         skip_bad: keep the corpus's good lines.
         bad: a list to which the bad lines are appended.
@@ -162,7 +167,7 @@ def add_to_index(
         was = manifest.corpus
         skipped = was.skipped + len(found) - before
         record = CorpusRecord(name=f"{was.name} + {name}", sha256=digest, passages=count, skipped=skipped)
-        _write(work, kind, record, {**kind.again(manifest), "devices": devices, "report": progress})
+        _write(work, kind, record, {**kind.again(manifest), "devices": devices, "cluster": cluster, "report": progress})
     return folder
 
 
@@ -223,6 +228,8 @@ def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple
 
 def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:
     """Write the index of the passages in the folder, and its manifest."""
+    if order["cluster"] and not kind.work:
+        raise QuestreeError(f"An index of kind {kind.name} has nothing to encode: leave out --on.")
     work.keep_only(kind.work)
     written = kind.write(Order(work.folder, PassageStore(work.folder), **order))
     manifest = Manifest(

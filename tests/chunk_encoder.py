@@ -66,10 +66,10 @@ def load(size: int) -> LetterEncoder:
     return LetterEncoder()
 
 
-def load_dying(size: int, marks: Path, word: str, times: int) -> LetterEncoder:
+def load_dying(size: int, marks: str, word: str, times: int) -> LetterEncoder:
     """A mortal one."""
     chunks.CHUNK = size
-    return Dying(marks, word, times)
+    return Dying(Path(marks), word, times)
 
 
 def load_refusing(size: int) -> LetterEncoder:

@@ -10,7 +10,7 @@ from . import options
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-NO_SETTINGS = ("defence", "rerank", "tracking_uri")
+NO_SETTINGS = ("defence", "rerank", "tracking_uri", "on", "workers")
 
 
 def attack(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,6 +55,14 @@ def index(
         list[str] | None,
         typer.Option(help="Where to encode, a process each: cuda:0, cpu; repeat it. Default: every GPU."),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(help="Cluster whose workers encode: 'ray' starts one on this machine; ray://HOST:10001."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Workers on the cluster of --on. Default: one for each GPU, or for four cores."),
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")
     ] = False,
@@ -70,6 +78,7 @@ def index(
     """
     from rich.console import Console
 
+    from ..common.cluster import connected
     from ..common.text import readable_size
     from ..retrieval import KINDS, add_to_index, build_index, read_manifest
     from ..retrieval.index_folder import chosen_kind
@@ -79,12 +88,14 @@ def index(
         raise typer.BadParameter(
             "an index is added to as it was built: leave out --kind, --checkpoint, --set, --overwrite"
         )
+    if on and device:
+        raise typer.BadParameter("--device is of this machine, and --on of a cluster: leave one of them out")
     if values and kind == "auto":
         raise typer.BadParameter("--set is of one kind: name it with --kind")
     chosen_kind(kind, 0)  # before anything is made
     bad: list[BadLine] = []
-    with progress_of_index(Console(stderr=True)) as report:
-        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad}
+    with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Console(stderr=True)) as report:
+        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "cluster": cluster}
         if add:
             add_to_index(corpus, out, devices=device or (), progress=report, **reading)
         else:

@@ -9,7 +9,7 @@ from . import options
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-NO_SETTINGS = ("split", "limit", "leave_out", "tracking_uri", "experiment")
+NO_SETTINGS = ("split", "limit", "leave_out", "tracking_uri", "experiment", "on", "workers")
 
 
 def recheck(

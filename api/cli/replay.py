@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NO_SETTINGS = (
     *("split", "limit", "leave_out", "reader", "duplicates", "defence", "allow_code", "tracking_uri", "experiment"),
+    *("on", "workers"),
 )
 
 

@@ -20,7 +20,6 @@ from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.modules import LMReader
 from ...programs.registry import build
-from ...programs.states import composed, take_state
 from ..records import Record, score
 from ..run import answer
 from .differences import Difference, LeftError, answer_differences, changed, left, unasked
@@ -152,11 +151,8 @@ def program_of(run: PackedRun, **parts: Any) -> Program:
     state = run.header.surroundings.state
     if state is None:
         return _coded(run, parts)
-    members = [_coded(run, parts) for _ in state.members]
     try:
-        for member, of_member in zip(members, state.members, strict=True):
-            take_state(member, of_member)
-        return composed(state.form, members, state.lessons, state.k)
+        return state.program(lambda: _coded(run, parts))
     except ValueError as problem:
         name = run.header.name
         raise QuestreeError(f"{name}: its compiled program does not fit this version: {problem}.") from problem

@@ -18,7 +18,7 @@ from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, metric_name
-from ..run import Progress, evaluate, run_identity
+from ..run import Answerers, Progress, evaluate, run_identity
 from ..tracking import OFF, Tracking
 from .page import as_page
 from .result import Comparison
@@ -33,6 +33,7 @@ def compare(
     out: Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
+    answerers: Answerers | None = None,
     tracking: Tracking = OFF,
     title: str = "compare",
     on_progress: Callable[[str, Progress], None] | None = None,
@@ -44,6 +45,7 @@ def compare(
         examples, metrics, task, seed: see `evaluate`.
         policy: see `evaluate`; a budget in it is for all programs together. When it is used up, the programs that
             were evaluated until then are compared, and ``stopped`` says how to go on.
+        answerers: see `evaluate`.
         out: a folder. Each program has its run in a folder of its name in it, which the same comparison resumes;
             the files of the comparison (`files_of`) stand beside these folders.
         tracking: makes a parent run with the files of the comparison, and a nested run for each program.
@@ -77,6 +79,7 @@ def compare(
                         out=out and out / name,
                         seed=seed,
                         policy=policy,
+                        answerers=answerers,
                         spent_before=spent,
                         on_progress=_named(on_progress, name),
                     )

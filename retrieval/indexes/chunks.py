@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...common.errors import IndexRefused
 from ...common.files import replacing
@@ -21,7 +21,6 @@ from .contents import PassageStore
 from .stored_array import StoredArray
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 CHUNK = 1024
@@ -113,14 +112,40 @@ def write_chunk(
     progress: Callable[[int], None],
 ) -> ChunkRecord:
     """Encode texts into a chunk and return its record, which is written last."""
+    chunk = encoded(texts, encoder, progress)
+    return store_chunk(folder, number, chunk, made_from=made_from, row_type=encoder.row_type)
+
+
+@dataclass(frozen=True)
+class EncodedChunk:
+    """The embeddings of some texts.
+
+    Attributes:
+        lengths: the number of rows of each.
+        filled: how many of them fill the encoder's window.
+        rows: of all of them, one behind the other.
+    """
+
+    lengths: list[int]
+    filled: int
+    rows: bytes | memoryview
+
+
+def encoded(texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None]) -> EncodedChunk:
+    """Encode texts and return their embeddings."""
     import numpy as np
 
     before = encoder.filled
     matrices = [matrix.numpy() for matrix in encoder.passages(texts, progress)]
     rows = np.ascontiguousarray(np.concatenate(matrices), dtype=encoder.row_type)
-    lengths, filled = [len(matrix) for matrix in matrices], encoder.filled - before
-    record = ChunkRecord(made_from, lengths, filled, _digest(made_from, lengths, filled, rows))
-    _write(rows_file(folder, number, encoder.row_type), rows.data.cast("B"))
+    return EncodedChunk([len(matrix) for matrix in matrices], encoder.filled - before, rows.data.cast("B"))
+
+
+def store_chunk(folder: Path, number: int, chunk: EncodedChunk, *, made_from: str, row_type: str) -> ChunkRecord:
+    """Write a chunk and return its record, which is written last."""
+    digest = _digest(made_from, chunk.lengths, chunk.filled, chunk.rows)
+    record = ChunkRecord(made_from, chunk.lengths, chunk.filled, digest)
+    _write(rows_file(folder, number, row_type), chunk.rows)
     _write(_record_file(folder, number), json.dumps(asdict(record)).encode())
     return record
 
@@ -144,7 +169,7 @@ def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int, row_type:
         rows = read_rows(folder, number, record, dim, row_type)
     except IndexRefused:
         return False
-    return _digest(record.made_from, record.lengths, record.filled, rows[:]) == record.sha256
+    return _digest(record.made_from, record.lengths, record.filled, rows[:].data.cast("B")) == record.sha256
 
 
 def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> StoredArray:
@@ -181,9 +206,9 @@ def _record_file(folder: Path, number: int) -> Path:
     return folder / f"{number:06d}{_RECORD}"
 
 
-def _digest(made_from: str, lengths: Sequence[int], filled: int, rows: np.ndarray[Any, Any]) -> str:
+def _digest(made_from: str, lengths: Sequence[int], filled: int, rows: bytes | memoryview) -> str:
     digest = hashlib.sha256(json.dumps([made_from, list(lengths), filled]).encode())
-    digest.update(rows.data.cast("B"))
+    digest.update(rows)
     return digest.hexdigest()
 
 

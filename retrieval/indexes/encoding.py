@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from ...common.cluster import Cluster
 from ...common.errors import IndexRefused
 from .chunks import (
     ChunkRecord,
@@ -20,6 +23,7 @@ from .chunks import (
 )
 from .contents import PASSAGES, PassageStore
 from .index_kind import Progress, Report
+from .remote_chunks import encode_on_cluster
 from .workers import encode_on
 
 logger = logging.getLogger(__name__)
@@ -30,8 +34,9 @@ def encode_corpus(
     encoder: PassageEncoder,
     identity: str,
     *,
-    load: Callable[[], PassageEncoder],
+    load: partial[Any],
     devices: Sequence[str] = (),
+    cluster: Cluster | None = None,
     report: Report = lambda _: None,
     size: Callable[[float], float] = lambda _: 0.0,
 ) -> int:
@@ -43,8 +48,9 @@ def encode_corpus(
         folder: of the chunks, in the folder of an index that holds its passages already.
         encoder: of this process.
         identity: all that rows depend on beside the texts.
-        load: makes the encoder in another process; it must be picklable.
+        load: makes the encoder in another process: a function of a module, and plain values.
         devices: ``cpu``, ``cuda:1``: a process for each. If none is named, this process encodes.
+        cluster: whose workers encode, in the place of this machine.
         report: called with how far it is.
         size: gives the bytes that so many rows take in the finished index.
 
@@ -57,7 +63,9 @@ def encode_corpus(
     remove_others(folder, kept, encoder.row_type)
     missing = [number for number in range(chunk_count(len(passages))) if number not in kept]
     count = _Report(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
-    if devices:
+    if cluster and missing:
+        encode_on_cluster(cluster, folder, missing, encoder=encoder, load=load, identity=identity, report=count)
+    elif devices:
         encode_on(devices, folder, missing, load=load, identity=identity, report=count)
     else:
         for number in missing:

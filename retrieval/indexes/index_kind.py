@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ...common.cluster import Cluster
 from ...common.errors import QuestreeError
 from ...common.names import unknown_name
 from ..base import IndexRetriever
@@ -48,6 +49,7 @@ class Order:
         checkpoint: of its encoder, by name or folder; None for the kind's default.
         precision: in which the encoder computes.
         devices: on which the encoder computes, a process for each; if none is named, this process computes.
+        cluster: whose workers compute, in the place of this machine.
         report: called with how far it is.
     """
 
@@ -57,6 +59,7 @@ class Order:
     checkpoint: str | Path | None = None
     precision: Any = "auto"
     devices: Sequence[str] = ()
+    cluster: Cluster | None = None
     report: Report = lambda _: None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError
 from ...common.names import unknown_name
-from ..encoders import Checkpoint, checkpoint_of
+from ..encoders import checkpoint_of, same_checkpoint
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
@@ -57,17 +57,22 @@ def encode(
         order.folder / folder,
         writer,
         f"{checkpoint.fingerprint} {settings}" + (f" {nbits} bits" if nbits else ""),
-        load=partial(_loaded, checkpoint, encoder.precision, nbits),
+        load=partial(_loaded, checkpoint.name, checkpoint.fingerprint, encoder.precision, nbits),
         devices=devices,
+        cluster=order.cluster,
         report=order.report,
         size=lambda rows: rows * per_row,
     )
     return encoder, Written(settings, checkpoint.record, filled)
 
 
-def _loaded(checkpoint: Checkpoint, precision: str, nbits: int | None) -> PassageEncoder:
-    """Return what writes chunks in another process."""
-    return _packing(Encoder.load(checkpoint, precision), nbits)
+def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> PassageEncoder:
+    """Return what encodes chunks in another process.
+
+    Raises:
+        CheckpointError: if the checkpoint of that name is not there, or another one.
+    """
+    return _packing(Encoder.load(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
 
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:

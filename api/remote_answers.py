@@ -1,0 +1,202 @@
+"""Questions that workers of a cluster answer: what they are sent, and what they make of it.
+
+A worker is sent the settings of the command, the program by its name, settings and prompts, and the question: all as
+JSON. It makes program, retriever, reader and LM from these names, as the command does, and loads each once. It sends
+back the question's record and what was asked for it, as JSON, which is checked before it is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import dspy
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from .common.cluster import ClusterError, WorkerLostError, Workers, connected
+from .common.errors import QuestreeError
+from .common.secrets import without_secrets
+from .evaluation.pools import EventLoop, Pool, Threads
+from .evaluation.records import Record, plain, question_id, record_error
+from .evaluation.run import Asking, answer, run_identity
+from .lm.exchanges import Exchange
+from .lm.ledger import Spent
+from .lm.limits import limited
+from .parts import Parts
+from .programs import Program, allow, build, saved_name
+from .programs.modules import LMReader
+from .programs.states import CompiledState, compiled_state, members_of
+from .settings import RunSettings, run_settings
+
+_KEPT_HERE = {"tracking_uri", "experiment", "out", "on", "workers"}  # settings that mean nothing to a worker
+
+
+class _Described(BaseModel):
+    """A program, as a worker makes it.
+
+    Attributes:
+        name, settings: of the program that is built.
+        state: its prompts and demonstrations; of several members, if it is made of them.
+        searches: whether it has a retriever.
+        threshold: of the LM that reads; None if no LM does.
+        rollout: of the LM's replies, where a run is repeated.
+        identity: what must come of it, or the records would be of another run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    settings: dict[str, JsonValue]
+    state: CompiledState
+    searches: bool
+    threshold: float | None
+    rollout: int | None
+    identity: dict[str, JsonValue]
+
+
+class _Answered(BaseModel):
+    """What comes back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    record: Record
+    exchanges: list[Exchange]
+
+
+@contextmanager
+def answering(settings: RunSettings) -> Iterator[RemoteAnswerers]:
+    """Start the workers that the settings ask for; they end with the block.
+
+    Raises:
+        ClusterError: there is no such cluster, or it cannot be used.
+    """
+    given = settings.model_dump(mode="json", exclude=_KEPT_HERE)
+    with (
+        connected(str(settings.on), settings.workers) as cluster,
+        cluster.waiting(f"{__name__}:Answering", given, jobs=settings.concurrency) as workers,
+    ):
+        yield RemoteAnswerers(workers)
+
+
+class RemoteAnswerers:
+    """Answers questions by workers; it is the `questree.evaluation.run.Answerers` of a run."""
+
+    def __init__(self, workers: Workers):
+        self._workers = workers
+
+    def asking(self, program: Program) -> Asking:
+        """Return what asks a program there; it is called on several threads and waits for the answer.
+
+        Raises:
+            QuestreeError: no file can hold the program.
+        """
+        shared = self._workers.share(_described(program).model_dump_json())
+        return partial(self._ask, program.name, shared)
+
+    def _ask(self, program: str, shared: Any, example: dspy.Example) -> tuple[Record, list[Exchange]]:
+        began = time.perf_counter()
+        fields = {"inputs": sorted(example.inputs().keys()), "fields": plain(dict(example))}
+        try:
+            reply = self._workers.do(shared, json.dumps(fields))
+        except WorkerLostError as error:
+            return record_error(example, program, error, time.perf_counter() - began, Spent(), []), []
+        try:
+            answered = _Answered.model_validate_json(reply)
+        except ValidationError as error:
+            raise ClusterError(f"A worker sent back what is no record: {error.errors()[0]['msg']}.") from error
+        if answered.record.id != question_id(example):
+            raise ClusterError(f"A worker answered {answered.record.id!r} when asked {question_id(example)!r}.")
+        return answered.record, answered.exchanges
+
+
+def _described(program: Program) -> _Described:
+    first, lm = members_of(program)[0], dspy.settings.lm
+    reader = getattr(first, "reader", None)
+    return _Described(
+        name=saved_name(type(first)),
+        settings=first.settings.model_dump(mode="json"),
+        state=compiled_state(program),
+        searches=program.retriever is not None,
+        threshold=reader.threshold if isinstance(reader, LMReader) else None,
+        rollout=None if lm is None else lm.kwargs.get("rollout_id"),
+        identity=_identity(program),
+    )
+
+
+def _identity(program: Program) -> dict[str, Any]:
+    identity: dict[str, Any] = json.loads(json.dumps(run_identity(program, task="")))
+    return identity
+
+
+class Answering:
+    """What a worker does: it answers questions with what the settings of the command name."""
+
+    def __init__(self, given: dict[str, Any]):
+        self._parts = Parts(run_settings(**given))
+        self._parts.use_lm()
+        self._programs: dict[str, tuple[Program, dspy.LM]] = {}
+        self._lock = Lock()
+        policy = self._parts.settings.policy
+        self._pool: Pool = EventLoop() if policy.event_loop else Threads(policy.concurrency)
+
+    def start(self, program: str, asked: str) -> Future[bytes]:
+        """Begin to answer a question; return its record to come.
+
+        Args:
+            program: as it was described.
+            asked: the question's fields, and which of them are inputs.
+        """
+        return self._pool.start(partial(self._answer, program), asked)
+
+    def _answer(self, described: str, asked: str) -> bytes:
+        fields = json.loads(asked)
+        program, lm = self._program(described)
+        with limited(self._parts.settings.policy), dspy.context(lm=lm):
+            record, exchanges = answer(program, dspy.Example(**fields["fields"]).with_inputs(*fields["inputs"]))
+        answered = _Answered(record=record, exchanges=exchanges).model_dump(mode="json")
+        return json.dumps(without_secrets(answered)).encode()
+
+    def _program(self, described: str) -> tuple[Program, dspy.LM]:
+        """Return the program and its LM, made once."""
+        with self._lock:
+            if described not in self._programs:
+                self._programs[described] = self._made(_Described.model_validate_json(described))
+            return self._programs[described]
+
+    def _made(self, described: _Described) -> tuple[Program, dspy.LM]:
+        """Make a program and its LM.
+
+        Raises:
+            QuestreeError: a part of it cannot be had here, or is another one here.
+        """
+        allow(described.name, described.settings)
+        program = described.state.program(partial(self._member, described))
+        lm = self._parts.lm
+        if described.rollout is not None:
+            lm = lm.copy(rollout_id=described.rollout)
+        with dspy.context(lm=lm):
+            made = _identity(program)
+        for name, value in described.identity.items():
+            if made[name] != value:
+                raise QuestreeError(f"Its {name} is {made[name]}, and not {value} as where the command runs.")
+        return program, lm
+
+    def _member(self, described: _Described) -> Program:
+        parts = self._parts
+        own = isinstance(parts.reader, LMReader)  # it has a prompt, so that each member has its own
+        program = build(
+            described.name,
+            described.settings,
+            retriever=parts.retriever if described.searches else None,
+            reader=LMReader() if own else parts.reader,
+            duplicates=parts.duplicates,
+        )
+        if described.threshold is not None:
+            program.reader.threshold = described.threshold
+        return program

@@ -1,0 +1,359 @@
+"""Workers on a Ray cluster: processes on many machines, or on this one, that are given jobs one by one.
+
+A worker is given texts only: the name of what does the work, and JSON. It makes the rest by itself. Ray is imported
+here, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from queue import Empty, SimpleQueue
+from threading import RLock
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from .errors import QuestreeError
+from .manifests import installed_versions
+from .secrets import without_secrets
+
+LOCAL = "ray"
+ATTEMPTS = 3  # workers that a job may be given to, if they are lost
+CORE_GROUP = 4  # cores of a worker that computes: more of them for one encoder gain little
+PATIENCE = 120.0  # seconds without any worker; a cluster keeps those of a lost client for 30 seconds
+
+_LOOK = 0.5  # seconds between looks at whether workers are still to come
+_ANSWER = 10.0  # seconds in which the head of a cluster must answer
+_OBJECTS = 512 * 2**20  # bytes of results on their way, in a cluster of this machine alone
+_SAME = ("questree", "dspy")  # packages that must have one version everywhere
+
+logger = logging.getLogger(__name__)
+
+
+class ClusterError(QuestreeError):
+    """A cluster that cannot be used, or that cannot do what it is given."""
+
+
+class WorkerLostError(ClusterError):
+    """A job at which several workers were lost."""
+
+
+class Work(Protocol):
+    """What does the work in the process of a worker; it is made from JSON."""
+
+    def start(self, *job: str) -> Future[bytes]:
+        """Begin a job; return its result to come."""
+
+
+@contextmanager
+def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
+    """Join a cluster while the block runs; one that this process has joined already is used.
+
+    Args:
+        on: ``ray``, which starts one on this machine, or the address of a cluster, ``ray://HOST:10001``.
+        workers: how many the user wants; None for as many as suit the work.
+
+    Raises:
+        ClusterError: if it is something else, Ray is not installed, the cluster does not answer, or another version
+            of Ray or Python runs there.
+    """
+    ray = _ray(on)
+    if ray.is_initialized():
+        yield Cluster(ray, on, workers)
+        return
+    try:
+        if on == LOCAL:
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it reports to its makers
+            ray.init("local", include_dashboard=False, object_store_memory=_OBJECTS, **_QUIET)
+        else:
+            _check_answers(on)
+            ray.init(on, **_QUIET)
+    except ClusterError:
+        raise
+    except Exception as error:  # of Ray, gRPC and the operating system
+        raise ClusterError(f"The cluster {on} cannot be used: {_in_one_line(error)}") from error
+    try:
+        yield Cluster(ray, on, workers)
+    finally:
+        ray.shutdown()
+
+
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+
+
+def _ray(on: str) -> Any:
+    if not re.fullmatch(r"ray(://[^\s/:]+:\d{1,5})?", on):
+        raise ClusterError(f"--on {on}: name `ray` for this machine, or the address of a cluster: ray://HOST:10001")
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise ClusterError(f"--on {on} needs Ray ({error}). Install it: pip install 'questree[cluster]'") from error
+
+
+def _check_answers(on: str) -> None:
+    """Check that something listens at the address: Ray would try for a minute.
+
+    Raises:
+        ClusterError: if nothing does.
+    """
+    address = urlsplit(on)
+    try:
+        socket.create_connection((address.hostname, address.port), timeout=_ANSWER).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise ClusterError(
+            f"No Ray cluster answers at {on} ({error}). Start one there (`ray start --head`), or name `--on ray` for "
+            "this machine."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that this process is connected to.
+
+    Attributes:
+        ray: the library.
+        on: how the user named it.
+        wanted: workers that the user wants; None for as many as suit the work.
+    """
+
+    ray: Any
+    on: str
+    wanted: int | None = None
+
+    @contextmanager
+    def waiting(self, made_by: str, given: Any, *, jobs: int) -> Iterator[Workers]:
+        """Start workers that mostly wait for others, each with several jobs at a time; they end with the block.
+
+        Args:
+            made_by: ``module:name`` of what makes the work from what is given.
+            given: as JSON.
+            jobs: how many are done at the same time, by all workers together.
+        """
+        cores = self._sum("CPU")
+        number = self.wanted or max(1, min(jobs, int(cores)))
+        options = {"num_cpus": min(1.0, cores / number)}
+        with self._workers(made_by, given, number, options, places=-(-jobs // number)) as workers:
+            yield workers
+
+    @contextmanager
+    def computing(self, made_by: str, given: Any) -> Iterator[Workers]:
+        """Start workers that compute, one job at a time: one for each GPU, or for each group of cores.
+
+        Args:
+            made_by, given: as for `waiting`.
+        """
+        gpus, cores = int(self._sum("GPU")), int(self._sum("CPU"))
+        if gpus:
+            number, options = self.wanted or gpus, {"num_gpus": 1}
+        else:
+            smallest = min((int(node) for node in self._each("CPU")), default=1)
+            group = max(1, min(CORE_GROUP, smallest, cores // (self.wanted or 1)))
+            number, options = self.wanted or max(1, cores // group), {"num_cpus": group}
+        with self._workers(made_by, given, number, options, places=1) as workers:
+            yield workers
+
+    def _each(self, resource: str) -> list[float]:
+        """Return how much of a resource each node has that has some."""
+        nodes = (node["Resources"].get(resource, 0) for node in self.ray.nodes() if node["Alive"])
+        return [amount for amount in nodes if amount]
+
+    def _sum(self, resource: str) -> float:
+        return sum(self._each(resource))
+
+    @contextmanager
+    def _workers(
+        self, made_by: str, given: Any, number: int, options: dict[str, Any], *, places: int
+    ) -> Iterator[Workers]:
+        actor = self.ray.remote(_Worker).options(scheduling_strategy="SPREAD", **options)
+        workers = Workers(self.ray, lambda: actor.remote(made_by, json.dumps(given), os.getcwd()), number, places)
+        try:
+            yield workers
+        finally:
+            workers.end()
+
+
+@dataclass(eq=False)
+class _Place:
+    """A worker, as those who give it jobs know it."""
+
+    actor: Any
+
+
+class Workers:
+    """Workers of one kind. One that is lost is replaced, and what it was doing is given to another.
+
+    Args:
+        ray: the library.
+        make: starts a process.
+        number: of workers.
+        places: jobs that each does at a time.
+    """
+
+    def __init__(self, ray: Any, make: Callable[[], Any], number: int, places: int):
+        self.number = number
+        self._ray, self._make, self._places = ray, make, places
+        self._starting, self._ready = set[_Place](), set[_Place]()
+        self._free = SimpleQueue[_Place]()
+        self._problem, self._died_at_start = "", 0
+        self._lock = RLock()
+        self._fill()
+
+    def share(self, content: str) -> Any:
+        """Return what stands for a long text in a job; the text goes to each machine once."""
+        return self._ray.put(content)
+
+    def do(self, *job: Any) -> bytes:
+        """Give a job to a worker, wait for its result and return it. Called on many threads.
+
+        Raises:
+            WorkerLostError: if several workers were lost at it.
+            ClusterError: if the work cannot be done, or there is no worker; says why.
+        """
+        lost = ""
+        for _ in range(ATTEMPTS):
+            worker = self._take()
+            try:
+                problem, result = worker.actor.do.remote(*job).future().result()
+            except ConnectionError as error:
+                raise ClusterError(f"The connection to the cluster was lost: {_in_one_line(error)}") from error
+            except self._ray.exceptions.RayTaskError:  # a fault of ours: every worker would have it
+                raise
+            except self._ray.exceptions.RayError as error:
+                lost = _in_one_line(error)
+                self._give_up(worker, lost)
+                continue
+            self._free.put(worker)
+            if problem:
+                raise ClusterError(problem)
+            return bytes(result)
+        raise WorkerLostError(f"{ATTEMPTS} workers were lost at it, often for lack of memory: {lost}")
+
+    def end(self) -> None:
+        """Stop all workers, and free whoever waits for one."""
+        with self._lock:
+            self._problem = self._problem or "The workers were ended."
+            for worker in self._starting | self._ready:
+                self._kill(worker)
+
+    def _take(self) -> _Place:
+        """Return a worker that has room for a job."""
+        until = time.monotonic() + PATIENCE
+        while not self._problem:
+            self._fill()
+            with suppress(Empty):
+                worker = self._free.get(timeout=_LOOK)
+                if worker in self._ready:  # of one that was lost, other places may still be here
+                    return worker
+            if self._ready:
+                until = time.monotonic() + PATIENCE
+            elif time.monotonic() > until:
+                self._problem = (
+                    f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray status` "
+                    "there tells), or fewer than --workers asks for."
+                )
+        raise ClusterError(self._problem)
+
+    def _fill(self) -> None:
+        """Start the workers that are missing; each is given jobs once it says that it is ready."""
+        with self._lock:
+            while not self._problem and len(self._starting) + len(self._ready) < self.number:
+                worker = _Place(self._make())
+                self._starting.add(worker)
+                worker.actor.ready.remote().future().add_done_callback(partial(self._hear, worker))
+
+    def _hear(self, worker: _Place, told: Future[tuple[str, dict[str, str]]]) -> None:
+        """Take what a new worker says of itself."""
+        with self._lock:
+            self._starting.discard(worker)
+            try:
+                problem, versions = told.result()
+            except Exception as error:  # it died, or its machine
+                self._died_at_start += 1
+                lasting = "No module named" in str(error) or self._died_at_start >= ATTEMPTS * self.number
+                self._problem = self._problem or (_not_started(error) if lasting else "")
+                return
+            self._problem = self._problem or problem or _other_versions(versions)
+            self._ready.add(worker)
+            if not self._problem:
+                for _ in range(self._places):
+                    self._free.put(worker)
+
+    def _give_up(self, worker: _Place, why: str) -> None:
+        """Count a worker as lost."""
+        with self._lock:
+            if worker in self._ready and not self._problem:
+                logger.warning("A worker was lost. What it was doing is done again by another one: %s", why)
+                self._ready.discard(worker)
+                self._kill(worker)  # it may only be out of reach
+
+    def _kill(self, worker: _Place) -> None:
+        with suppress(Exception):
+            self._ray.kill(worker.actor)
+
+
+def _other_versions(there: dict[str, str]) -> str:
+    """Return what is wrong with the versions on a worker; nothing if they are those of this process."""
+    here = installed_versions(_SAME)
+    if there == here:
+        return ""
+    return f"The cluster has {_listed(there)}, and here is {_listed(here)}: install the same on every machine."
+
+
+def _not_started(error: Exception) -> str:
+    said = _in_one_line(error)
+    if "No module named" in said:
+        return f"Questree is not installed where the cluster runs its workers; install it there. Ray said: {said}"
+    return f"The cluster cannot start workers: {said}"
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "no Questree"
+
+
+class _Worker:
+    """The process of a worker. Everything that it tells is plain text or bytes."""
+
+    def __init__(self, made_by: str, given: str, folder: str):
+        self._problem = ""
+        with suppress(OSError):  # on a machine without that folder, paths must be absolute
+            os.chdir(folder)
+        module, _, name = made_by.partition(":")
+        try:
+            self._work: Work = getattr(import_module(module), name)(json.loads(given))
+        except Exception as error:
+            self._problem = _told(error)
+
+    async def ready(self) -> tuple[str, dict[str, str]]:
+        """Return why it cannot work, if so, and the versions of what must be the same everywhere."""
+        return self._problem, installed_versions(_SAME)
+
+    async def do(self, *job: str) -> tuple[str, bytes]:
+        """Return why a job could not be done, if so, and its result."""
+        try:
+            return "", await asyncio.wrap_future(self._work.start(*job))
+        except Exception as error:
+            return _told(error), b""
+
+
+def _told(error: Exception) -> str:
+    """Return an error as the user is told it."""
+    what = str(error) if isinstance(error, QuestreeError) else f"{type(error).__name__}: {error}"
+    return without_secrets(
+        f"A worker on {socket.gethostname()} cannot do its work: {what} (Indexes, checkpoints, code of your own and "
+        "keys must be on each machine of the cluster under the same name: docs/clusters.md.)"
+    )
+
+
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__

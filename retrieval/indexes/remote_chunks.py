@@ -1,0 +1,102 @@
+"""Chunks that workers of a cluster encode: they are sent the texts and send back the rows; this process writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...common.cluster import Cluster, ClusterError
+from .chunks import ChunkRecord, EncodedChunk, PassageEncoder, encoded, source_of, store_chunk, texts_of
+from .contents import PassageStore
+from .workers import WorkReport
+
+
+class _Head(BaseModel):
+    """The first line of what comes back; the bytes of the rows follow."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    lengths: list[int]
+    filled: int
+
+
+def encode_on_cluster(
+    cluster: Cluster,
+    folder: Path,
+    chunks: Sequence[int],
+    *,
+    encoder: PassageEncoder,
+    load: partial[Any],
+    identity: str,
+    report: WorkReport,
+) -> None:
+    """Encode chunks on the workers of a cluster; a free worker takes the next chunk.
+
+    Args:
+        cluster: whose workers encode.
+        folder, chunks, identity, report: as for `encode_on`.
+        encoder: of this process; rows must be like its own.
+        load: makes the encoder there: a function of a module, and plain values.
+
+    Raises:
+        ClusterError: if the workers cannot encode, or send back what is no chunk.
+    """
+    passages = PassageStore(folder.parent)
+    given = {"by": f"{load.func.__module__}:{load.func.__name__}", "values": load.args}
+
+    def encode(number: int) -> ChunkRecord:
+        texts = texts_of(passages, number)
+        chunk = _read(workers.do(json.dumps(texts)), len(texts), encoder)
+        return store_chunk(folder, number, chunk, made_from=source_of(texts, identity), row_type=encoder.row_type)
+
+    with cluster.computing(f"{__name__}:Encoding", given) as workers:
+        threads = ThreadPoolExecutor(workers.number)
+        try:
+            for record in threads.map(encode, chunks):
+                report.add(len(record.lengths))
+                report.finish(record)
+        finally:
+            workers.end()  # so that no thread waits for one
+            threads.shutdown(cancel_futures=True)
+
+
+def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> EncodedChunk:
+    """Return the chunk that a worker sent back.
+
+    Raises:
+        ClusterError: if it is none of so many texts and this encoder.
+    """
+    line, _, rows = reply.partition(b"\n")
+    try:
+        head = _Head.model_validate_json(line)
+        wanted = sum(head.lengths) * encoder.dim * int(encoder.row_type[1])
+        if len(head.lengths) != texts or min(head.lengths) < 1 or len(rows) != wanted:
+            raise ValueError(f"it holds {len(head.lengths)} passages and {len(rows)} bytes, of {texts} and {wanted}")
+    except (ValidationError, ValueError) as error:
+        raise ClusterError(f"A worker sent back what is no chunk of {texts} passages: {error}.") from error
+    return EncodedChunk(head.lengths, head.filled, rows)
+
+
+class Encoding:
+    """What a worker does: it encodes the texts of chunks."""
+
+    def __init__(self, given: dict[str, Any]):
+        module, _, name = given["by"].partition(":")
+        self._encoder: PassageEncoder = getattr(import_module(module), name)(*given["values"])
+        self._thread = ThreadPoolExecutor(1)
+
+    def start(self, texts: str) -> Future[bytes]:
+        """Begin to encode the texts of a chunk; return its rows to come, behind a line of JSON."""
+        return self._thread.submit(self._encode, json.loads(texts))
+
+    def _encode(self, texts: list[str]) -> bytes:
+        chunk = encoded(texts, self._encoder, lambda more: None)
+        head = _Head(lengths=chunk.lengths, filled=chunk.filled).model_dump_json()
+        return b"".join([head.encode(), b"\n", chunk.rows])

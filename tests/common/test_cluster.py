@@ -1,0 +1,175 @@
+"""The workers of a cluster as a run knows them: handed one job for each place, replaced if they are lost."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from questree.common import cluster
+from questree.common.cluster import ClusterError, WorkerLostError, Workers, connected
+from questree.common.manifests import installed_versions
+
+
+class RayError(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    pass
+
+
+class Remote:
+    """A method of an actor: its outcome is there at once."""
+
+    def __init__(self, method):
+        self.method = method
+
+    def remote(self, *given):
+        outcome = Future()
+        try:
+            outcome.set_result(self.method(*given))
+        except Exception as error:
+            outcome.set_exception(error)
+        return SimpleNamespace(future=lambda: outcome)
+
+
+class Actor:
+    """Says what it is told to say when it is ready, and does jobs by a function."""
+
+    def __init__(self, do=lambda job: ("", job.encode()), problem="", versions=None, ready=None):
+        said = (problem, installed_versions(cluster._SAME) if versions is None else versions)
+        self.ready, self.do = Remote(ready or (lambda: said)), Remote(do)
+
+
+class Ray:
+    """What `Workers` takes of Ray."""
+
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+
+    def __init__(self):
+        self.killed = []
+
+    def kill(self, actor):
+        self.killed.append(actor)
+
+
+def workers(actors, number=1, places=1, ray=None):
+    return Workers(ray or Ray(), iter(actors).__next__, number, places)
+
+
+def raising(error):
+    def fail(*job):
+        raise error
+
+    return fail
+
+
+def test_jobs_are_shared_by_the_places_of_all_workers():
+    pool = workers([Actor(), Actor()], number=2, places=2)
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(pool.do, "abcdefgh")) == [letter.encode() for letter in "abcdefgh"]
+
+
+def test_a_lost_worker_is_replaced_and_its_job_is_done_by_the_next():
+    ray, lost = Ray(), Actor(do=raising(RayError("killed")))
+    pool = workers([lost, Actor()], places=3, ray=ray)
+    assert pool.do("job") == b"job"
+    assert ray.killed == [lost]
+    pool.end()
+    assert len(ray.killed) == 2
+
+
+def test_a_job_that_every_worker_is_lost_at_is_given_up():
+    pool = workers([*(Actor(do=raising(RayError("killed"))) for _ in range(cluster.ATTEMPTS)), Actor()])
+    with pytest.raises(WorkerLostError, match="3 workers were lost at it, often for lack of memory: killed"):
+        pool.do("job")
+    assert pool.do("another") == b"another"
+
+
+def test_a_fault_of_the_code_is_no_lost_worker():
+    with pytest.raises(RayTaskError, match="ours"):
+        workers([Actor(do=raising(RayTaskError("ours")))]).do("job")
+
+
+def test_a_lost_connection_is_named():
+    with pytest.raises(ClusterError, match="The connection to the cluster was lost: gone"):
+        workers([Actor(do=raising(ConnectionError("gone")))]).do("job")
+
+
+def test_what_a_worker_lacks_ends_the_work():
+    with pytest.raises(ClusterError, match="no index at x"):
+        workers([Actor(problem="There is no index at x.")]).do("job")
+    with pytest.raises(ClusterError, match="no index at x"):
+        workers([Actor(do=lambda job: ("There is no index at x.", b""))]).do("job")
+
+
+def test_another_version_on_the_cluster_is_named():
+    with pytest.raises(ClusterError, match=r"The cluster has questree 0\.0\.1, and here is .*: install the same"):
+        workers([Actor(versions={"questree": "0.0.1"})]).do("job")
+
+
+def test_a_cluster_without_questree_is_named():
+    failing = Actor(ready=raising(RayError("No module named 'questree'")))
+    with pytest.raises(ClusterError, match="Questree is not installed where the cluster runs its workers"):
+        workers([failing]).do("job")
+
+
+def test_workers_that_die_as_they_start_are_not_started_for_ever():
+    dying = (Actor(ready=raising(RayError("out of memory"))) for _ in range(cluster.ATTEMPTS))
+    with pytest.raises(ClusterError, match="cannot start workers: out of memory"):
+        workers(dying).do("job")
+
+
+def test_nobody_waits_for_ever_for_a_worker_that_is_never_ready(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+    silent = Actor()
+    silent.ready.remote = lambda: SimpleNamespace(future=Future)
+    with pytest.raises(ClusterError, match="started no worker for 0 s"):
+        workers([silent]).do("job")
+
+
+def test_the_end_frees_whoever_waits():
+    silent = Actor()
+    silent.ready.remote = lambda: SimpleNamespace(future=Future)
+    pool = workers([silent])
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(pool.do, "job")
+        pool.end()
+        with pytest.raises(ClusterError, match="ended"):
+            waiting.result()
+
+
+@pytest.mark.parametrize("on", ["spark", "ray://", "ray://head", "ray:/head:1", "http://head:10001", "Ray", ""])
+def test_anything_else_than_a_cluster_is_refused(on):
+    with pytest.raises(ClusterError, match="name `ray` for this machine, or the address"), connected(on):
+        pass
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ClusterError, match=r"pip install 'questree\[cluster\]'"), connected("ray"):
+        pass
+
+
+def test_an_address_where_nothing_listens_is_named_at_once():
+    pytest.importorskip("ray", reason="needs questree[cluster]")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"ray://127.0.0.1:{free.getsockname()[1]}"
+    said = rf"No Ray cluster answers at {address} .*ray start --head"
+    with pytest.raises(ClusterError, match=said), connected(address):
+        pass
+
+
+def test_a_server_that_is_no_cluster_is_not_waited_for_for_ever(monkeypatch):
+    client = pytest.importorskip("ray.util.client.worker", reason="needs questree[cluster]")
+    monkeypatch.setattr(client, "INITIAL_TIMEOUT_SEC", 0.05)
+    monkeypatch.setattr(client, "MAX_TIMEOUT_SEC", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"ray://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ClusterError, match=f"The cluster {address} cannot be used: .*timeout"), connected(address):
+            pass

@@ -1,0 +1,141 @@
+"""Workers on a Ray cluster: what they answer and encode is what one process does, also if some of them are killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+from collections import Counter
+from functools import partial
+
+import pytest
+from chunk_encoder import LetterEncoder, load, load_dying
+from ray_cluster import cluster_of_two, kill_a_worker
+from reliability.interruptions import IN_FLIGHT
+from reliability.left_behind import result
+
+from questree.common.cluster import connected
+from questree.data import MINI_CORPUS, load_task
+from questree.experiment import Experiment
+from questree.retrieval import Passage, build_index
+from questree.retrieval.indexes import chunks
+from questree.retrieval.indexes.contents import write_passages
+from questree.retrieval.indexes.encoding import encode_corpus
+from questree.settings import run_settings
+from questree.simulate import Mind, SimulatedEngine, Traits, World
+from questree.simulate.server import running
+
+pytest.importorskip("ray", reason="needs questree[cluster]")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def cluster(cache):
+    with cluster_of_two(cache) as ray:
+        yield ray
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return build_index(MINI_CORPUS, tmp_path_factory.mktemp("index") / "bm25", kind="bm25")
+
+
+class Watched(SimulatedEngine):
+    """Counts each request, and calls a function as the n-th one comes in."""
+
+    def __init__(self, mind: Mind):
+        super().__init__(mind)
+        self.asked = Counter[str]()
+        self.at, self.then = 0, lambda: None
+        self._lock_count = threading.Lock()
+
+    def reply_to(self, request):
+        with self._lock_count:
+            self.asked[request.messages[-1].text or ""] += 1
+            if self.asked.total() == self.at:
+                self.then()
+        return SimulatedEngine(self.mind).reply_to(request)
+
+
+@pytest.fixture(scope="module")
+def server():
+    questions = [question for split in load_task("mini").questions.values() for question in split]
+    engine = Watched(Mind(World(questions), Traits(malformed=0, latency=0.005)))
+    with running(engine) as address:
+        yield engine, address
+
+
+def settings(index, **more):
+    return run_settings(retriever=index, tracking_uri="none", split="train,dev,test", **more)
+
+
+def evaluated(index, out, **more):
+    Experiment(settings(index, out=out, **more)).evaluate("searchain")
+    return result(out.parent)
+
+
+def task_of(count, folder):
+    """A task of so many questions: those of the mini set, again and again under other ids."""
+    folder.mkdir(exist_ok=True)
+    rows = [json.loads(line) for line in (MINI_CORPUS.parent / "questions.jsonl").read_text().splitlines()]
+    chosen = [rows[number % len(rows)] | {"id": f"q{number}"} for number in range(count)]
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in chosen))
+    return folder / "questions.jsonl"
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
+def test_two_workers_answer_as_one_process_does(count, cluster, index, tmp_path, workplace):
+    more = {"task": str(task_of(count, tmp_path / "task")), "concurrency": 4}
+    alone = evaluated(index, tmp_path / "alone" / "run", **more)
+    shared = evaluated(index, tmp_path / "shared" / "run", **more, on="ray", workers=2)
+    assert len(alone["records.jsonl"]) == count
+    assert shared == alone
+
+
+def lose_a_worker(engine, at):
+    """Kill a worker as the n-th request from now on comes in; gives what it killed."""
+    killed = list[int]()
+    engine.asked.clear()
+    engine.at, engine.then = at, lambda: killed.append(kill_a_worker())
+    return killed
+
+
+def with_a_lost_worker(seed, server, index, folder, cache):
+    """What a run gives whose worker is killed in the middle, and how often anything was asked for again."""
+    engine, address = server
+    more = {"task": str(task_of(24, folder / "task")), "lm": "openai/simulated", "api_base": address}
+    shutil.rmtree(cache, ignore_errors=True)
+    killed = lose_a_worker(engine, random.Random(seed).randint(1, 60))
+    lost = evaluated(index, folder / "lost" / "run", **more, on="ray", workers=2)
+    again = sum(engine.asked.values()) - len(engine.asked)
+    assert len(killed) == 1
+    assert again <= IN_FLIGHT, "only requests that were on their way may be sent again"
+    return lost
+
+
+def test_a_lost_worker_loses_nothing(cluster, server, index, tmp_path, workplace, cache):
+    more = {"task": str(task_of(24, tmp_path / "task")), "lm": "openai/simulated", "api_base": server[1]}
+    whole = evaluated(index, tmp_path / "whole" / "run", **more)
+    assert with_a_lost_worker(0, server, index, tmp_path, cache) == whole
+
+
+def chunks_of(folder, count, load, cluster=None):
+    folder.mkdir()
+    write_passages(folder, (Passage(id=str(n), text="ab" * n + f" {n}") for n in range(count)))
+    encode_corpus(folder / "chunks", LetterEncoder(), "letters", load=load, cluster=cluster)
+    return {path.name: path.read_bytes() for path in (folder / "chunks").iterdir()}
+
+
+def test_two_workers_encode_as_one_process_does_also_if_one_is_lost(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK", 8)
+    (tmp_path / "marks").mkdir()
+    mortal = partial(load_dying, 8, str(tmp_path / "marks"), " 20", 1)
+    with connected("ray", workers=2) as found:
+        shared = chunks_of(tmp_path / "shared", 43, mortal, found)
+    assert len(list((tmp_path / "marks").iterdir())) == 1
+    assert shared == chunks_of(tmp_path / "alone", 43, partial(load, 8))
