@@ -49,31 +49,32 @@ class Experiment(Parts):
         from .evaluation.records import metric_name
         from .evaluation.run import run_identity
 
-        scores = self._scores(metrics, judge)
-        self.use_lm()
-        program = self.program(name, **program_settings)
-        identity = run_identity(program, task=self.task.name)
-        # the folder is the same for all metrics, so that another one scores the answers that are there
-        named_by = digest(identity | {"metrics": list(map(metric_name, self._scores(None)))})[:8]
-        out = self._folder(f"{program.name}-{_plain(self.task.name)}-{named_by}")
-        facts = identity | {
-            "metrics": list(map(metric_name, scores)),
-            "policy": self.settings.policy.model_dump(exclude_none=True),
-        }
-        run = self.tracking.run(f"evaluate {program.name}", facts, simulated=identity["lm"]["simulated"])
-        with self._answerers() as answerers, run as tracked, tracked.traces():
-            evaluation = evaluate(
-                program,
-                self._questions_for([program]),
-                scores,
-                task=self.task.name,
-                out=out,
-                seed=self.settings.seed,
-                policy=self.settings.policy,
-                answerers=answerers,
-                on_progress=on_progress,
-            )
-            tracked.evaluation(evaluation, self.task.name)
+        with self._answerers() as answerers:
+            scores = self._scores(metrics, judge)
+            self.use_lm()
+            program = self.program(name, **program_settings)
+            identity = run_identity(program, task=self.task.name)
+            # the folder is the same for all metrics, so that another one scores the answers that are there
+            named_by = digest(identity | {"metrics": list(map(metric_name, self._scores(None)))})[:8]
+            out = self._folder(f"{program.name}-{_plain(self.task.name)}-{named_by}")
+            facts = identity | {
+                "metrics": list(map(metric_name, scores)),
+                "policy": self.settings.policy.model_dump(exclude_none=True),
+            }
+            run = self.tracking.run(f"evaluate {program.name}", facts, simulated=identity["lm"]["simulated"])
+            with run as tracked, tracked.traces():
+                evaluation = evaluate(
+                    program,
+                    self._questions_for([program]),
+                    scores,
+                    task=self.task.name,
+                    out=out,
+                    seed=self.settings.seed,
+                    policy=self.settings.policy,
+                    answerers=answerers,
+                    on_progress=on_progress,
+                )
+                tracked.evaluation(evaluation, self.task.name)
         return evaluation, out
 
     def audit(self, on_progress: Callable[[str, int, int], None] | None = None) -> tuple[Audit, Path]:
@@ -107,11 +108,11 @@ class Experiment(Parts):
         from .evaluation.identity import digest
         from .evaluation.run import run_identity
 
-        self.use_lm()
-        program = self.program(name, **program_settings)
-        identity = run_identity(program, task=self.task.name)
-        out = self._folder(f"repeats-{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
         with self._answerers() as answerers:
+            self.use_lm()
+            program = self.program(name, **program_settings)
+            identity = run_identity(program, task=self.task.name)
+            out = self._folder(f"repeats-{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
             repeats = repeat(
                 program,
                 self._questions_for([program]),
@@ -155,11 +156,11 @@ class Experiment(Parts):
 
         chosen = optimizer_named(optimizer or REGISTRY.named(name).default_optimizer, **(optimizer_settings or {}))
         score = metric_named(metric or self.task.metric)
-        self.use_lm()
-        program = self.program(name, **program_settings)
-        out = self._folder(f"compile-{program.name}-{_plain(self.task.name)}-{chosen.name}")
-        train, dev = self.examples("train", train_limit), self._questions_for([program])
         with self._answerers() as answerers:
+            self.use_lm()
+            program = self.program(name, **program_settings)
+            out = self._folder(f"compile-{program.name}-{_plain(self.task.name)}-{chosen.name}")
+            train, dev = self.examples("train", train_limit), self._questions_for([program])
             compiled = compile(
                 program,
                 Examples(train=train, dev=dev, task=self.task.name),
@@ -221,11 +222,14 @@ class Experiment(Parts):
 
         allow(name, program_settings)
         varied = variants(name, over, values)
-        self.use_lm()
-        programs = {label: self.program(name, **program_settings, **one) for label, one in varied.items()}
-        out = self._folder(f"ablate-{_plain(name)}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")
-        title = f"ablate {name} over {', '.join(over)}"
-        return self._compare(programs, metrics, out=out, title=title, on_progress=on_progress), out
+        with self._answerers() as answerers:
+            self.use_lm()
+            programs = {label: self.program(name, **program_settings, **one) for label, one in varied.items()}
+            out = self._folder(f"ablate-{_plain(name)}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")
+            title = f"ablate {name} over {', '.join(over)}"
+            return self._compare(
+                programs, metrics, answerers=answerers, out=out, title=title, on_progress=on_progress
+            ), out
 
     def compare(
         self,
@@ -242,14 +246,22 @@ class Experiment(Parts):
         """
         from .evaluation.identity import digest, lm_facts
 
-        self.use_lm()
-        programs, settings = self._labelled(names), self.settings
-        shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates, None]  # None: whichever metrics
-        shared += [settings.rerank] if settings.rerank else []
-        out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
-        return self._compare(
-            programs, metrics, judge=judge, out=out, title=f"compare on {settings.task}", on_progress=on_progress
-        ), out
+        with self._answerers() as answerers:
+            self.use_lm()
+            programs, settings = self._labelled(names), self.settings
+            shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates]
+            shared += [None]  # whichever metrics
+            shared += [settings.rerank] if settings.rerank else []
+            out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
+            return self._compare(
+                programs,
+                metrics,
+                judge=judge,
+                answerers=answerers,
+                out=out,
+                title=f"compare on {settings.task}",
+                on_progress=on_progress,
+            ), out
 
     def attack(
         self,
@@ -311,25 +323,25 @@ class Experiment(Parts):
         *,
         out: Path,
         judge: str | None = None,
+        answerers: Answerers | None,
         title: str,
         on_progress: Callable[[str, Progress], None] | None,
     ) -> Comparison:
         from .evaluation import compare
 
-        with self._answerers() as answerers:
-            return compare(
-                programs,
-                self._questions_for(programs.values()),
-                self._scores(metrics, judge),
-                task=self.task.name,
-                out=out,
-                seed=self.settings.seed,
-                policy=self.settings.policy,
-                answerers=answerers,
-                tracking=self.tracking,
-                title=title,
-                on_progress=on_progress,
-            )
+        return compare(
+            programs,
+            self._questions_for(programs.values()),
+            self._scores(metrics, judge),
+            task=self.task.name,
+            out=out,
+            seed=self.settings.seed,
+            policy=self.settings.policy,
+            answerers=answerers,
+            tracking=self.tracking,
+            title=title,
+            on_progress=on_progress,
+        )
 
     @contextmanager
     def _answerers(self) -> Iterator[Answerers | None]:
