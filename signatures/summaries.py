@@ -15,8 +15,8 @@ def _summaries_field() -> Any:
 
 class SummarizePassages(dspy.Signature):
     """Summarize what the passages tell toward the answer of the question, and nothing that no passage tells. Right
-    after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages. Passages may come again:
-    leave out what the summaries tell already.
+    after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages. Passages may come
+    again: leave out what the summaries tell already.
     """
 
     question: str = question_field()

@@ -71,7 +71,7 @@ class Hanging:
 
 @pytest.mark.parametrize("name", ["searchain", "tree-of-reviews", "self-consistency", "react"])
 def test_a_cancelled_question_asks_nothing_more_and_leaves_nothing_behind(name, lm):
-    program, threads = build(name, {}, retriever=TitleRetriever()), threading.active_count()
+    program, threads = build(name, {}, retriever=TitleRetriever()), set(threading.enumerate())
 
     async def cancelled() -> list[Request]:
         engine = Hanging()
@@ -87,7 +87,9 @@ def test_a_cancelled_question_asks_nothing_more_and_leaves_nothing_behind(name, 
         return engine.asked[len(asked) :]
 
     assert asyncio.run(cancelled()) == []
-    assert threading.active_count() == threads
+    for thread in set(threading.enumerate()) - threads:
+        thread.join(20)  # one that ends by itself may take a moment
+    assert set(threading.enumerate()) <= threads
 
 
 def test_a_hundred_questions_wait_at_the_same_time_without_a_thread_for_each():
