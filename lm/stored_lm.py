@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from .exchanges import Exchange, Fault, Reply
 
+_REPLIES = TypeAdapter(list[Reply])
 _TRAITS = ("prompt_tokens", "completion_tokens")
 
 
@@ -45,7 +46,7 @@ class _StoredEngine:
 
     def __init__(self, exchange: Exchange):
         self.fault = exchange.fault
-        self.replies = TypeAdapter(list[Reply]).validate_python(exchange.came or [])
+        self.replies = _REPLIES.validate_python(exchange.came or [])
         self.given = 0
 
     def complete(self, request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,15 @@ from ...lm.exchanges import Exchange
 from ..records import Record
 from ..surroundings import Surroundings
 from .archive import Archive, CapsuleError
-from .texts import Texts, exchange_without_texts, record_digest, restore_passages, restored, without_texts
+from .texts import (
+    Texts,
+    exchange_without_texts,
+    passages_of,
+    record_digest,
+    restore_passages,
+    restored,
+    without_texts,
+)
 
 _Line = TypeVar("_Line", bound=BaseModel)
 
@@ -58,7 +66,7 @@ class PackedRun(BaseModel):
     """A run as a capsule holds it.
 
     Attributes:
-        digests: of a run that was packed without texts: by question, those of the exchanges, and of the record.
+        digests: by question, those of the exchanges and, of a run that was packed without texts, of the record.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -104,17 +112,33 @@ def read_runs(path: Path, texts: Callable[[], Texts] | None = None) -> Iterator[
         QuestreeError: if it has no texts, and none or others are given.
     """
     archive = Archive(path)
-    for number in range(sum(name.endswith("/run.json") for name in archive.manifest.members)):
-        run = _read_run(archive, number)
-        yield run if run.header.texts else _with_texts(run, texts)
+    numbers = range(sum(name.endswith("/run.json") for name in archive.manifest.members))
+    runs = (_read_run(archive, number) for number in numbers)
+    for run in runs:
+        if run.header.texts:
+            yield run
+        else:
+            yield from _with_texts([run, *runs], texts)
 
 
-def _with_texts(run: PackedRun, texts: Callable[[], Texts] | None) -> PackedRun:
+def _with_texts(runs: Sequence[PackedRun], texts: Callable[[], Texts] | None) -> Iterator[PackedRun]:
+    """Yield the runs, those without texts with what their task has; its corpus is read once for all of them."""
     if texts is None:
-        raise CapsuleError(f"{run.header.name} was packed without texts: it can be replayed, by whoever has its task.")
-    found, task = texts(), str(run.header.identity.get("task"))
-    records = restored(run.records, found, task)
-    return run.model_copy(update={"records": records, "asked": restore_passages(run.asked, found.corpus)})
+        name = runs[0].header.name
+        raise CapsuleError(f"{name} was packed without texts: it can be replayed, by whoever has its task.")
+    found = texts()
+    records = {
+        number: restored(run.records, found, str(run.header.identity.get("task")))
+        for number, run in enumerate(runs)
+        if not run.header.texts
+    }
+    passages = passages_of([runs[number].asked for number in records], found.corpus)
+    for number, run in enumerate(runs):
+        if number in records:
+            asked = restore_passages(run.asked, passages)
+            yield run.model_copy(update={"records": records[number], "asked": asked})
+        else:
+            yield run
 
 
 def _read_run(archive: Archive, number: int) -> PackedRun:
@@ -135,7 +159,7 @@ def _read_run(archive: Archive, number: int) -> PackedRun:
         header=read,
         records=tuple(_read_lines(archive, records, Record)),
         asked={one.id: one.exchanges for one in lines},
-        digests={} if read.texts else {one.id: (one.digests, one.record) for one in lines},
+        digests={one.id: (one.digests, one.record) for one in lines},
     )
 
 

@@ -180,7 +180,7 @@ def _stand_ins(run: PackedRun) -> dict[str, Any]:
 def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQuestion:
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
-    exchanges, (digests, of_record) = run.asked.get(stored.id, []), run.digests.get(stored.id, (None, ""))
+    exchanges, (digests, of_record) = run.asked.get(stored.id, []), run.digests.get(stored.id, ([], ""))
     source, example = _Stored(exchanges, digests), example_of(stored)
     try:
         with replaying(source):
@@ -192,7 +192,7 @@ def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQu
     differences = (
         source.differences()
         or source.unasked()
-        or (record_differences(stored, now, of_record) if of_record else answer_differences(stored, now))
+        or (answer_differences(stored, now) if run.header.texts else record_differences(stored, now, of_record))
     )
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
         text = f"{stored.scores} → {now.scores}"
@@ -214,9 +214,8 @@ def example_of(record: Record) -> dspy.Example:
 class _Stored:
     """The exchanges of one question, and where the present code leaves them."""
 
-    def __init__(self, exchanges: list[Exchange], digests: list[str] | None = None):
-        known = digests or [one.digest for one in exchanges]
-        self.digests = {one.place: digest for one, digest in zip(exchanges, known, strict=True)}
+    def __init__(self, exchanges: list[Exchange], digests: list[str]):
+        self.digests = {one.place: digest for one, digest in zip(exchanges, digests, strict=True)}
         self.ordered = sorted(exchanges, key=lambda one: one.place)
         self.numbered = {one.place: (number, one) for number, one in enumerate(self.ordered, start=1)}
         self._differences: list[Difference] = []

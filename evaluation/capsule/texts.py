@@ -78,13 +78,13 @@ def restored(records: Iterable[Record], texts: Texts, task: str) -> tuple[Record
     return tuple(found)
 
 
-def restore_passages(asked: Mapping[str, list[Exchange]], corpus: Iterable[Passage]) -> dict[str, list[Exchange]]:
-    """Return exchanges with the passages of their searches.
+def passages_of(runs: Iterable[Mapping[str, list[Exchange]]], corpus: Iterable[Passage]) -> dict[str, dict[str, Any]]:
+    """Return the passages that were found in these runs, by id, as JSON.
 
     Raises:
         QuestreeError: if the corpus lacks one.
     """
-    searches = [one for exchanges in asked.values() for one in exchanges if one.kind == "search" and one.came]
+    searches = [one for run in runs for exchanges in run.values() for one in exchanges if _holds_passages(one)]
     wanted = {hit["id"] for one in searches for hit in _hits(one)}
     found = {passage.id: passage.model_dump(mode="json") for passage in corpus if passage.id in wanted}
     if missing := wanted - found.keys():
@@ -92,14 +92,25 @@ def restore_passages(asked: Mapping[str, list[Exchange]], corpus: Iterable[Passa
             f"The corpus lacks {len(missing)} passages, {min(missing)!r} for one; name the index that was searched "
             "with --retriever."
         )
+    return found
+
+
+def restore_passages(
+    asked: Mapping[str, list[Exchange]], passages: Mapping[str, dict[str, Any]]
+) -> dict[str, list[Exchange]]:
+    """Return exchanges with the passages of their searches, which `passages_of` gives."""
 
     def whole(one: Exchange) -> Exchange:
-        if one.kind != "search" or not one.came:
+        if not _holds_passages(one):
             return one
-        came: list[JsonValue] = [{**found[hit["id"]], "score": hit["score"]} for hit in _hits(one)]
+        came: list[JsonValue] = [{**passages[hit["id"]], "score": hit["score"]} for hit in _hits(one)]
         return one.model_copy(update={"came": came})
 
     return {id: [whole(one) for one in exchanges] for id, exchanges in asked.items()}
+
+
+def _holds_passages(exchange: Exchange) -> bool:
+    return exchange.kind == "search" and bool(exchange.came)
 
 
 def _hits(search: Exchange) -> list[dict[str, Any]]:

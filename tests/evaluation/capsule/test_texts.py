@@ -47,6 +47,13 @@ def test_with_the_task_the_records_are_the_same(mini, capsule):
     assert found.same
 
 
+def test_the_corpus_is_read_once_for_all_runs(mini, capsule):
+    given = Texts({one.id: one for one in mini.dev}, iter(mini.index.passages))
+    found = replay(capsule, texts=lambda: given)
+    assert [len(run.questions) for run in found.runs] == [2, 2]
+    assert found.same
+
+
 def test_a_changed_prompt_is_named(mini, capsule, monkeypatch):
     monkeypatch.setattr(CheckStep, "__doc__", "Say otherwise what the passages say of the step.")
     found = replay(capsule, texts=lambda: texts(mini))

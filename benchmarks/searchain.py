@@ -1,0 +1,76 @@
+"""SearChain by retriever and by reader: the table of docs/retrieval.md.
+
+    python benchmarks/searchain.py DATA BM25=INDEX "ColBERT, exact=INDEX" "BM25 + exact=INDEX+INDEX" \
+        --reader READER --theta 0.62 --theta 3 --out FOLDER > table.md
+
+DATA is a folder with `recorded.jsonl` and `corpora/musique.jsonl`; INDEX is one of that corpus, or several joined by +.
+The questions are those whose gold passages the corpus tells (`recorded_gold.py`), and the LM is the one that was
+recorded. Rows that are in the folder are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from recorded_gold import rows_with_gold
+
+import questree
+from questree.evaluation import compare
+from questree.evaluation.tables import markdown_of
+from questree.metrics import metric
+from questree.parts import Parts
+from questree.programs import Program
+from questree.retrieval import DPRReader
+from questree.settings import RunSettings
+
+METRICS = ("cover-em", "em", "f1")
+SHOWN = ("cover-em", "f1", "recall@5", "recall@15", "recall@all", "LM calls", "failed")
+
+
+def main() -> None:
+    """Print a row for each retriever with each reader; the first is what the others are compared with."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("retrievers", nargs="+", metavar="NAME=INDEX")
+    parser.add_argument("--reader", help="a trained reader; the LM reads in any case")
+    parser.add_argument("--theta", type=float, action="append", default=[], help="of the trained reader; repeat it")
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--out", type=Path, default=Path("runs/searchain"))
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    questions = given.out / "questions.jsonl"
+    lines = rows_with_gold(given.data / "recorded.jsonl", given.data / "corpora" / "musique.jsonl", "musique")
+    questions.write_text("\n".join(lines), encoding="utf-8")
+    parts = Parts(RunSettings(task=str(questions), lm=f"recorded:{questions}"))
+    parts.use_lm()
+    programs = programs_of(given)
+    examples = parts.examples("dev,test", given.limit)
+    comparison = compare(programs, examples, [metric(name) for name in METRICS], task=parts.task.name, out=given.out)
+    table = comparison.table
+    first = next(iter(programs))
+    rows = []
+    for line, more in zip(table.lines, table.details, strict=True):
+        known = more | line
+        retriever, _, reader = known["program"].partition(" · ")
+        difference = {name: known.get(name, "") for name in (f"difference to {first}", "p")}
+        shown = {name: known[name] for name in SHOWN}
+        rows.append({"retriever": retriever, "reader": reader} | shown | difference)
+    print(markdown_of(rows))
+
+
+def programs_of(given: argparse.Namespace) -> dict[str, Program]:
+    """Return SearChain with each retriever and each reader, by their names."""
+    readers = {"the LM": None} | {
+        f"trained, theta {theta:g}": DPRReader.load(given.reader, threshold=theta) for theta in given.theta
+    }
+    named = [one.partition("=") for one in given.retrievers]
+    return {
+        f"{name} · {reader}": questree.program("searchain", retriever=place, reader=readers[reader])
+        for name, _, place in named
+        for reader in readers
+    }
+
+
+if __name__ == "__main__":
+    main()
