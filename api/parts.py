@@ -241,6 +241,11 @@ class Parts:
             mlflow.set_tracking_uri(self.settings.tracking_uri)
         return self.compiled(name)
 
+    @property
+    def allowed_code(self) -> list[str]:
+        """Return the programs of other packages that a file may name."""
+        return [name for name in (self.settings.allow_code or "").split(",") if name]
+
     def compiled(self, place: str, *, allow_changed_signatures: bool = False) -> Program:
         """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with.
 
@@ -274,7 +279,7 @@ class Parts:
             reader=self.reader,
             duplicates=self.duplicates,
             allow_changed_signatures=allow_changed_signatures,
-            allow_code=filter(None, (self.settings.allow_code or "").split(",")),
+            allow_code=self.allowed_code,
         )
 
 

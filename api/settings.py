@@ -78,7 +78,7 @@ class RunSettings(RunPolicy, BaseSettings):
     )
     allow_code: str | None = Field(
         default=None,
-        description="Programs of other packages that a compiled one may name, as package:name; several with commas.",
+        description="Programs of other packages that a file may name, as package:name; several with commas.",
     )
     tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
     experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")

@@ -26,8 +26,10 @@ class Surroundings(BaseModel):
     Attributes:
         versions: of Python and the packages that a result depends on.
         machine: system, processor and number of cores.
-        prompts: whether the program's prompts are those of the code (``coded``), or compiled ones; ``own``: it is no
-            registered program.
+        program: the name that it is built by, ``package:name`` if it is of another package; None if there is none, or
+            an older version wrote this.
+        prompts: whether the program's prompts are those of the code (``coded``), or compiled ones; ``own``: there is no
+            name that it is built by.
         state: of a compiled program, its prompts and demonstrations; None if it is not compiled, or a demonstration is
             not JSON.
         adapter: the class of DSPy's that wrote the prompts.
@@ -42,6 +44,7 @@ class Surroundings(BaseModel):
 
     versions: dict[str, str]
     machine: dict[str, str]
+    program: str | None = None
     prompts: Literal["coded", "compiled", "own"]
     state: CompiledState | None = None
     adapter: str
@@ -62,6 +65,7 @@ def surroundings_of(program: Program) -> Surroundings:
     return Surroundings(
         versions=versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "cores": str(os.cpu_count())},
+        program=_name_of(program),
         prompts=prompts,
         state=_state_of(program) if prompts == "compiled" else None,
         adapter=type(adapter_in_use()).__name__,
@@ -73,9 +77,12 @@ def surroundings_of(program: Program) -> Surroundings:
     )
 
 
+def _name_of(program: Program) -> str | None:
+    return REGISTRY.name_of(type(members_of(program)[0]))
+
+
 def _prompts_of(program: Program) -> Any:
-    first = members_of(program)[0]
-    name = REGISTRY.name_of(type(first))
+    first, name = members_of(program)[0], _name_of(program)
     if name is None:
         return "own"
     parts = {name: getattr(first, name, None) for name in ("retriever", "reader", "duplicates")}

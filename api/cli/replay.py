@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..settings import RunSettings
 
 NO_SETTINGS = (
-    *("split", "limit", "leave_out", "reader", "duplicates", "defence", "allow_code", "tracking_uri", "experiment"),
+    *("split", "limit", "leave_out", "reader", "duplicates", "defence", "tracking_uri", "experiment"),
     *("on", "workers"),
 )
 
@@ -64,7 +64,7 @@ def replay(
     console = Console()
     parts = Parts(settings)
     with options.clear_stdout(as_json):
-        found = replayed(capsule, texts=lambda: _texts(parts))
+        found = replayed(capsule, texts=lambda: _texts(parts), allow_code=parts.allowed_code)
     if question is not None:
         _check_question(question, [one.stored for run in found.runs for one in run.questions])
     if as_json:
@@ -124,6 +124,7 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
             retriever=parts.retriever if settings.retriever else None,
             policy=settings.policy,
             seed=settings.seed,
+            allow_code=parts.allowed_code,
             on_progress=on_progress,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ...lm.ledger import Spent, total
 from ...lm.policy import RunPolicy
 from ...metrics import METRICS, metric
 from ...programs.modules import LMReader
+from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever
 from ..evaluation import Evaluation
@@ -75,6 +76,7 @@ def replay_live(
     retriever: Retriever | None = None,
     policy: RunPolicy | None = None,
     seed: int = 0,
+    allow_code: Iterable[str] = (),
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> list[Drift]:
     """Ask every question of a capsule again, of the configured LM and past its cache.
@@ -87,6 +89,7 @@ def replay_live(
         retriever: for the queries that the capsule does not hold; a question that has one fails without it.
         policy: see `evaluate`; its budget is that of all runs together.
         seed: of the intervals.
+        allow_code: programs of other packages that the capsule may name, as ``package:name``.
         on_progress: called with the run's name and how far it is.
 
     Raises:
@@ -96,6 +99,8 @@ def replay_live(
     """
     if dspy.settings.lm is None:
         raise QuestreeError("No LM is configured; name one with --lm.")
+    for name in allow_code:
+        REGISTRY.allow(name)
     tell = on_progress or (lambda name, progress: None)
     lm, drifts, spent = dspy.settings.lm.copy(cache=False), list[Drift](), Spent()
     for run in read_runs(path, _no_texts):  # all of them, before the first is paid for
@@ -199,6 +204,7 @@ def _check(run: PackedRun, retriever: Retriever | None) -> None:
     """Raise a QuestreeError if the run cannot be asked again: it needs something that is neither here nor packed."""
     adapter_of(run)
     _metrics_of(run)
+    program_of(run, retriever=None, reader=None, duplicates=None)
     reader = identity_of(run, "reader")
     if (reader and reader["name"] != LMReader.name) or run.header.surroundings.duplicates:
         raise QuestreeError(

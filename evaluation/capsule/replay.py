@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from ...lm.policy import Limits, RunPolicy
 from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.modules import LMReader
-from ...programs.registry import build
+from ...programs.registry import REGISTRY, build
 from ..records import Record, score
 from ..run import answer
 from .differences import Difference, LeftError, answer_differences, changed, left, unasked
@@ -90,6 +90,7 @@ def replay(
     path: Path,
     on_question: Callable[[str, int, int], None] | None = None,
     texts: Callable[[], Texts] | None = None,
+    allow_code: Iterable[str] = (),
 ) -> Replay:
     """Ask every question of a capsule again, by the present code and with the stored outcomes.
 
@@ -97,11 +98,14 @@ def replay(
         path: of the capsule.
         on_question: called with the run's name, the questions done, and their number.
         texts: gives the task and its corpus, for a capsule that was packed without texts.
+        allow_code: programs of other packages that the capsule may name, as ``package:name``.
 
     Raises:
         CapsuleError: if the capsule is damaged, or breaks a rule.
         QuestreeError: if a program in it, or a setting, is not known here.
     """
+    for name in allow_code:
+        REGISTRY.allow(name)
     return Replay(tuple(_replayed(run, on_question) for run in read_runs(path, texts)))
 
 
@@ -159,7 +163,8 @@ def program_of(run: PackedRun, **parts: Any) -> Program:
 
 
 def _coded(run: PackedRun, parts: dict[str, Any]) -> Program:
-    program = build(str(run.header.identity.get("program")), identity_of(run, "settings"), **parts)
+    name = run.header.surroundings.program or str(run.header.identity.get("program"))
+    program = build(name, identity_of(run, "settings"), **parts)
     reader = identity_of(run, "reader")
     if reader and parts["reader"] is None:
         program.reader.threshold = reader["threshold"]

@@ -81,6 +81,26 @@ def test_one_is_compiled_saved_and_asked_where_its_code_is_allowed(questree, own
     assert "Answer: " in answered.out, answered.err
 
 
+def test_its_runs_are_packed_and_replayed_where_its_code_is_allowed(questree, own):
+    words = ("--retriever", "own_parts:Capitals", "--tracking-uri", "none", "--limit", "2", "--out", "run")
+    assert questree("compare", "direct", "own_parts:Both", *words).code == 0
+    assert questree("pack", "run").code == 0
+    REGISTRY._imported.clear()
+    del sys.modules["own_parts"]
+    for refused in (
+        questree("replay", "study.capsule"),
+        questree("replay", "study.capsule", "--live", "--out", "live"),
+    ):
+        assert refused.code == 2
+        assert "allow it: --allow-code own_parts:Both" in refused.err.replace("\n", " ")
+    assert "own_parts" not in sys.modules
+    assert not (own / "live").exists()  # nothing was asked of the LM before it was refused
+    ran = questree("replay", "study.capsule", "--allow-code", "own_parts:Both")
+    assert ran.code == 0, ran.err
+    assert "both: 2 of 2 records are the same" in ran.out
+    assert questree("replay", "study.capsule", "--allow-code", "own_parts:Both", "--live", "--out", "live").code == 0
+
+
 def test_a_name_in_a_file_imports_nothing(own, tmp_path):
     (own / "bomb.py").write_text("raise SystemExit('imported')")
     (own / "sub.py").write_text("from own_parts import Both as Sub")
