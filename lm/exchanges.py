@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from ..common.manifests import json_hash
 
@@ -53,6 +53,64 @@ class Reply(_Part):
     cached: bool = False
 
 
+class Spent(BaseModel):
+    """LM calls of one question, and what they took.
+
+    A server saw ``calls - cached + failed`` requests, except those whose connection was refused: they count as failed.
+
+    Attributes:
+        calls: LM calls that got a reply, including those answered from the cache and those repeated.
+        cached: calls that the client answered from its cache.
+        failed: requests without a reply: turned away (429, 5xx), timed out, broken off, or rejected.
+        tokens_in: prompt tokens of the calls that were not cached, as the server counts them.
+        tokens_out: tokens of their replies.
+        words_in: words of all prompts (SearChain, section 4.3.5).
+        words_out: words of all replies.
+        cost: in US dollars, if the client knows the model's price.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    words_in: int = 0
+    words_out: int = 0
+    cost: float = 0.0
+
+
+class Dropped(BaseModel):
+    """What was left out of a prompt so that it fits the LM's window.
+
+    Attributes:
+        call: the signature's name.
+        passages: the beginnings of the passages that were left out, in their order.
+        cut: whether the only passage that remained was shortened.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    call: str
+    passages: tuple[str, ...] = Field(default=())
+    cut: bool = False
+
+
+class Took(_Part):
+    """What LM calls took that are part of another exchange, as a reranker's are of a search.
+
+    Attributes:
+        spent: calls that got a reply, and what they took.
+        failed: the cause of each request that got none.
+        dropped: what was left out of prompts.
+    """
+
+    spent: Spent
+    failed: tuple[str, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+
+
 class Exchange(_Part):
     """One thing that was asked, and what came of it.
 
@@ -63,6 +121,7 @@ class Exchange(_Part):
         asked: all that the outcome may depend on, as JSON: the prompt and how to sample; the query and k.
         came: the outcome as JSON, for a request a list of `Reply`; None if there was none.
         fault: why there was none.
+        took: what LM calls took that are part of it; None if there were none.
     """
 
     place: Place
@@ -71,12 +130,13 @@ class Exchange(_Part):
     asked: dict[str, JsonValue]
     came: JsonValue = None
     fault: Fault | None = None
+    took: Took | None = None
 
     @property
     def digest(self) -> str:
         """Return a digest of what was asked, and by whom."""
         return json_hash([self.kind, self.by, self.asked])[:16]
 
-    def ended(self, came: Any = None, fault: Fault | None = None) -> Exchange:
+    def ended(self, came: Any = None, fault: Fault | None = None, took: Took | None = None) -> Exchange:
         """Return the exchange with its outcome."""
-        return self.model_copy(update={"came": came, "fault": fault})
+        return self.model_copy(update={"came": came, "fault": fault, "took": took})

@@ -9,57 +9,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ..retrieval import Passage
-from .exchanges import Exchange
+from .exchanges import Dropped as Dropped
+from .exchanges import Exchange, Took
 from .exchanges import Place as Place
+from .exchanges import Spent as Spent
 
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
-
-
-class Spent(BaseModel):
-    """LM calls of one question, and what they took.
-
-    A server saw ``calls - cached + failed`` requests, except those whose connection was refused: they count as failed.
-
-    Attributes:
-        calls: LM calls that got a reply, including those answered from the cache and those repeated.
-        cached: calls that the client answered from its cache.
-        failed: requests without a reply: turned away (429, 5xx), timed out, broken off, or rejected.
-        tokens_in: prompt tokens of the calls that were not cached, as the server counts them.
-        tokens_out: tokens of their replies.
-        words_in: words of all prompts (SearChain, section 4.3.5).
-        words_out: words of all replies.
-        cost: in US dollars, if the client knows the model's price.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    calls: int = 0
-    cached: int = 0
-    failed: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    words_in: int = 0
-    words_out: int = 0
-    cost: float = 0.0
-
-
-class Dropped(BaseModel):
-    """What was left out of a prompt so that it fits the LM's window.
-
-    Attributes:
-        call: the signature's name.
-        passages: the beginnings of the passages that were left out, in their order.
-        cut: whether the only passage that remained was shortened.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    call: str
-    passages: tuple[str, ...] = Field(default=())
-    cut: bool = False
 
 
 @dataclass
@@ -67,7 +23,7 @@ class Ledger:
     """The LM calls and searches of a question; tasks that run at the same time add to it.
 
     Attributes:
-        calls: entries of `dspy.LM` histories.
+        calls: what each request took, or several.
         failed: the cause of each request that got no reply.
         dropped: what was left out of prompts.
         searches: the passages of each search, best first, by its place among all (`next_place`).
@@ -75,7 +31,7 @@ class Ledger:
         steps: how many places were given under each place.
     """
 
-    calls: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[Spent] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     searches: dict[Place, Sequence[Passage]] = field(default_factory=dict)
@@ -90,7 +46,14 @@ class Ledger:
     @property
     def spent(self) -> Spent:
         """Return the sum of the calls."""
-        return add_up(self.calls).model_copy(update={"failed": len(self.failed)})
+        return total(self.calls).model_copy(update={"failed": len(self.failed)})
+
+    @property
+    def took(self) -> Took | None:
+        """Return all that the calls took; None if there were none."""
+        if not (self.calls or self.failed or self.dropped):
+            return None
+        return Took(spent=total(self.calls), failed=tuple(self.failed), dropped=tuple(self.dropped))
 
     @property
     def causes(self) -> dict[str, int]:
@@ -125,15 +88,15 @@ def ledger() -> Iterator[Ledger]:
 
 
 @contextmanager
-def part_of_a_search() -> Iterator[None]:
-    """Count what the calls inside the block cost, and nothing else of them: the search that they serve is one step.
+def part_of_an_exchange() -> Iterator[Ledger]:
+    """Count what the calls inside the block cost, and nothing else of them: what they serve is one step.
 
-    They have no places among the question's steps, since a replay takes what the search found from what was stored.
+    They have no places among the question's steps, since a replay takes the outcome of the whole from what was stored.
     """
     new, outer = Ledger(), _open.get()
     place, token = _place.set(()), _open.set(new)
     try:
-        yield
+        yield new
     finally:
         _open.reset(token)
         _place.reset(place)
@@ -142,8 +105,8 @@ def part_of_a_search() -> Iterator[None]:
 
 
 def _add_cost(new: Ledger, outer: Ledger) -> None:
-    """Add what the calls of one ledger cost to another."""
-    outer.calls.extend(new.calls)
+    """Add what the calls of one ledger cost to another, as one sum: a replay, which knows the sum alone, adds it so."""
+    outer.calls.extend([total(new.calls)] if new.calls else [])
     outer.failed.extend(new.failed)
     outer.dropped.extend(new.dropped)
 
@@ -155,15 +118,25 @@ def enter(
     found: Sequence[Passage] | None = None,
     exchange: Exchange | None = None,
 ) -> None:
-    """Add to the open ledger, if there is one."""
+    """Add to the open ledger, if there is one; calls are entries of a `dspy.LM` history."""
     current = _open.get()
     if current is not None:
-        current.calls.extend(calls or [])
+        current.calls.extend([add_up(calls)] if calls else [])
         current.failed.extend([failed] if failed else [])
         current.dropped.extend([dropped] if dropped else [])
         current.exchanges.extend([exchange] if exchange else [])
         if found is not None:
             current.searches[next_place()] = found
+
+
+def enter_stored(exchange: Exchange) -> None:
+    """Add an exchange of a replay to the open ledger, and what the calls inside it took."""
+    enter(exchange=exchange)
+    current, took = _open.get(), exchange.took
+    if current is not None and took is not None:
+        current.calls.append(took.spent)
+        current.failed.extend(took.failed)
+        current.dropped.extend(took.dropped)
 
 
 def next_place() -> Place:

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from .exchanges import Exchange, Fault, Kind
 from .failure import CallFailedError, Cause
-from .ledger import enter, next_place
+from .ledger import enter, enter_stored, next_place, part_of_an_exchange
 
 T = TypeVar("T")
 
@@ -80,21 +80,24 @@ def exchange(kind: Kind, by: str, asked: dict[str, Any], outcome: Any) -> Iterat
     """
     begun, stored = begin(kind, by, asked)
     if stored is not None:
-        enter(exchange=stored)
+        enter_stored(stored)
         if stored.fault is not None:
             raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
         yield Told(True, _adapter(outcome).validate_python(stored.came))
         return
     told = Told[Any]()
     try:
-        yield told
+        with part_of_an_exchange() as inside:
+            yield told
     except CallFailedError as error:
-        enter(exchange=begun.ended(fault=Fault(error=error.failure.cause, message=error.failure.message)))
+        fault = Fault(error=error.failure.cause, message=error.failure.message)
+        enter(exchange=begun.ended(fault=fault, took=inside.took))
         raise
     except Exception as error:  # a reader's own: whoever asked it makes the same failure of it
-        enter(exchange=begun.ended(fault=Fault(error="reader", message=f"{type(error).__name__}: {error}")))
+        fault = Fault(error="reader", message=f"{type(error).__name__}: {error}")
+        enter(exchange=begun.ended(fault=fault, took=inside.took))
         raise
-    enter(exchange=begun.ended(_adapter(outcome).dump_python(told.came, mode="json")))
+    enter(exchange=begun.ended(_adapter(outcome).dump_python(told.came, mode="json"), took=inside.took))
 
 
 @lru_cache

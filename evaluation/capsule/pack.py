@@ -74,6 +74,8 @@ def _check_no_texts(name: str, header: Header, asked: dict[str, list[Exchange]])
         why = "its program is compiled, and demonstrations are texts of the task"
     elif any(one.kind == "reading" for exchanges in asked.values() for one in exchanges):
         why = "a trained reader gives words of the passages"
+    elif any(one.took and one.took.dropped for exchanges in asked.values() for one in exchanges):
+        why = "its reranker left passages out of prompts, and their beginnings are kept"
     if why:
         raise QuestreeError(f"The run {name} cannot be packed without texts: {why}.")
 

@@ -25,6 +25,7 @@ from questree.lm import retries
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs import PROGRAMS, SearChain, SearChainSettings
+from questree.programs.modules import LMRerankedRetriever
 from questree.programs.registry import build, takes_retriever
 from questree.retrieval import Passage
 from questree.retrieval.corpora.corpus import read_corpus
@@ -170,6 +171,19 @@ def test_a_search_that_failed_fails_again(tmp_path):
     [replayed] = replay(tmp_path / "study.capsule").runs[0].questions
     assert replayed.same
     assert replayed.record.failure.cause == "retrieval"
+
+
+def test_what_a_reranker_by_the_lm_took_is_kept_with_its_searches(bundled, tmp_path):
+    task, index = bundled
+    program = build("oner", {}, retriever=LMRerankedRetriever(index, candidates=30))
+    questions = [question for split in task.questions.values() for question in split]
+    with dspy.context(lm=simulated_lm(questions, cache=False), adapter=None):
+        found = evaluate(program, task.examples("dev")[:2], MATCH, task="mini", out=tmp_path / "runs" / "oner")
+    assert [record.spent.calls for record in found.records] == [3, 3]
+    pack([tmp_path / "runs"], tmp_path / "study.capsule")
+    [run] = replay(tmp_path / "study.capsule").runs
+    assert all(question.same for question in run.questions)
+    assert [question.record.spent for question in run.questions] == [record.spent for record in found.records]
 
 
 def test_samples_have_replies_of_their_own(bundled, tmp_path):
