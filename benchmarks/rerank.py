@@ -31,7 +31,9 @@ import numpy as np
 import torch
 
 from questree.common.manifests import FileRecord
+from questree.data import Question, read_questions
 from questree.metrics import mean_interval, recall_at_k
+from questree.metrics.found_passages import gold_names, names_as
 from questree.retrieval import BM25Retriever, RerankSettings, build_index, load_index, read_manifest
 from questree.retrieval.base import Hits
 from questree.retrieval.indexes.chunks import CHUNK, rows_file
@@ -79,7 +81,7 @@ def arguments() -> argparse.Namespace:
 def quality(given: argparse.Namespace) -> None:
     """Recall by bits and candidates, beside exact search over the same embeddings and BM25 alone."""
     questions, exact = asked(given)[: given.questions], load_index(given.exact, full_check=False)
-    texts = [question["question"] for question in questions]
+    texts = [question.question for question in questions]
     embedded = exact.encoder.queries(texts)
     gatherer = BM25Retriever.from_passages(exact.passages)
     gathered = gatherer._search(texts, max(GATHERED))
@@ -102,17 +104,19 @@ def scores_of(query: torch.Tensor, hits: Hits, embeddings: rerank.PackedEmbeddin
     return rerank.maxsim(query, *embeddings.of([position for position, _ in hits])) if hits else np.empty(0)
 
 
-def asked(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """The task's questions that have gold titles."""
-    lines = (given.data / f"{given.task}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [question for question in map(json.loads, lines) if question.get("gold_titles")]
+def asked(given: argparse.Namespace) -> list[Question]:
+    """The task's questions that have gold passages."""
+    return [question for question in read_questions(given.data / f"{given.task}.jsonl") if question.gold_titles]
 
 
-def recalls(found: Sequence[Hits], passages: Any, questions: Sequence[dict[str, Any]]) -> list[str]:
-    """The share of gold titles among the first k, for each k."""
-    titles = [[passages[position].title for position, _ in hits[: max(KS)]] for hits in found]
-    pairs = list(zip(titles, questions, strict=True))
-    return [str(mean_interval([recall_at_k(some, q["gold_titles"], k) or 0.0 for some, q in pairs])) for k in KS]
+def recalls(found: Sequence[Hits], passages: Any, questions: Sequence[Question]) -> list[str]:
+    """The share of gold passages among the first k, for each k; of gold titles, where only they are known."""
+    scored = []
+    for hits, question in zip(found, questions, strict=True):
+        gold = question.known_gold()
+        names = names_as([passages[position] for position, _ in hits[: max(KS)]], gold)
+        scored.append((names, gold_names(gold, question.gold_titles)))
+    return [str(mean_interval([recall_at_k(names, gold, k) or 0.0 for names, gold in scored])) for k in KS]
 
 
 def packed(given: argparse.Namespace, nbits: int) -> Path:
@@ -247,7 +251,7 @@ def search(given: argparse.Namespace) -> list[str]:
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
     index = load_index(given.out, full_check=False)
     index.candidates = given.candidates
-    queries = [question["question"] for question in asked(given)][: given.queries]
+    queries = [question.question for question in asked(given)][: given.queries]
     first = [clocked(partial(index._search, [query], 10)) for query in queries]
     busy = time.process_time()
     alone = [least(partial(index._search, [query], 10)) for query in queries]
