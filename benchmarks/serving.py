@@ -106,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default="searchain")
     parser.add_argument("--latency", type=float, default=0.5)
-    parser.add_argument("--running", type=int, default=32)
+    parser.add_argument("--running", type=int, default=256)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--each", type=int, default=4)
     parser.add_argument("--serve", action="store_true", help="be the server")

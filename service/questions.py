@@ -47,7 +47,7 @@ class ServiceLimits:
         patience: seconds that a question of the Ask page goes on while nobody looks at it.
     """
 
-    running: int = 32
+    running: int = 256
     waiting: int = 1024
     per_client: int = 16
     seconds: float = 600.0

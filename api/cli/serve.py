@@ -42,7 +42,7 @@ def serve(
         str | None,
         typer.Option(help="Address of MLflow's pages, to link runs and traces to. Default: the tracking URI's own."),
     ] = None,
-    together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 32,
+    together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 256,
     waiting: Annotated[
         int, typer.Option(min=0, help="Questions that wait for their turn; further ones are refused.")
     ] = 1024,

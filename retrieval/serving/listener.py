@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 import time
@@ -45,6 +46,7 @@ def serve(
     """
     check_binding(host, token)
     with listening(host, port) as taken:
+        gc.freeze()  # what is loaded by now stays: the collector need not look through it again and again
         ready(_address(host, taken))
         with suppress(KeyboardInterrupt):  # uvicorn raises it anew when it has shut down
             _server(app, ending).run(sockets=[taken])
