@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from abc import ABC, abstractmethod
@@ -123,12 +124,15 @@ def cpu_precision() -> Literal["float32", "bfloat16"]:
     return "bfloat16" if supported is not None and supported() else "float32"
 
 
-def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Checkpoint:
+def find_checkpoint(
+    name: str | Path | None, embedded: Callable[[], Path], parts: Callable[[Path], Iterable[str]] = lambda _: ()
+) -> Checkpoint:
     """Return the checkpoint of a name; it is on this machine then.
 
     Args:
         name: ``None`` or ``embedded``; a folder; or a name on the Hugging Face hub, which is downloaded once.
         embedded: gives the folder of the embedded one.
+        parts: gives the paths of the folders in a checkpoint's folder whose files are part of it.
 
     Raises:
         CheckpointError: if it is not found or incomplete, or would have to be unpickled.
@@ -146,8 +150,10 @@ def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Ch
         folder = _downloaded(str(name))
     if not (folder / "config.json").is_file() or not _weights(folder):
         raise CheckpointError(f"{folder} is no checkpoint: it lacks config.json or weights (*.safetensors, *.bin).")
-    files = sorted(path for path in folder.iterdir() if path.suffix in _HASHED and path.is_file())
-    fingerprint = json_hash([(path.name, file_hash(path)) for path in files], ascii=True)[:16]
+    places = {folder, *(folder / part for part in parts(folder))}
+    files = sorted(path for place in places for path in place.glob("*") if path.suffix in _HASHED and path.is_file())
+    hashes = [(path.relative_to(folder).as_posix(), file_hash(path)) for path in files]
+    fingerprint = json_hash(hashes, ascii=True)[:16]
     return Checkpoint(str(name or EMBEDDED), folder, fingerprint)
 
 
@@ -187,6 +193,40 @@ def checkpoint_of(index: object, manifest: Manifest, find: Callable[[str], Check
             f"({manifest.checkpoint.fingerprint}), and {found.folder} is another ({found.fingerprint}). "
             "Build it again, or name the checkpoint that it was built with (--checkpoint)."
         )
+    return found
+
+
+def modules_of(folder: Path) -> list[tuple[str, str]]:
+    """Return kind and path of each module that sentence-transformers' ``modules.json`` names; none without that file.
+
+    Raises:
+        CheckpointError: if the file is damaged, or names a path that is not in the folder.
+    """
+    found = read_settings(folder / "modules.json", [])
+    try:
+        modules = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in found]
+    except (TypeError, KeyError) as problem:
+        raise CheckpointError(f"{folder / 'modules.json'} is damaged: a module lacks type or path.") from problem
+    for _, path in modules:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise CheckpointError(f"{folder / 'modules.json'} names {path}, which is not in its folder.")
+    return modules
+
+
+def read_settings(path: Path, default: Any) -> Any:
+    """Return what a JSON file of an encoder holds, or the default if there is no such file.
+
+    Raises:
+        CheckpointError: if it cannot be read, or holds another type than the default's.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return default
+    except (OSError, ValueError) as problem:
+        raise CheckpointError(f"{path} cannot be read: {problem}") from problem
+    if type(found) is not type(default):
+        raise CheckpointError(f"{path} is no file of an encoder: it holds a {type(found).__name__}.")
     return found
 
 
@@ -249,7 +289,7 @@ def load_model(model_class: str, name: str | Path, *, device: str | None = None)
     local = Path(name).expanduser().is_dir()
     try:
         check_weights(Path(name).expanduser())
-        with _quiet():
+        with quiet():
             found = {"local_files_only": local, "trust_remote_code": False}
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(name), **found)
             model, weights = getattr(transformers, model_class).from_pretrained(
@@ -290,16 +330,20 @@ def held(model: Any) -> Any:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers' progress bars and reports of unused weights from the screen while the block runs."""
-    from transformers.utils import logging
+def quiet() -> Iterator[None]:
+    """Keep progress bars and reports of transformers and sentence-transformers from the screen while the block runs."""
+    from transformers.utils import logging as of_transformers
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    verbosity, bars = of_transformers.get_verbosity(), of_transformers.is_progress_bar_enabled()
+    of_sentences = logging.getLogger("sentence_transformers")
+    level = of_sentences.level
+    of_transformers.set_verbosity_error()
+    of_transformers.disable_progress_bar()
+    of_sentences.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logging.set_verbosity(verbosity)
+        of_transformers.set_verbosity(verbosity)
+        of_sentences.setLevel(level)
         if bars:
-            logging.enable_progress_bar()
+            of_transformers.enable_progress_bar()

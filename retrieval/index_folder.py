@@ -89,7 +89,7 @@ def build_index(
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
-        precision: in which the encoder computes; see ``Encoder.load``.
+        precision: in which the encoder computes; see ``load_encoder``.
         devices: to encode on, a process for each (``cuda:0``, ``cpu``). By default every GPU if there are several;
             otherwise this process encodes, on the GPU or on every core.
         cluster: whose workers encode, in the place of this machine (`connected`).

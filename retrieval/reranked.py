@@ -13,7 +13,7 @@ from .base import WrappingRetriever, check_search
 from .contracts import Retriever
 from .encoders import load_model
 from .kept_results import Kept
-from .late_interaction.checkpoint import find_checkpoint
+from .late_interaction.checkpoint import find_checkpoint, load_encoder
 from .late_interaction.encoder import Encoder
 from .late_interaction.rerank import maxsim
 from .passage import Passage
@@ -157,7 +157,7 @@ class LateInteraction:
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
-        return cls(Encoder.load(find_checkpoint(checkpoint)))
+        return cls(load_encoder(find_checkpoint(checkpoint)))
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the MaxSim of the query with each text."""

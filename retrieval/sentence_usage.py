@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ..common.errors import CheckpointError
+from .encoders import modules_of, read_settings
 
 Pooling = Literal["mean", "cls"]
 _LONGEST = 512
@@ -69,10 +69,8 @@ def find_usage(name: str, folder: Path, **given: Any) -> Usage:
 
 def _modules(folder: Path, stated: dict[str, Any]) -> dict[str, Any]:
     """Return pooling and norm from the modules of sentence-transformers."""
-    modules = _json(folder / "modules.json", [])
-    if not modules:
+    if not (kinds := dict(modules_of(folder))):
         return {}
-    kinds = {str(module["type"]).rsplit(".", 1)[-1]: str(module["path"]) for module in modules}
     if further := set(kinds) - {"Transformer", "Pooling", "Normalize"}:
         raise CheckpointError(
             f"{folder} cannot be used as a sentence encoder: it has modules that are not known here "
@@ -81,10 +79,10 @@ def _modules(folder: Path, stated: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "Normalize" in kinds:
         found["normalised"] = True
-    elif str(_json(folder / _PROMPTS, {}).get("similarity_fn_name")).startswith("dot"):
+    elif str(read_settings(folder / _PROMPTS, {}).get("similarity_fn_name")).startswith("dot"):
         found["normalised"] = False
     if "pooling" not in stated and "Pooling" in kinds:
-        found["pooling"] = _pooling(folder, _json(folder / kinds["Pooling"] / "config.json", {}))
+        found["pooling"] = _pooling(folder, read_settings(folder / kinds["Pooling"] / "config.json", {}))
     return found
 
 
@@ -101,7 +99,7 @@ def _pooling(folder: Path, config: dict[str, Any]) -> Pooling:
 
 
 def _prompts(folder: Path) -> dict[str, str]:
-    prompts = _json(folder / _PROMPTS, {}).get("prompts") or {}
+    prompts = read_settings(folder / _PROMPTS, {}).get("prompts") or {}
     passage = next((prompts[name] for name in ("passage", "document", "corpus") if name in prompts), None)
     found = {"query_prefix": prompts.get("query"), "passage_prefix": passage}
     return {field: prefix for field, prefix in found.items() if prefix}
@@ -110,20 +108,8 @@ def _prompts(folder: Path) -> dict[str, str]:
 def _window(folder: Path) -> int:
     """Return the smallest of the limits found; the tokenizer's is often a number without meaning."""
     limits = [
-        _json(folder / "sentence_bert_config.json", {}).get("max_seq_length"),
-        _json(folder / "tokenizer_config.json", {}).get("model_max_length"),
-        _json(folder / "config.json", {}).get("max_position_embeddings"),
+        read_settings(folder / "sentence_bert_config.json", {}).get("max_seq_length"),
+        read_settings(folder / "tokenizer_config.json", {}).get("model_max_length"),
+        read_settings(folder / "config.json", {}).get("max_position_embeddings"),
     ]
     return int(min([_LONGEST, *(number for number in limits if number)]))
-
-
-def _json(path: Path, default: Any) -> Any:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return default
-    except (OSError, ValueError) as problem:
-        raise CheckpointError(f"{path} cannot be read: {problem}") from problem
-    if type(found) is not type(default):
-        raise CheckpointError(f"{path} is no file of a sentence encoder: it holds a {type(found).__name__}.")
-    return found

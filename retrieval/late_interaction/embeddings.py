@@ -15,7 +15,7 @@ from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
 from ..indexes.stored_array import StoredArray
-from .checkpoint import find_checkpoint
+from .checkpoint import find_checkpoint, load_encoder
 from .encoder import Encoder
 from .packed_rows import PackingEncoder
 
@@ -48,7 +48,7 @@ def encode(
         QuestreeError: if there is no such device.
     """
     devices = _devices(order.devices)
-    encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
+    encoder = load_encoder(find_checkpoint(order.checkpoint), order.precision)
     checkpoint = encoder.checkpoint
     settings = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     writer = _packing(encoder, nbits)
@@ -72,7 +72,7 @@ def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> P
     Raises:
         CheckpointError: if the checkpoint of that name is not there, or another one.
     """
-    return _packing(Encoder.load(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
+    return _packing(load_encoder(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
 
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
@@ -112,7 +112,7 @@ def encoder_of(folder: Path, manifest: Manifest, checkpoint: str | Path | None) 
         IndexRefused: if the checkpoint found is not the one by which the index was built.
         CheckpointError: if it cannot be found or loaded.
     """
-    return Encoder.load(checkpoint_of(folder, manifest, find_checkpoint, checkpoint))
+    return load_encoder(checkpoint_of(folder, manifest, find_checkpoint, checkpoint))
 
 
 class Embeddings:

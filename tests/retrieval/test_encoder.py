@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+from questree.retrieval.late_interaction.checkpoint import find_checkpoint, load_encoder
 
 WORDS = ["amber", "basin", "delta", "fjord", "grove", "harbor", "island", "kelp"]
 
@@ -19,9 +19,7 @@ def texts():
 
 @pytest.fixture
 def encoder(tiny_checkpoint):
-    from questree.retrieval.late_interaction.encoder import Encoder
-
-    return Encoder.load(find_checkpoint(tiny_checkpoint), precision="float32")
+    return load_encoder(find_checkpoint(tiny_checkpoint), precision="float32")
 
 
 def test_on_a_cpu_nothing_that_is_encoded_is_padding(encoder, texts, monkeypatch):
@@ -45,11 +43,9 @@ def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_chec
     import torch
     from torch.profiler import ProfilerActivity, profile
 
-    from questree.retrieval.late_interaction.encoder import Encoder
-
     if encoder._model.device.type != "cpu":
         pytest.skip("on a GPU half precision is colbert-ai's own")
-    half = Encoder.load(find_checkpoint(tiny_checkpoint), precision="bfloat16")
+    half = load_encoder(find_checkpoint(tiny_checkpoint), precision="bfloat16")
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
         found = list(half.passages(texts))
     for one, other in zip(found, encoder.passages(texts), strict=True):
