@@ -32,7 +32,7 @@ def main() -> None:
     """Print a row for each retriever with each reader; the first is what the others are compared with."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
-    parser.add_argument("retrievers", nargs="+", metavar="NAME=INDEX")
+    parser.add_argument("retrievers", nargs="+", type=named, metavar="NAME=INDEX")
     parser.add_argument("--reader", help="a trained reader; the LM reads in any case")
     parser.add_argument("--theta", type=float, action="append", default=[], help="of the trained reader; repeat it")
     parser.add_argument("--limit", type=int, default=100)
@@ -53,10 +53,18 @@ def main() -> None:
     for line, more in zip(table.lines, table.details, strict=True):
         known = more | line
         retriever, _, reader = known["program"].partition(" · ")
-        difference = {name: known.get(name, "") for name in (f"difference to {first}", "p")}
+        difference = {"difference to the first row": known.get(f"difference to {first}", ""), "p": known.get("p", "")}
         shown = {name: known[name] for name in SHOWN}
         rows.append({"retriever": retriever, "reader": reader} | shown | difference)
     print(markdown_of(rows))
+
+
+def named(text: str) -> tuple[str, str]:
+    """Return a retriever's name in the table, and its index."""
+    name, _, index = text.partition("=")
+    if not name or not index:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=INDEX")
+    return name, index
 
 
 def programs_of(given: argparse.Namespace) -> dict[str, Program]:
@@ -64,10 +72,9 @@ def programs_of(given: argparse.Namespace) -> dict[str, Program]:
     readers = {"the LM": None} | {
         f"trained, theta {theta:g}": DPRReader.load(given.reader, threshold=theta) for theta in given.theta
     }
-    named = [one.partition("=") for one in given.retrievers]
     return {
-        f"{name} · {reader}": questree.program("searchain", retriever=place, reader=readers[reader])
-        for name, _, place in named
+        f"{name} · {reader}": questree.program("searchain", retriever=index, reader=readers[reader])
+        for name, index in given.retrievers
         for reader in readers
     }
 
