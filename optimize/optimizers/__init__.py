@@ -19,10 +19,12 @@ from .base import Optimizer as Optimizer
 from .teleprompters import (
     AnnotatedFewShot,
     BootstrapFewShot,
+    BootstrapOptuna,
     BootstrapRandomSearch,
     Copro,
     Ensemble,
     Gepa,
+    InferRules,
     KnnFewShot,
     LabeledFewShot,
     Mipro,
@@ -36,10 +38,12 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
         AnnotatedFewShot,
         BootstrapFewShot,
         BootstrapRandomSearch,
+        BootstrapOptuna,
         Mipro,
         Simba,
         Gepa,
         Copro,
+        InferRules,
         AutoCoT,
         KnnFewShot,
         Ensemble,
@@ -59,8 +63,19 @@ REGISTRY = Registry("optimizer", OPTIMIZERS, _read_optimizer)
 """Our optimizers, and those of other packages."""
 
 
-_OF_WEIGHTS = {"bootstrap-finetune": "BootstrapFinetune", "better-together": "BetterTogether"}
-"""What trains the LM itself: a saved program holds prompts, and no weights."""
+_OF_WEIGHTS = (
+    "{name} trains the LM, and a saved program holds no weights. Run dspy.{kind} on the program in Python, with an LM "
+    "whose provider trains it; then compile or ask with the trained one: --lm."
+)
+_NOT_HERE = {
+    "bootstrap-finetune": _OF_WEIGHTS.format(name="bootstrap-finetune", kind="BootstrapFinetune"),
+    "better-together": _OF_WEIGHTS.format(name="better-together", kind="BetterTogether"),
+    "avatar": (
+        "avatar rewrites the instruction of DSPy's Avatar agent, which no program here is; and DSPy 3.4's own "
+        "AvatarOptimizer cannot be made: it needs TypedPredictor, which DSPy no longer has. Try gepa."
+    ),
+}
+"""Optimizers of DSPy's that cannot be had by name, and why."""
 
 
 def optimizer(name: str, **settings: Any) -> Optimizer:
@@ -73,11 +88,8 @@ def optimizer(name: str, **settings: Any) -> Optimizer:
     Raises:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
-    if name in _OF_WEIGHTS:
-        raise QuestreeError(
-            f"{name} trains the LM, and a saved program holds no weights. Run dspy.{_OF_WEIGHTS[name]} on the program "
-            "in Python, with an LM whose provider trains it; then compile or ask with the trained one: --lm."
-        )
+    if name in _NOT_HERE:
+        raise QuestreeError(_NOT_HERE[name])
     kind = REGISTRY.named(name)
     for setting in settings:
         if setting not in kind.model_fields:

@@ -98,7 +98,7 @@ def bounded_waits() -> Iterator[None]:
     def bounded(error: Exception, attempt: int) -> float:
         return min(float(delay(error, attempt)), LONGEST_WAIT)
 
-    with _replaced(ParallelExecutor, "__init__", patient), _replaced(execution, "_delay", bounded):
+    with replaced(ParallelExecutor, "__init__", patient), replaced(execution, "_delay", bounded):
         yield
 
 
@@ -110,7 +110,7 @@ def quiet() -> Iterator[None]:
     """
     from dspy.propose import dataset_summary_generator, grounded_proposer
     from dspy.propose import utils as proposing
-    from dspy.teleprompt import bootstrap, random_search, utils
+    from dspy.teleprompt import bootstrap, random_search, teleprompt_optuna, utils
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     made = tqdm.__init__
@@ -119,16 +119,19 @@ def quiet() -> Iterator[None]:
         made(bar, *args, **{**how, "disable": True})
 
     with ExitStack() as stack:
-        for module in (bootstrap, random_search, utils, proposing, grounded_proposer, dataset_summary_generator):
-            stack.enter_context(_replaced(module, "print", lambda *words, **how: None))
-        stack.enter_context(_replaced(tqdm, "__init__", hidden))
+        for module in (
+            *(bootstrap, random_search, teleprompt_optuna, utils),
+            *(proposing, grounded_proposer, dataset_summary_generator),
+        ):
+            stack.enter_context(replaced(module, "print", lambda *words, **how: None))
+        stack.enter_context(replaced(tqdm, "__init__", hidden))
         for name in _LOGGERS:
             stack.enter_context(_only_errors(logging.getLogger(name)))
         yield
 
 
 @contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Set an attribute of a class or module, and restore it at the end, also if it was absent before."""
     before = vars(owner).get(name, _ABSENT)
     setattr(owner, name, value)

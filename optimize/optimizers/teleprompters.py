@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
+from random import Random
 from typing import Any, Literal
 
 import dspy
+from dspy.teleprompt import BootstrapFewShotWithOptuna
 from dspy.teleprompt.simba_utils import append_a_rule
 from pydantic import Field
 
 from ...common.errors import QuestreeError
+from ...lm.guard import complete_demonstrations
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import TraceStep, alternate, as_found, kind_of, select_demonstrations
 from ..annotations import annotated_teacher
-from .base import PATIENCE, Job, Optimizer
+from .base import PATIENCE, Job, Optimizer, replaced
 
 Effort = Literal["light", "medium", "heavy"]
 """How long DSPy searches, where it chooses the number of trials itself."""
@@ -128,6 +131,47 @@ class BootstrapRandomSearch(Demonstrating):
             **self.counts(),
         )
         return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
+
+
+class BootstrapOptuna(Demonstrating):
+    """Bootstraps once, and lets Optuna search for the one demonstration of each predictor that does best together."""
+
+    name = "bootstrap-optuna"
+    compares = True
+    trials: int = Field(default=16, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.BootstrapFewShotWithOptuna``, whose study takes no seed."""
+        import optuna
+
+        teleprompter = _BootstrapWithOptuna(
+            metric=job.verdicts, num_candidate_programs=self.trials, num_threads=job.concurrency, **self.counts()
+        )
+        seeded = partial(optuna.create_study, sampler=optuna.samplers.TPESampler(seed=job.seed))
+        with replaced(optuna, "create_study", seeded):
+            return teleprompter.compile(
+                student,
+                teacher=job.teacher,
+                max_demos=self.max_bootstrapped_demos,
+                trainset=job.trainset,
+                valset=job.valset,
+            )
+
+
+class _BootstrapWithOptuna(BootstrapFewShotWithOptuna):
+    """DSPy's, which raises an error where a predictor was not called, and so has no demonstrations."""
+
+    def objective(self, trial: Any) -> float:
+        """Return the score of the program with one of the demonstrations of each predictor that has some."""
+        tried = self.student.reset_copy()
+        for (name, taught), predictor in zip(
+            self.compiled_teleprompter.named_predictors(), tried.predictors(), strict=True
+        ):
+            if demos := complete_demonstrations(taught):
+                predictor.demos = [demos[trial.suggest_int(name, 0, len(demos) - 1)]]
+        score = dspy.Evaluate(devset=self.valset, metric=self.metric, num_threads=self.num_threads)(tried).score
+        trial.set_user_attr("program", tried)
+        return float(score)
 
 
 class Ensemble(BootstrapRandomSearch):
@@ -280,6 +324,57 @@ class Gepa(Optimizer):
             seed=job.seed,
         )
         return teleprompter.compile(student, trainset=job.trainset, valset=job.valset)
+
+
+class InferRules(Demonstrating):
+    """InferRules: the LM makes rules of each predictor's demonstrations, which its instructions then hold as well.
+
+    Attributes:
+        candidates: sets of rules that are compared on the validation questions.
+        rules: that the LM is asked for, of each predictor.
+    """
+
+    name = "infer-rules"
+    compares = True
+    candidates: int = Field(default=8, ge=1)
+    rules: int = Field(default=10, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.InferRules``."""
+        teleprompter = _InferRules(
+            metric=job.verdicts,
+            num_candidates=self.candidates,
+            num_rules=self.rules,
+            num_threads=job.concurrency,
+            max_errors=PATIENCE,
+            **self.counts(),
+        )
+        inducing = teleprompter.rules_induction_program
+        inducing.rng = Random(job.seed)
+        inducing.teacher_settings = {"lm": job.prompt_lm} if job.prompt_lm else {}
+        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
+
+
+class _InferRules(dspy.InferRules):
+    """DSPy's, in two points otherwise.
+
+    It would make rules of the task's rows, which lack most fields of a predictor inside a program. And it would write
+    them into the class of the signature, which all copies of the program share: the last candidate's would stand in
+    the best one, and in the program that was given.
+    """
+
+    def induce_natural_language_rules(self, predictor: dspy.Predict, trainset: list[dspy.Example]) -> str:
+        """Return rules that the predictor's demonstrations follow; none where it has no demonstrations."""
+        shown = self.get_predictor_demos(complete_demonstrations(predictor), predictor)
+        if not shown:
+            return ""
+        return str(self.rules_induction_program(self.format_examples(shown, predictor.signature)))
+
+    def update_program_instructions(self, predictor: dspy.Predict, natural_language_rules: str) -> None:
+        """Add rules to the instructions of this predictor alone."""
+        if natural_language_rules:
+            instructions = f"{predictor.signature.instructions}\n\nFollow these rules:\n{natural_language_rules}"
+            predictor.signature = predictor.signature.with_instructions(instructions)
 
 
 class Copro(Optimizer):

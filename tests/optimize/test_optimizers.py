@@ -28,10 +28,12 @@ SMALL = {
     "annotated-few-shot": {"k": 2, "questions": 8},
     "bootstrap-few-shot": {},
     "bootstrap-random-search": {"candidates": 1},
+    "bootstrap-optuna": {"trials": 2},
     "mipro": {"auto": None, "candidates": 2, "trials": 2},
     "simba": {"batch_size": 6, "candidates": 2, "steps": 1},
     "gepa": {"auto": None, "max_metric_calls": 24},
     "copro": {"breadth": 2, "depth": 1},
+    "infer-rules": {"candidates": 2, "rules": 3},
     "auto-cot": {"demonstrations": 2},
     "knn-few-shot": {"k": 2},
     "ensemble": {"candidates": 1, "size": 2},
@@ -72,6 +74,41 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     assert asked(loaded, mini.dev[:3]) == asked(compiled.program, mini.dev[:3])
     pack([tmp_path / "after"], tmp_path / "study.capsule")
     assert replay(tmp_path / "study.capsule").same
+
+
+HAD_AS = {
+    **{kind.__name__: name for name, kind in OPTIMIZERS.items()},
+    **{"BootstrapFewShotWithRandomSearch": "bootstrap-random-search", "BootstrapFewShotWithOptuna": "bootstrap-optuna"},
+    **{"COPRO": "copro", "GEPA": "gepa", "MIPROv2": "mipro", "SIMBA": "simba", "KNNFewShot": "knn-few-shot"},
+}
+
+
+def test_every_teleprompter_of_dspy_has_a_name_or_a_reason():
+    teleprompters = {name for name in vars(dspy.teleprompt) if isinstance(getattr(dspy.teleprompt, name), type)}
+    reasons = {
+        "BootstrapFinetune": ("bootstrap-finetune", "trains the LM"),
+        "BetterTogether": ("better-together", "trains the LM"),
+        "AvatarOptimizer": ("avatar", "Avatar agent, which no program here is"),
+    }
+    assert teleprompters - {"Teleprompter"} == (teleprompters & HAD_AS.keys()) | reasons.keys()
+    for name, reason in reasons.values():
+        with pytest.raises(QuestreeError, match=reason):
+            optimizer(name)
+    with pytest.raises(AttributeError, match="TypedPredictor"):  # else its reason is out of date
+        dspy.AvatarOptimizer(metric=lambda example, prediction: True)
+
+
+def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
+    student = mini.program()
+    before = [predictor.signature.instructions for predictor in student.predictors()]
+    taught = compile_program(student, mini.examples(), mini.metric, optimizer=optimizer("infer-rules", candidates=2))
+    assert [predictor.signature.instructions for predictor in student.predictors()] == before
+    assert [predictor.signature.instructions for predictor in mini.program().predictors()] == before
+    for predictor, instructions in zip(taught.program.predictors(), before, strict=True):
+        ruled = "Follow these rules:" in predictor.signature.instructions
+        assert predictor.signature.instructions.startswith(instructions)
+        assert ruled == bool(predictor.demos)
+    assert any(predictor.demos for predictor in taught.program.predictors())
 
 
 @pytest.mark.parametrize(("temperature", "reflects_at"), [(0.0, 1.0), (0.5, 0.5), (None, None)])
