@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 
+from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
 from ..common.text import changed_texts, neutralise, without_surrogates
 
@@ -25,7 +26,15 @@ def adapter_in_use() -> dspy.Adapter:
     """Return the adapter that is configured; DSPy's own without its fallback, if none is.
 
     The fallback would double every failed call, and take the same reply from the cache.
+
+    Raises:
+        QuestreeError: it is DSPy's `TwoStepAdapter`.
     """
+    if isinstance(dspy.settings.adapter, dspy.TwoStepAdapter):
+        raise QuestreeError(
+            "TwoStepAdapter cannot be used here: its second LM reads each reply out of sight, so that no budget, "
+            "deadline, record or capsule would hold these calls. Use dspy.ChatAdapter, JSONAdapter or XMLAdapter."
+        )
     return dspy.settings.adapter or dspy.ChatAdapter(use_json_adapter_fallback=False)
 
 

@@ -7,8 +7,13 @@ from typing import Any
 import dspy
 import pytest
 from dspy.adapters.baml_adapter import BAMLAdapter
+from dspy.utils import DummyLM
 
+from questree.common.errors import QuestreeError
+from questree.evaluation.run import evaluate
 from questree.lm.messages import keeping_messages
+from questree.metrics import metric
+from questree.programs import build
 
 
 class Asked(dspy.Signature):
@@ -52,3 +57,14 @@ def test_another_s_adapter_writes_its_own_system_message_each_time():
 
     adapter = Counting()
     assert [keeping_messages(adapter).format(Asked, [], INPUTS)[0]["content"] for _ in range(2)] == ["1", "2"]
+
+
+def test_an_adapter_with_an_lm_of_its_own_is_refused_before_anything_is_asked(tmp_path):
+    lm = DummyLM([{"answer": "42"}])
+    questions = [dspy.Example(id="q", question="Why?", answers=["42"]).with_inputs("question")]
+    with dspy.context(lm=lm, adapter=dspy.TwoStepAdapter(lm)):
+        with pytest.raises(QuestreeError, match="TwoStepAdapter cannot be used here: its second LM"):
+            build("direct", {})(question="Why?")
+        with pytest.raises(QuestreeError, match="Use dspy"):
+            evaluate(build("direct", {}), questions, metric("em"), out=tmp_path / "run")
+    assert lm.history == []
