@@ -54,7 +54,8 @@ class RunSettings(RunPolicy, BaseSettings):
     retriever: str | None = Field(
         default=None,
         description="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "
-        "package:name, or several joined by +, fused by rank. Default, for the task mini only: its own index.",
+        "qdrant://host:port/collection, package:name, or several joined by +, fused by rank. "
+        "Default, for the task mini only: its own index.",
     )
     rerank: str | None = Field(
         default=None,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -85,7 +85,7 @@ class BM25Retriever(IndexRetriever):
         _built(passages, settings).save(str(folder / _FOLDER), show_progress=False, allow_pickle=False)
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        return [self._found(tokens, k) if tokens else [] for tokens in _tokens(queries, self.settings)]
+        return [self._found(tokens, k) if tokens else [] for tokens in tokenized(queries, self.settings)]
 
     def _found(self, tokens: list[str], k: int) -> Hits:
         """Return the k best passages that hold one of the words; one that holds none has the score 0."""
@@ -123,27 +123,42 @@ def _built(passages: Iterable[Passage], settings: BM25Settings) -> Any:
 
     lists, remaining = _TokenLists(), iter(passages)
     while some := list(islice(remaining, _TOGETHER)):
-        lists.extend(_tokens([f"{passage.title} {passage.text}" for passage in some], settings))
-    if not lists.vocab:
-        raise CorpusError("None of the passages holds a word that BM25 could find.")
+        lists.extend(words_of(some, settings))
+    check_words(lists.vocab)
     logging.getLogger("bm25s").setLevel(logging.INFO)  # bm25s sets its own to DEBUG, past what the process asked for
     index = bm25s.BM25(k1=settings.k1, b=settings.b)
     index.index(lists, show_progress=False)
     return index
 
 
-def _tokens(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
+def check_words(found: Collection[object]) -> None:
+    """Refuse a corpus without words.
+
+    Raises:
+        CorpusError: if none were found.
+    """
+    if not found:
+        raise CorpusError("None of the passages holds a word that BM25 could find.")
+
+
+def words_of(passages: Iterable[Passage], settings: BM25Settings) -> list[list[str]]:
+    """Return the words of each passage's title and text."""
+    return tokenized([f"{passage.title} {passage.text}" for passage in passages], settings)
+
+
+def tokenized(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
+    """Return the words of each text, as BM25 knows them."""
     import bm25s
 
     stopwords: Any = "english" if settings.without_stopwords else []
-    tokenized: list[list[str]] = bm25s.tokenize(
+    found: list[list[str]] = bm25s.tokenize(
         list(texts),
         stopwords=stopwords,
         token_pattern=r"(?u)\b\w+\b",
         return_ids=False,
         show_progress=False,
     )
-    return [[token for token in tokens if token] for tokens in tokenized]  # bm25s gives "" for a text without words
+    return [[token for token in tokens if token] for tokens in found]  # bm25s gives "" for a text without words
 
 
 def _write(order: Order) -> Written:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..common.files import read_unswapped
 from ..common.names import unknown_name
 from .base import IndexRetriever
 from .bm25 import BM25
-from .corpora.corpus import BadLine, SeenIds, read_corpus
+from .corpora.corpus import BadLine, SeenIds, named_corpus
 from .dense import DENSE
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import (
@@ -31,7 +31,7 @@ from .indexes.contents import (
     seal,
     write_passages,
 )
-from .indexes.index_kind import IndexKind, Order, Progress, Report
+from .indexes.index_kind import IndexKind, Order, Report, counted
 from .late_interaction.exact import EXACT
 from .late_interaction.plaid import PLAID
 from .late_interaction.rerank import RERANK
@@ -108,11 +108,11 @@ def build_index(
     chosen_kind(kind, 0)  # an unknown one is refused before the corpus is read
     found = [] if bad is None else bad
     before = len(found)
-    name, passages = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
+    name, passages = named_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
     order = {"settings": settings, "checkpoint": checkpoint, "precision": precision, "devices": devices}
     order |= {"cluster": cluster}
     with building(Path(out), overwrite=overwrite) as work:
-        count, digest = write_passages(work.folder, _counted(passages, progress))
+        count, digest = write_passages(work.folder, counted(passages, progress))
         if not count:
             raise CorpusError("The corpus holds no passage: there is nothing to index.")
         record = CorpusRecord(name=name, sha256=digest, passages=count, skipped=len(found) - before)
@@ -160,8 +160,8 @@ def add_to_index(
         old, seen = PassageStore(folder), SeenIds()
         for passage in old:
             seen.add(passage.id)
-        name, new = _named(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=seen)
-        count, digest = write_passages(work.folder, _counted(chain(old, new), progress))
+        name, new = named_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=seen)
+        count, digest = write_passages(work.folder, counted(chain(old, new), progress))
         if kind.work:
             _link(folder / kind.work, work.folder / kind.work)
         was = manifest.corpus
@@ -245,34 +245,6 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 
 
-def _named(
-    corpus: str | Path | Iterable[Passage],
-    *,
-    corpus_format: str | None = None,
-    skip_bad: bool,
-    bad: list[BadLine],
-    seen: SeenIds,
-) -> tuple[str, Iterable[Passage]]:
-    if isinstance(corpus, (str, Path)):
-        passages = read_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad, seen=seen)
-        return Path(corpus).name, passages
-    return "passages", _once(corpus, seen)
-
-
-def _once(passages: Iterable[Passage], seen: SeenIds) -> Iterator[Passage]:
-    for passage in passages:
-        if not seen.add(passage.id):
-            raise CorpusError(f"There are two passages of the id {passage.id!r}: ids must be unique in an index.")
-        yield passage
-
-
-def _counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
-    for number, passage in enumerate(passages, 1):
-        if number % 1000 == 0:
-            report(Progress("reading", number, 0))
-        yield passage
-
-
 def _link(source: Path, target: Path) -> None:
     """Put the files of a folder into another by links, or by copies on a file system without links."""
     target.mkdir(exist_ok=True)
@@ -302,7 +274,7 @@ def _known_kind(folder: Path, manifest: Manifest) -> IndexKind:
 
 
 def _check_corpus(folder: Path, manifest: Manifest, corpus: str | Path | Iterable[Passage]) -> None:
-    _, passages = _named(corpus, skip_bad=manifest.corpus.skipped > 0, bad=[], seen=SeenIds())
+    _, passages = named_corpus(corpus, skip_bad=manifest.corpus.skipped > 0, bad=[], seen=SeenIds())
     if corpus_hash(passages) != manifest.corpus.sha256:
         raise IndexRefused(
             f"{folder} is stale: it was built from {manifest.corpus.name} ({manifest.corpus.passages} passages) and "

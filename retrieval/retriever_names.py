@@ -13,6 +13,8 @@ from .adapted import as_retriever
 from .contracts import DuplicateCheck, Reader, Retriever
 from .fusion import FusionRetriever, check_agreement
 from .index_folder import load_index
+from .qdrant.address import QdrantAddress
+from .qdrant.searcher import QdrantRetriever
 from .serving.client import RemoteRetriever
 from .serving.server_limits import read_token
 
@@ -56,7 +58,8 @@ def open_retriever(name: str | Path) -> Retriever:
 
     Args:
         name: an index's folder; ``http://host:port`` of ``questree serve-retriever`` (its token, if it asks for one, is
-            in the variable ``QUESTREE_TOKEN``);
+            in the variable ``QUESTREE_TOKEN``); a collection of Qdrant, ``qdrant://host:6333/collection`` (its key, if
+            it asks for one, is in ``QDRANT_API_KEY``) or ``qdrant:folder/collection`` without a server;
             ``package:name``, or what a package offers; or several joined by ``+``, which are fused by rank.
 
     Raises:
@@ -92,6 +95,8 @@ def named_members(name: str | Path) -> tuple[str, ...]:
 def _member(part: str) -> str:
     if part.startswith(_ADDRESSES):
         return part.rstrip("/")
+    if QdrantAddress.means(part):
+        return str(QdrantAddress.parse(part))
     if RETRIEVERS.means(part):
         return part
     return str(Path(part).resolve())
@@ -100,4 +105,6 @@ def _member(part: str) -> str:
 def _open(member: str) -> Retriever:
     if member.startswith(_ADDRESSES):
         return RemoteRetriever.connect(member, token=read_token())
+    if QdrantAddress.means(member):
+        return QdrantRetriever.connect(member)
     return load_index(member) if Path(member).is_absolute() else RETRIEVERS.named(member)

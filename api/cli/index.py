@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -27,7 +27,17 @@ def index(
             "folder), KILT's knowledge source; also .gz, .bz2, .xz."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the index. While it is being built, it is OUT.building.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the index. While it is being built, it is OUT.building.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION "
+            "without a server.",
+        ),
+    ] = None,
     kind: Annotated[
         str,
         typer.Option(
@@ -79,43 +89,67 @@ def index(
     from rich.console import Console
 
     from ..common.cluster import connected
-    from ..common.text import readable_size
-    from ..retrieval import KINDS, add_to_index, build_index, read_manifest
-    from ..retrieval.index_folder import chosen_kind
+    from ..retrieval.index_folder import KINDS, chosen_kind
     from .options import named_values
 
+    if (out is None) == (engine is None):
+        raise typer.BadParameter("name where the index shall be: --out FOLDER, or --engine ADDRESS")
     if add and (overwrite or checkpoint or values or kind != "auto"):
         raise typer.BadParameter(
             "an index is added to as it was built: leave out --kind, --checkpoint, --set, --overwrite"
         )
     if on and device:
         raise typer.BadParameter("--device is of this machine, and --on of a cluster: leave one of them out")
-    if values and kind == "auto":
+    if engine is not None and (device or on or kind != "auto"):
+        raise typer.BadParameter("--engine has one kind, and encodes in this process: leave out --kind, --device, --on")
+    if values and kind == "auto" and engine is None:
         raise typer.BadParameter("--set is of one kind: name it with --kind")
     chosen_kind(kind, 0)  # before anything is made
     bad: list[BadLine] = []
     with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Console(stderr=True)) as report:
-        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "cluster": cluster}
-        if add:
-            add_to_index(corpus, out, devices=device or (), progress=report, **reading)
+        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "progress": report}
+        order = {"checkpoint": checkpoint, "overwrite": overwrite}
+        if engine is not None:
+            said = _uploaded(corpus, engine, add, named_values(values, "--set"), order, reading)
         else:
-            build_index(
-                corpus,
-                out,
-                kind=kind,
-                checkpoint=checkpoint,
-                settings=KINDS[kind].settings_of(named_values(values, "--set")) if values else None,
-                devices=device or (),
-                overwrite=overwrite,
-                progress=report,
-                **reading,
-            )
+            reading |= {"devices": device or (), "cluster": cluster}
+            settings = KINDS[kind].settings_of(named_values(values, "--set")) if values else None
+            said = _built(corpus, cast(Path, out), add, order | {"kind": kind, "settings": settings}, reading)
     for line in bad:
         typer.echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
+    typer.echo(said)
+
+
+def _built(corpus: Path, out: Path, add: bool, order: dict[str, Any], reading: dict[str, Any]) -> str:
+    """Make or enlarge the index in a folder, and return what is said of it."""
+    from ..common.text import readable_size
+    from ..retrieval import add_to_index, build_index, read_manifest
+
+    if add:
+        add_to_index(corpus, out, **reading)
+    else:
+        build_index(corpus, out, **order, **reading)
     manifest = read_manifest(out)
-    size = sum(file.bytes for file in manifest.files.values())
-    held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {readable_size(size)}, {manifest.fingerprint}"
-    typer.echo(f"{out}: {held}; use it with --retriever {out}")
+    size = readable_size(sum(file.bytes for file in manifest.files.values()))
+    held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"
+    return f"{out}: {held}; use it with --retriever {out}"
+
+
+def _uploaded(
+    corpus: Path, engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], reading: dict[str, Any]
+) -> str:
+    """Make or enlarge the index in a collection of Qdrant, and return what is said of it."""
+    from ..retrieval.indexes.index_kind import named_settings
+    from ..retrieval.qdrant import upload
+    from ..retrieval.qdrant.layout import QdrantSettings
+
+    if add:
+        manifest = upload.add(corpus, engine, **reading)
+    else:
+        settings = named_settings("qdrant", QdrantSettings, values)
+        manifest = upload.upload(corpus, engine, settings=settings, **order, **reading)
+    held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}"
+    return f"{engine}: {held}; use it with --retriever {engine}"
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,6 +106,33 @@ def read_corpus(
         logger.warning("%s", _described(Path(path), bad[already_bad:]))
     if not count:
         raise CorpusError(f"{path} holds no passage. Expected one JSON object or tab-separated passage a line.")
+
+
+def named_corpus(
+    corpus: str | Path | Iterable[Passage],
+    *,
+    corpus_format: str | None = None,
+    skip_bad: bool,
+    bad: list[BadLine],
+    seen: SeenIds,
+) -> tuple[str, Iterable[Passage]]:
+    """Return the name of a corpus, and its passages, which are read (see `read_corpus`) when they are asked for."""
+    if isinstance(corpus, (str, Path)):
+        passages = read_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad, seen=seen)
+        return Path(corpus).name, passages
+    return "passages", once(corpus, seen)
+
+
+def once(passages: Iterable[Passage], seen: SeenIds) -> Iterator[Passage]:
+    """Yield passages whose ids are all new.
+
+    Raises:
+        CorpusError: if one is taken.
+    """
+    for passage in passages:
+        if not seen.add(passage.id):
+            raise CorpusError(f"There are two passages of the id {passage.id!r}: ids must be unique in an index.")
+        yield passage
 
 
 def _passages(path: Path, corpus_format: str | None, seen: SeenIds, bad: list[BadLine] | None) -> Iterator[Passage]:

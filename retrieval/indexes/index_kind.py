@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from ...common.cluster import Cluster
 from ...common.errors import QuestreeError
 from ...common.names import unknown_name
 from ..base import IndexRetriever
+from ..passage import Passage
 from .contents import CheckpointRecord, Manifest, PassageStore
 
 
@@ -36,6 +37,14 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
+
+
+def counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
+    """Yield the passages, and report how many are read."""
+    for number, passage in enumerate(passages, 1):
+        if number % 1000 == 0:
+            report(Progress("reading", number, 0))
+        yield passage
 
 
 @dataclass(frozen=True)
@@ -111,11 +120,20 @@ class IndexKind:
             return None
         if self.settings is None:
             raise QuestreeError(f"An index of kind {self.name} has no settings.")
-        known = [field.name for field in fields(self.settings)]
-        if unknown := [name for name in given if name not in known]:
-            raise QuestreeError(unknown_name(f"setting of {self.name}", unknown[0], known))
-        try:
-            return TypeAdapter(self.settings).validate_python(dict(given))
-        except ValidationError as error:
-            fault = error.errors()[0]
-            raise QuestreeError(f"{fault['loc'][0]}={fault['input']!r} does not fit: {fault['msg']}.") from None
+        return named_settings(self.name, self.settings, given)
+
+
+def named_settings(kind: str, settings: type[Any], given: Mapping[str, Any]) -> Any:
+    """Return the settings of a kind by names and values.
+
+    Raises:
+        QuestreeError: if there is no such setting, or a value does not fit.
+    """
+    known = [field.name for field in fields(settings)]
+    if unknown := [name for name in given if name not in known]:
+        raise QuestreeError(unknown_name(f"setting of {kind}", unknown[0], known))
+    try:
+        return TypeAdapter(settings).validate_python(dict(given))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise QuestreeError(f"{fault['loc'][0]}={fault['input']!r} does not fit: {fault['msg']}.") from None

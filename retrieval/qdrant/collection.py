@@ -1,0 +1,348 @@
+"""A collection of Qdrant: every request to it, bounded in time, sent again after a failure in passing, or named."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...common.errors import IndexRefused, QuestreeError
+from ...common.forks import renew_in_forks
+from ..indexes.contents import FORMAT, Manifest
+from ..passage import Passage
+from ..serving.exchange import RemoteError
+from ..serving.patience import PASSING, Passing, Patience, RemoteSettings, Unanswered
+from ..serving.server_limits import is_loopback
+from ..serving.time_limits import all_within, limit_exchanges
+from .address import KEY_VARIABLE, QdrantAddress
+from .embedded import hasten, is_folder, open_folder
+from .layout import TOKENS, WORDS, QdrantSettings, layout
+from .words import Words
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient, models
+
+T = TypeVar("T")
+
+_KEY = "questree"
+"""The name of what we keep in the collection's metadata, which Qdrant has since 1.16."""
+_OLDEST_SERVER, _OLDEST_CLIENT, _BEYOND_CLIENT = (1, 16), (1, 17), (2, 0)
+_PAGE = 1_000
+_MADE_FOR = "index"
+"""The field of a point that holds the fingerprint of the index which it was made for."""
+
+
+class NoCollection(RemoteError):
+    """A server that has no collection of the name."""
+
+
+class State(BaseModel):
+    """What a collection holds, as its metadata say.
+
+    Attributes:
+        manifest: of the index that it is, or will be.
+        finished: whether all of it is there.
+        base: the index to which passages are being added; None if it is built from nothing.
+        writer: the process that is writing; another one that begins to write puts its own here.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    manifest: Manifest
+    finished: bool = False
+    base: Manifest | None = None
+    writer: str = ""
+
+
+class Point(BaseModel):
+    """What is stored for a passage."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    position: int
+    passage: Passage
+    words: Words
+    rows: Any
+    """(tokens, dim), an array of numpy."""
+
+
+class Collection:
+    """A collection on a server or in a folder; it need not exist yet. Safe in several threads.
+
+    Args:
+        address: of it.
+        settings: patience and bounds of requests to a server.
+        wait: called with the seconds of each pause.
+
+    Raises:
+        QuestreeError: if Qdrant's client is absent or does not fit, or another process has the folder.
+        RemoteError: if the server does not answer, or is too old.
+    """
+
+    def __init__(
+        self,
+        address: QdrantAddress,
+        settings: RemoteSettings | None = None,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        _check_client()
+        self.address, self.settings = address, settings or RemoteSettings()
+        self._patience = Patience(self.settings, wait)
+        self.renew()
+        if address.folder is None:
+            renew_in_forks(self)
+            self._check_server()
+
+    @classmethod
+    def held(
+        cls,
+        address: str,
+        settings: RemoteSettings | None = None,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> tuple[Collection, State]:
+        """Return the collection at an address, and what it holds.
+
+        Raises:
+            IndexRefused: as `state`; also if there is none.
+            QuestreeError, RemoteError: as `Collection`.
+        """
+        place = QdrantAddress.parse(address)
+        if place.folder is None or is_folder(place.folder):  # nothing is made where there is nothing
+            collection = cls(place, settings, wait)
+            if (state := collection.state()) is not None:
+                return collection, state
+        raise IndexRefused(f"There is no index at {address}. Build one: questree index CORPUS --engine {address}")
+
+    def renew(self) -> None:
+        """Begin with no connections; those of another process are not used."""
+        folder = self.address.folder
+        self._client = _server(self.address.server, self.settings) if folder is None else open_folder(folder)
+
+    def ask(self, what: Callable[[QdrantClient], T], seconds: float | None = None) -> T:
+        """Return what a request to the client returns.
+
+        Raises:
+            RemoteError: if no attempt was answered, the request was refused, or the answer cannot be understood.
+        """
+        if self.address.folder is not None:
+            return what(self._client)
+        try:
+            return self._patience.persist(partial(self._attempt, what), seconds or self.settings.request_seconds)
+        except Unanswered as silent:
+            server = self.address.server
+            raise RemoteError(f"Qdrant at {server} gave {silent}. See that it runs: {server}/readyz") from silent
+
+    def _attempt(self, what: Callable[[QdrantClient], T], seconds: float) -> T:
+        import httpx
+        from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        try:
+            with all_within(min(seconds, self.settings.answer_seconds)):
+                return what(self._client)
+        except ResourceExhaustedResponse as busy:
+            raise Passing(f"HTTP 429: {busy}", busy.retry_after_s) from busy
+        except UnexpectedResponse as refused:
+            raise self._refusal(refused.status_code or 0, refused.content) from refused
+        except (ResponseHandlingException, ValueError) as failed:
+            problem = getattr(failed, "source", failed)
+            if isinstance(problem, httpx.RequestError):
+                raise Passing(f"{type(problem).__name__}: {problem}") from failed
+            raise RemoteError(
+                f"{self.address.server} gave an answer that qdrant-client {version('qdrant-client')} does not "
+                f"understand ({_first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
+            ) from failed
+
+    def _refusal(self, status: int, body: bytes) -> Exception:
+        fault = f"HTTP {status}: {_first_line(body.decode(errors='replace'))}"
+        if status in PASSING:
+            return Passing(fault)
+        if status == 404:
+            return NoCollection(f"There is no collection {self.address.collection} at {self.address.server}.")
+        advice = f" Put its key into {KEY_VARIABLE}." if status in (401, 403) else ""
+        return RemoteError(f"Qdrant at {self.address.server} refused the request ({fault}).{advice}")
+
+    def _check_server(self) -> None:
+        told = self.ask(lambda client: client.info().version, self.settings.health_seconds)
+        if _numbers(told) < _OLDEST_SERVER:
+            raise RemoteError(
+                f"Qdrant at {self.address.server} is of version {told}, and 1.16 is the first that keeps what questree "
+                "writes with a collection. Upgrade it."
+            )
+
+    def state(self) -> State | None:
+        """Return what the collection holds, or None if there is no collection.
+
+        Raises:
+            IndexRefused: if it is foreign, or another version of questree wrote it.
+            RemoteError: as `ask`.
+        """
+        name = self.address.collection
+        if self.address.folder is not None and not self._client.collection_exists(name):
+            return None
+        try:
+            config = self.ask(lambda client: client.get_collection(name)).config
+        except NoCollection:
+            return None
+        try:
+            state = State.model_validate_json((config.metadata or {})[_KEY])
+        except (KeyError, TypeError, ValidationError):
+            raise IndexRefused(
+                f"{self.address} is no index of questree's, or damaged: it is left as it is. Name another collection."
+            ) from None
+        if state.manifest.format != FORMAT:
+            raise IndexRefused(f"{self.address} was written by another version of questree. Build it again.")
+        return state
+
+    def create(self, dim: int, settings: QdrantSettings, state: State) -> None:
+        """Make the collection, empty."""
+        from qdrant_client import models
+
+        name, metadata = self.address.collection, {_KEY: state.model_dump_json()}
+        self.ask(lambda client: client.create_collection(name, metadata=metadata, **layout(dim, settings)))
+        if self.address.folder is not None:
+            hasten(self._client)
+        else:
+            self.ask(lambda client: client.create_payload_index(name, _MADE_FOR, models.PayloadSchemaType.KEYWORD))
+
+    def mark(self, state: State) -> None:
+        """Write what the collection holds."""
+        metadata = {_KEY: state.model_dump_json()}
+        self.ask(lambda client: client.update_collection(self.address.collection, metadata=metadata))
+
+    def drop(self) -> None:
+        """Remove the collection."""
+        self.ask(lambda client: client.delete_collection(self.address.collection))
+
+    def count(self, index: str) -> int:
+        """Return how many points were made for an index."""
+        from qdrant_client import models
+
+        made = models.Filter(must=[_made_for(index)])
+        return self.ask(lambda client: client.count(self.address.collection, made, exact=True)).count
+
+    def made_for(self, positions: Sequence[int]) -> dict[int, str]:
+        """Return, of the passages at these positions that are there, for which index each was made."""
+        found = self.ask(lambda client: client.retrieve(self.address.collection, positions, with_payload=[_MADE_FOR]))
+        return {int(point.id): str((point.payload or {}).get(_MADE_FOR)) for point in found}
+
+    def put(self, points: Sequence[Point], index: str) -> None:
+        """Write passages with their vectors, over those that have the positions."""
+        from qdrant_client import models
+
+        made = [
+            models.PointStruct(
+                id=point.position,
+                vector={TOKENS: point.rows.tolist(), WORDS: _sparse(point.words)},
+                payload={**point.passage.model_dump(include={"id", "title", "text"}), _MADE_FOR: index},
+            )
+            for point in points
+        ]
+        self.ask(lambda client: client.upsert(self.address.collection, made))
+
+    def weigh(self, words: dict[int, Words], index: str) -> None:
+        """Give the passages at these positions other weights of words."""
+        from qdrant_client import models
+
+        vectors = [models.PointVectors(id=number, vector={WORDS: _sparse(words[number])}) for number in words]
+        made_for = models.SetPayload(payload={_MADE_FOR: index}, points=list(words))
+        changes: list[models.UpdateOperation] = [
+            models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)),
+            models.SetPayloadOperation(set_payload=made_for),
+        ]
+        self.ask(lambda client: client.batch_update_points(self.address.collection, changes))
+
+    def drop_others(self, index: str) -> None:
+        """Remove the points that were made for another index."""
+        from qdrant_client import models
+
+        others = models.FilterSelector(filter=models.Filter(must_not=[_made_for(index)]))
+        self.ask(lambda client: client.delete(self.address.collection, others))
+
+    def passages(self, count: int) -> Iterator[Passage]:
+        """Yield the passages at the first so many positions."""
+        for first in range(0, count, _PAGE):
+            positions = range(first, min(first + _PAGE, count))
+            found = self.ask(lambda client, some=positions: client.retrieve(self.address.collection, some))  # type: ignore[misc]
+            by_position = {int(point.id): point for point in found}
+            for position in positions:
+                if position not in by_position:
+                    raise IndexRefused(f"{self.address} is damaged: passage {position} is missing. Build it again.")
+                yield self.passage(by_position[position])
+
+    def passage(self, point: models.Record | models.ScoredPoint) -> Passage:
+        """Return the passage of a point.
+
+        Raises:
+            IndexRefused: if it is none of ours.
+        """
+        try:
+            return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})
+        except ValidationError:
+            raise IndexRefused(f"{self.address} holds a point that questree did not write: {point.id}.") from None
+
+    def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
+        """Return the points that each request finds."""
+        found = self.ask(lambda client: client.query_batch_points(self.address.collection, requests))
+        return [one.points for one in found]
+
+
+def _made_for(index: str) -> models.FieldCondition:
+    from qdrant_client import models
+
+    return models.FieldCondition(key=_MADE_FOR, match=models.MatchValue(value=index))
+
+
+def _sparse(words: Words) -> models.SparseVector:
+    from qdrant_client import models
+
+    return models.SparseVector(indices=words[0], values=words[1])
+
+
+def _server(server: str, settings: RemoteSettings) -> QdrantClient:
+    import httpx
+    from qdrant_client import QdrantClient
+
+    host = httpx.URL(server).host
+    client = QdrantClient(
+        url=server,
+        api_key=os.environ.get(KEY_VARIABLE) or None,
+        check_compatibility=False,  # it asks in a thread of its own, and only warns
+        trust_env=not is_loopback(host),  # a proxy of the environment leads away from this machine
+    )
+    requests = limit_exchanges(client.http.client._client)
+    requests.timeout = httpx.Timeout(settings.answer_seconds, connect=settings.connect_seconds)
+    return client
+
+
+def _check_client() -> None:
+    """Refuse to begin without Qdrant's client, or with one of another version than is known.
+
+    Raises:
+        QuestreeError: then.
+    """
+    try:
+        installed = version("qdrant-client")
+    except PackageNotFoundError:
+        raise QuestreeError("Qdrant's client is not installed. Install it: pip install 'questree[qdrant]'") from None
+    if not _OLDEST_CLIENT <= _numbers(installed) < _BEYOND_CLIENT:
+        raise QuestreeError(
+            f"qdrant-client {installed} does not fit: it must be 1.17 or later, and below 2. "
+            "Install one that does: pip install 'questree[qdrant]'"
+        )
+
+
+def _numbers(told: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version."""
+    return tuple(map(int, re.findall(r"\d+", told)[:2]))
+
+
+def _first_line(problem: object) -> str:
+    """Return the beginning of an error, in one line."""
+    return " ".join(str(problem).split())[:200]

@@ -1,0 +1,98 @@
+"""Qdrant's local mode: a collection in a folder, searched in this process by comparing it with everything."""
+
+from __future__ import annotations
+
+import atexit
+import io
+import pickle
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from ...common.errors import IndexRefused, QuestreeError
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+_OPEN: WeakValueDictionary[Path, QdrantClient] = WeakValueDictionary()
+_LOCK = threading.Lock()
+_HELD = ("PointStruct", "SparseVector")
+"""The classes of what local mode keeps in its files."""
+
+
+def is_folder(folder: Path) -> bool:
+    """Return whether a folder is one of local mode."""
+    return (folder / "meta.json").is_file()
+
+
+def open_folder(folder: Path) -> QdrantClient:
+    """Return the client of a folder, which is made if need be. A folder serves one process, and that has one client.
+
+    Raises:
+        QuestreeError: if another process has it.
+        IndexRefused: if it cannot be read or written, or holds something else than points.
+    """
+    from qdrant_client import QdrantClient
+    from qdrant_client.local import persistence
+
+    with _LOCK:
+        if (known := _OPEN.get(folder)) is not None:
+            return known
+        persistence.pickle = SimpleNamespace(dumps=pickle.dumps, loads=_loads)  # type: ignore[assignment,attr-defined]
+        try:
+            client = QdrantClient(path=str(folder), force_disable_check_same_thread=True)
+        except RuntimeError as problem:
+            raise QuestreeError(
+                f"Another process has opened {folder}, and Qdrant without a server serves one at a time. End that one, "
+                "or run a Qdrant server and name its address: qdrant://HOST:6333/COLLECTION"
+            ) from problem
+        except (OSError, ValueError, KeyError, TypeError, pickle.UnpicklingError) as problem:
+            raise IndexRefused(
+                f"{folder} cannot be opened as a folder of Qdrant's local mode ({problem}): it is damaged, of another "
+                "version of qdrant-client, or something else. Name another folder."
+            ) from problem
+        _OPEN[folder] = client
+        hasten(client)
+        return client
+
+
+def hasten(client: QdrantClient) -> None:
+    """Let its collections leave to the system when a point reaches the disk: waiting takes 15 ms a point.
+
+    What was written outlives a kill of the process; if the machine itself stops, the collection is built again.
+    """
+    for collection in _local(client).collections.values():
+        collection.storage.storage.execute("PRAGMA synchronous=OFF")
+
+
+def _local(client: QdrantClient) -> Any:
+    return client._client
+
+
+class _Careful(pickle.Unpickler):
+    """Makes points and nothing else: local mode keeps them pickled, and a folder may come from anybody."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class of points.
+
+        Raises:
+            UnpicklingError: if the file asks for anything else.
+        """
+        from qdrant_client import models
+
+        if module == "qdrant_client.http.models.models" and name in _HELD:
+            return getattr(models, name)
+        raise pickle.UnpicklingError(f"it holds {module}.{name}, which is no point")
+
+
+def _loads(content: bytes) -> Any:
+    return _Careful(io.BytesIO(content)).load()
+
+
+@atexit.register
+def _close() -> None:
+    """Close what is open: while Python ends, the client's own closing fails, and says so."""
+    for client in list(_OPEN.values()):
+        client.close()

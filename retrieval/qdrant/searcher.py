@@ -1,0 +1,159 @@
+"""The retriever over a collection of Qdrant."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...common.errors import IndexRefused
+from ..base import BaseRetriever, check_search
+from ..bm25 import BM25Settings
+from ..contracts import Similarity
+from ..encoders import checkpoint_of
+from ..indexes.contents import Manifest
+from ..kept_results import Kept
+from ..late_interaction.checkpoint import find_checkpoint, load_encoder
+from ..late_interaction.encoder import Encoder
+from ..passage import Passage
+from ..serving.patience import RemoteSettings
+from .collection import Collection
+from .layout import TOKENS, WORDS, QdrantSettings, rescoring
+from .words import Words, query_words
+
+if TYPE_CHECKING:
+    import torch
+    from qdrant_client import models
+
+_HIT_BYTES = 300
+
+
+class QdrantRetriever(BaseRetriever):
+    """BM25 gathers in the collection, and MaxSim over token embeddings puts in order, in one request (``prefetch``).
+
+    Made by ``connect``; safe in several threads. As `GatherAndRerank`, it does not find a passage without any word of
+    the query. After every answer it looks whether the collection still is the index of first contact: a process that
+    changes a collection says so before it begins.
+    """
+
+    name = "qdrant"
+
+    def __init__(self, collection: Collection, manifest: Manifest, encoder: Encoder) -> None:
+        self.fingerprint, self.encoder = manifest.fingerprint, encoder
+        self.remote = collection.address.folder is None
+        self.settings = QdrantSettings(**manifest.settings["qdrant"])
+        self._words = BM25Settings(**manifest.settings["bm25"])
+        self._collection, self._passages = collection, manifest.corpus.passages
+        self._known: Kept[tuple[str, int], list[Passage]] = Kept()
+        self.place = partial(reconnect, str(collection.address), self.fingerprint)
+
+    @classmethod
+    def connect(
+        cls,
+        address: str,
+        *,
+        checkpoint: str | Path | None = None,
+        settings: RemoteSettings | None = None,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> QdrantRetriever:
+        """Return the retriever over the collection at an address.
+
+        Args:
+            address: as `QdrantAddress` reads it.
+            checkpoint: where the encoder is now, if it moved; it must be the same.
+            settings: patience with a server.
+            wait: called with the seconds of each pause.
+
+        Raises:
+            RemoteError: if no server answers there.
+            IndexRefused: if there is no index, it is unfinished or foreign, or its checkpoint is another one now.
+            CheckpointError: if its checkpoint cannot be found or loaded.
+        """
+        collection, state = Collection.held(address, settings, wait)
+        if not state.finished:
+            raise IndexRefused(f"{address} is unfinished: run the command that began it again.")
+        found = checkpoint_of(address, state.manifest, find_checkpoint, checkpoint)
+        try:
+            return cls(collection, state.manifest, load_encoder(found))
+        except (KeyError, TypeError) as problem:
+            raise IndexRefused(f"{address} is foreign: its settings are not known here ({problem}).") from problem
+
+    @property
+    def similarity(self) -> Similarity:
+        """Return the encoder's comparison of texts."""
+        return self.encoder.similarity
+
+    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        """Return one list of passages for each query, as single calls would.
+
+        Raises:
+            QueryError: if a query is empty, or k is not positive.
+            RemoteError: if no usable answer came.
+            IndexRefused: if the collection was changed since the first contact.
+        """
+        most = min(k, self._passages)
+        return self._known.all_of(
+            [(query, most) for query in check_search(queries, k)],
+            lambda keys: self._search([query for query, _ in keys], most),
+            lambda key, found: len(key[0]) + sum(_HIT_BYTES + len(one.title) + len(one.text) for one in found),
+        )
+
+    def _search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
+        words = query_words(queries, self._words)
+        asked = [number for number, (numbers, _) in enumerate(words) if numbers]  # the others find nothing
+        found: list[list[Passage]] = [[] for _ in queries]
+        together = self._collection.settings.queries_together
+        for first in range(0, len(asked), together):
+            some = asked[first : first + together]
+            embedded = self.encoder.queries([queries[number] for number in some])
+            requests = [self._request(rows, words[number], k) for number, rows in zip(some, embedded, strict=True)]
+            for number, points in zip(some, self._collection.query(requests), strict=True):
+                found[number] = self._ranked(points)
+        if asked:
+            self._check_unchanged()
+        return found
+
+    def _request(self, rows: torch.Tensor, words: Words, k: int) -> models.QueryRequest:
+        from qdrant_client import models
+
+        sparse = models.SparseVector(indices=words[0], values=words[1])
+        return models.QueryRequest(
+            prefetch=models.Prefetch(query=sparse, using=WORDS, limit=max(k, self.settings.candidates)),
+            query=rows.tolist(),
+            using=TOKENS,
+            params=rescoring(self.settings) if self.remote else None,  # local mode compares whole ones
+            limit=k,
+            with_payload=True,
+        )
+
+    def _ranked(self, points: Sequence[models.ScoredPoint]) -> list[Passage]:
+        """Return the passages of points, best first; of equal ones the earlier first."""
+        ordered = sorted(points, key=lambda point: (-point.score, point.id))
+        return [self._collection.passage(point) for point in ordered]
+
+    def _check_unchanged(self) -> None:
+        state = self._collection.state()
+        if state is None or not state.finished or state.manifest.fingerprint != self.fingerprint:
+            there = "is gone" if state is None else f"holds the index {state.manifest.fingerprint}"
+            if state is not None and not state.finished:
+                there = f"is being written, as {there.removeprefix('holds ')}"
+            raise IndexRefused(
+                f"{self._collection.address} {there}, and held {self.fingerprint} when this run began: their passages "
+                "must not be mixed. Start the run anew when it is finished, or search the old index under another name."
+            )
+
+
+def reconnect(address: str, fingerprint: str) -> QdrantRetriever:
+    """Return the retriever over the collection that a pickle names by its address; the key comes from the environment.
+
+    Raises:
+        RemoteError, IndexRefused, CheckpointError: as `QdrantRetriever.connect`; or another index is there by now.
+    """
+    retriever = QdrantRetriever.connect(address)
+    if retriever.fingerprint != fingerprint:
+        raise IndexRefused(
+            f"{address} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}."
+        )
+    return retriever

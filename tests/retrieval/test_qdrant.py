@@ -1,0 +1,606 @@
+"""A collection of Qdrant: in a folder, before a stand-in for a server, and on the server of `QDRANT_URL`, if set."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
+
+from questree.common.errors import CorpusError, IndexRefused, QueryError, QuestreeError
+from questree.retrieval import BM25Retriever, Passage, Retriever, build_index, load_index
+from questree.retrieval.bm25 import BM25Settings
+from questree.retrieval.indexes import chunks
+from questree.retrieval.late_interaction.encoder import Encoder
+from questree.retrieval.qdrant import collection as collection_module
+from questree.retrieval.qdrant.address import QdrantAddress
+from questree.retrieval.qdrant.collection import Collection
+from questree.retrieval.qdrant.layout import QdrantSettings
+from questree.retrieval.qdrant.searcher import QdrantRetriever
+from questree.retrieval.qdrant.upload import add, upload
+from questree.retrieval.qdrant.words import WordWeights, query_words
+from questree.retrieval.retriever_names import named_members, open_retriever
+from questree.retrieval.serving.exchange import RemoteError
+from questree.retrieval.serving.listener import running
+from questree.retrieval.serving.patience import RemoteSettings
+
+from .conftest import WORDS, make_checkpoint
+from .fake_qdrant import FakeQdrant
+
+QUERY = "amber fjord willow summit"
+WITHOUT_WORDS = ["?!", "the of and", "日本語", "\x00"]
+ALL = QdrantSettings(candidates=10_000)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Chunks and requests of few passages."""
+    monkeypatch.setattr(chunks, "CHUNK", 32)
+    monkeypatch.setattr("questree.retrieval.qdrant.upload._POINTS_TOGETHER", 16)
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[tuple[FakeQdrant, str]]:
+    server = FakeQdrant()
+    with running(server) as address:  # type: ignore[arg-type]
+        yield server, address.replace("http", "qdrant")
+
+
+@pytest.fixture(scope="module", params=["folder", "stand-in", "server"])
+def place(request, tmp_path_factory) -> Iterator[Callable[[], str]]:
+    """Gives an address that holds nothing yet; what is made there is removed in the end."""
+    if request.param == "folder":
+        folder = tmp_path_factory.mktemp("qdrant")
+        yield lambda: f"qdrant:{folder}/c{uuid.uuid4().hex}"
+    elif request.param == "stand-in":
+        _, address = request.getfixturevalue("fake")
+        yield lambda: f"{address}/c{uuid.uuid4().hex}"
+    elif "QDRANT_URL" not in os.environ:
+        pytest.skip("needs a server of Qdrant: QDRANT_URL=http://host:6333")
+    else:
+        made: list[str] = []
+        base = os.environ["QDRANT_URL"].rstrip("/").replace("http", "qdrant", 1)
+        yield lambda: made.append(f"{base}/questree-test-{uuid.uuid4().hex}") or made[-1]  # type: ignore[func-returns-value]
+        for address in made:
+            Collection(QdrantAddress.parse(address)).drop()
+
+
+@pytest.fixture(scope="module")
+def address(place, passages, tiny_checkpoint) -> str:
+    at = place()
+    upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
+    return at
+
+
+@pytest.fixture
+def retriever(address) -> QdrantRetriever:
+    return QdrantRetriever.connect(address)
+
+
+def _true(place: Callable[[], str]) -> str:
+    """An address in a folder, or on a true server: for tests that take long, and to which a stand-in adds nothing."""
+    if (at := place()).startswith("qdrant://127.0.0.1") and "QDRANT_URL" not in os.environ:
+        pytest.skip("the folder says as much as a stand-in")
+    return at
+
+
+def ids(found: list[Passage]) -> list[str]:
+    return [passage.id for passage in found]
+
+
+# What every retriever promises
+
+
+def test_a_passage_finds_itself(retriever, passages):
+    assert isinstance(retriever, Retriever)
+    for passage in passages[:10]:
+        assert retriever(passage.shown(), k=3)[0].id == passage.id
+
+
+def test_best_first_and_no_more_than_there_are(retriever, passages):
+    found, words = retriever("amber lagoon", k=10_000), {"amber", "lagoon"}
+    assert sorted(ids(found)) == sorted(p.id for p in passages if words & set(re.findall(r"\w+", p.shown())))
+    assert [p.score for p in found] == sorted((p.score for p in found), reverse=True)
+    held = {p.id: p for p in passages}
+    assert all(p.model_copy(update={"score": 0.0}) == held[p.id] for p in found)
+
+
+def test_a_batch_is_its_single_calls(retriever, passages):
+    queries = [passage.text for passage in passages[:40]]
+    singly = [ids(retriever(query, k=4)) for query in queries]
+    assert [ids(found) for found in retriever.batch(queries, k=4)] == singly
+    assert retriever.batch([], k=4) == []
+
+
+def test_a_query_is_searched_once(retriever, monkeypatch):
+    first = retriever("harbor pebble once", k=3)
+    monkeypatch.setattr(retriever, "_search", lambda queries, k: pytest.fail(f"searched again: {queries}"))
+    assert retriever("harbor pebble once", k=3) == first
+
+
+def test_threads_get_what_one_thread_gets(retriever, passages):
+    queries = [passage.text for passage in passages[:30]] * 2
+    expected = [retriever(query, k=2) for query in queries[:30]] * 2
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda query: retriever(query, k=2), queries))
+    assert [ids(f) for f in found] == [ids(e) for e in expected]
+
+
+@pytest.mark.parametrize("query", ["", "  \n", None])
+def test_an_empty_query_is_refused(retriever, query):
+    with pytest.raises(QueryError):
+        retriever(query)
+    with pytest.raises(QueryError):
+        retriever.batch(["fine", query])
+    with pytest.raises(QueryError, match="ask for one"):
+        retriever("amber", k=0)
+
+
+@pytest.mark.parametrize("query", [*WITHOUT_WORDS, "amber \ud800", "fjord " * 5_000])
+def test_odd_queries_are_answered(retriever, query):
+    found = retriever(query, k=3)
+    assert len(found) == (0 if query in WITHOUT_WORDS else 3)
+    assert retriever.batch([query, "amber"], k=3) == [found, retriever("amber", k=3)]
+
+
+def test_texts_are_most_like_themselves(retriever, passages):
+    texts = [passage.shown() for passage in passages[:3]]
+    (row,) = retriever.similarity(texts[:1], texts)
+    assert row[0] == pytest.approx(1, abs=1e-3)
+    assert max(row[1:]) < row[0]
+
+
+def test_it_is_opened_by_its_address_and_travels_by_it(address, retriever, monkeypatch):
+    assert named_members(f"{address}/") == (str(QdrantAddress.parse(address)),)
+    opened = open_retriever(address)
+    assert (opened.name, opened.fingerprint) == ("qdrant", retriever.fingerprint)
+    assert ids(pickle.loads(pickle.dumps(opened))(QUERY, k=3)) == ids(retriever(QUERY, k=3))
+    opened.fingerprint = "other"
+    opened.place = opened.place.func, (address, "other")
+    with pytest.raises(IndexRefused, match="saved with other"):
+        opened.place[0](*opened.place[1])
+
+
+# The ranking
+
+
+def test_with_all_gathered_it_ranks_as_exact_search(retriever, exact_folder, passages):
+    everything = {p.id: p.score for p in load_index(exact_folder)(QUERY, k=len(passages))}
+    found = retriever(QUERY, k=len(passages))
+    assert len(found) > 60
+    assert [p.score for p in found] == pytest.approx([everything[p.id] for p in found], abs=1e-4)
+
+
+def test_weights_of_words_are_those_of_our_bm25(passages):
+    settings, index = BM25Settings(), BM25Retriever.from_passages(passages)
+    weights = [dict(zip(*words, strict=True)) for words in WordWeights(passages, settings).of(passages)]
+    queries = [*(passage.text for passage in passages[:20]), QUERY, "amber amber kelp"]
+    for query, (numbers, counts) in zip(queries, query_words(queries, settings), strict=True):
+        scores = [sum(held.get(n, 0.0) * count for n, count in zip(numbers, counts, strict=True)) for held in weights]
+        best = {p.id: p.score for p in index(query, k=len(passages))}
+        assert scores == pytest.approx([best.get(p.id, 0.0) for p in passages], abs=1e-5)
+    assert query_words(["the ?!"], settings) == [([], [])]
+    with pytest.raises(CorpusError, match="holds a word"):
+        WordWeights([Passage(id="a", text="?!")], settings)
+
+
+def test_bm25_gathers(place, passages, tiny_checkpoint):
+    upload(passages, at := place(), checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=9))
+    gathered = ids(BM25Retriever.from_passages(passages)(QUERY, k=9))
+    assert set(ids(QdrantRetriever.connect(at)(QUERY, k=3))) <= set(gathered)
+    assert sorted(ids(QdrantRetriever.connect(at)(QUERY, k=9))) == sorted(gathered)
+
+
+@pytest.mark.slow
+def test_two_thousand_passages_rank_as_in_exact_search(place, tiny_checkpoint, tmp_path):
+    at, draw = _true(place), random.Random(3)
+    many = [Passage(id=f"{n}", text=" ".join(draw.choices(WORDS, k=draw.randint(3, 12)))) for n in range(2_000)]
+    upload(many, at, checkpoint=tiny_checkpoint, settings=ALL)
+    found = QdrantRetriever.connect(at)(" ".join(WORDS), k=len(many))
+    exact = load_index(build_index(many, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint))
+    everything = {p.id: p.score for p in exact(" ".join(WORDS), k=len(many))}
+    assert len(found) == len(many)
+    assert [p.score for p in found] == pytest.approx(list(everything.values()), abs=1e-4)
+    assert [p.score for p in found] == pytest.approx([everything[p.id] for p in found], abs=1e-4)
+
+
+# Uploading, resuming, adding
+
+
+def content(address: str) -> list[Any]:
+    """All points of a collection, with their vectors."""
+    collection = Collection(QdrantAddress.parse(address))
+    name = collection.address.collection
+    count = collection.state().manifest.corpus.passages + 100  # more than there should be
+    points = collection.ask(lambda client: client.retrieve(name, range(count), with_vectors=True))
+    return sorted((point.id, point.payload, point.vector["words"], point.vector["tokens"]) for point in points)
+
+
+@pytest.fixture(scope="module")
+def whole(address) -> list[Any]:
+    """The points of an uninterrupted upload of the passages."""
+    return [(id, {**payload, "index": ""}, *vectors) for id, payload, *vectors in content(address)]
+
+
+def points_of(address: str) -> list[Any]:
+    return [(id, {**payload, "index": ""}, *vectors) for id, payload, *vectors in content(address)]
+
+
+def stop_after(monkeypatch, count: int, problem: BaseException) -> list[int]:
+    """Let the encoder raise at its passage of that number; how many were encoded is in the list."""
+    encoded, of_model = [0], Encoder.passages
+
+    def stopping(self, texts, progress=lambda _: None):
+        for matrix in of_model(self, texts, progress):
+            if encoded[0] == count:
+                raise problem
+            encoded[0] += 1
+            yield matrix
+
+    monkeypatch.setattr(Encoder, "passages", stopping)
+    return encoded
+
+
+def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_checkpoint, monkeypatch):
+    at, order = place(), {"checkpoint": tiny_checkpoint, "settings": ALL}
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 50, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
+            upload(passages, at, **order)
+    with pytest.raises(IndexRefused, match=r"is unfinished: run the command"):
+        QdrantRetriever.connect(at)
+    with pytest.raises(IndexRefused, match=r"is unfinished: run the command.*and then add"):
+        add(passages, at)
+    encoded, told = stop_after(monkeypatch, -1, RuntimeError()), []
+    manifest = upload(passages, at, **order, progress=told.append)
+    assert encoded == [len(passages) - 48]  # 32 of a whole chunk, and a request of 16
+    assert (told[-1].done, told[-1].kept) == (len(passages), 48)
+    assert points_of(at) == whole
+    upload(passages, at, **order)  # again: nothing is missing
+    assert encoded == [len(passages) - 48]
+    assert QdrantRetriever.connect(at).fingerprint == manifest.fingerprint
+
+
+KILLED = """
+import os, signal, sys
+from questree.retrieval import read_corpus
+from questree.retrieval.indexes import chunks
+from questree.retrieval.qdrant.collection import Collection
+from questree.retrieval.qdrant.layout import QdrantSettings
+from questree.retrieval.qdrant.upload import upload
+
+corpus, address, checkpoint = sys.argv[1:]
+put, chunks.CHUNK, left = Collection.put, 32, [2]
+
+def putting(self, points, index):
+    left[0] -= 1
+    if left[0] < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    put(self, points, index)
+
+Collection.put = putting
+upload(read_corpus(corpus), address, checkpoint=checkpoint, settings=QdrantSettings(candidates=10_000))
+"""
+
+
+def test_after_a_kill_it_goes_on_to_the_same_points(
+    place, whole, passages, corpus_file, tiny_checkpoint, monkeypatch, tmp_path
+):
+    at = _true(place)
+    at = at if "://" in at else f"qdrant:{tmp_path}/c"  # another process opens it
+    command = [sys.executable, "-c", KILLED, str(corpus_file), at, str(tiny_checkpoint)]
+    assert subprocess.run(command, capture_output=True).returncode == -9
+    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
+    assert encoded == [len(passages) - 64]
+    assert points_of(at) == whole
+
+
+def test_adding_gives_what_an_upload_of_all_gives(small, place, whole, address, passages, tiny_checkpoint, monkeypatch):
+    upload(passages[:70], at := place(), checkpoint=tiny_checkpoint, settings=ALL)
+    before = QdrantRetriever.connect(at)
+    with pytest.raises(CorpusError, match="'p69'"):
+        add(passages[69:], at)
+    assert ids(before(QUERY, k=3)) == ids(QdrantRetriever.connect(at)(QUERY, k=3))
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 30, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            add(passages[70:], at)
+    with pytest.raises(IndexRefused, match=r"is being written, as the index \w+, and held \w+ when this run began"):
+        before("kelp lagoon", k=3)
+    with pytest.raises(IndexRefused, match=r"unfinished index of another corpus.*add what was being added"):
+        add(passages[80:], at)
+    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    manifest = add(passages[70:], at)
+    assert encoded == [len(passages) - 96]  # 26 of the first chunk with new ones were there
+    assert points_of(at) == whole
+    assert manifest.fingerprint == QdrantRetriever.connect(address).fingerprint
+
+
+# Drift
+
+
+@pytest.mark.parametrize("part", ["corpus", "checkpoint", "settings"])
+def test_another_index_is_not_written_over(place, passages, tiny_checkpoint, tiny_config, tmp_path, part):
+    upload(passages[:20], at := place(), checkpoint=tiny_checkpoint)
+    other = {"corpus": passages[:20], "checkpoint": tiny_checkpoint, "settings": None}
+    if part == "checkpoint":
+        other["checkpoint"] = make_checkpoint(tmp_path, tiny_config, seed=2)
+    other |= {"corpus": passages[:21]} if part == "corpus" else {}
+    other |= {"settings": QdrantSettings(quantization="none")} if part == "settings" else {}
+    with pytest.raises(IndexRefused, match=rf"holds an index of another {part} \(20 passages of .*--overwrite.*--add"):
+        upload(other.pop("corpus"), at, **other)
+
+
+def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, passages, tiny_checkpoint):
+    upload(passages[:20], at := place(), checkpoint=tiny_checkpoint)
+    searched = QdrantRetriever.connect(at)
+    upload(passages[20:50], at, checkpoint=tiny_checkpoint, overwrite=True)
+    with pytest.raises(IndexRefused, match=r"holds the index \w+, and held \w+ when.*Start the run anew"):
+        searched("amber", k=2)
+    assert {p.id for p in QdrantRetriever.connect(at)(QUERY, k=50)} <= {p.id for p in passages[20:50]}
+
+
+def test_a_checkpoint_that_changed_is_refused(place, passages, tiny_config, tmp_path):
+    upload(passages[:20], at := place(), checkpoint=make_checkpoint(tmp_path, tiny_config, seed=4))
+    make_checkpoint(tmp_path, tiny_config, seed=5)
+    for use in (QdrantRetriever.connect, lambda at: add(passages[20:], at)):
+        with pytest.raises(IndexRefused, match=r"stale: it was built with the checkpoint"):
+            use(at)
+
+
+def test_what_is_not_ours_is_left_alone(place, passages, tiny_checkpoint):
+    from qdrant_client import models
+
+    at = place()
+    with pytest.raises(IndexRefused, match=r"no index at .*questree index CORPUS --engine qdrant:"):
+        QdrantRetriever.connect(at)
+    collection = Collection(QdrantAddress.parse(at))
+    collection.ask(
+        lambda client: client.create_collection(
+            collection.address.collection, {"x": models.VectorParams(size=4, distance=models.Distance.DOT)}
+        )
+    )
+    for use in (QdrantRetriever.connect, lambda at: upload(passages, at, checkpoint=tiny_checkpoint, overwrite=True)):
+        with pytest.raises(IndexRefused, match=r"is no index of questree's.*left as it is"):
+            use(at)
+
+
+# Two writers
+
+
+def test_of_two_writers_the_later_goes_on(small, place, whole, passages, tiny_checkpoint, monkeypatch):
+    at, put, later = place(), Collection.put, []
+
+    def with_another(self, points, index):
+        put(self, points, index)
+        if points[0].position == 32 and not later:
+            later.append(True)
+            upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
+
+    monkeypatch.setattr(Collection, "put", with_another)
+    with pytest.raises(QuestreeError, match=r"Another process has begun to write to .* so this one stopped"):
+        upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
+    assert points_of(at) == whole
+
+
+def test_what_a_stopped_writer_wrote_last_is_put_right(small, place, whole, passages, tiny_checkpoint, monkeypatch):
+    put, late = Collection.put, []
+
+    def then_another(self, points, index):
+        put(self, points, index)
+        if points[0].position == 96 and not late:  # what is behind us is not looked at again, and some lie beyond
+            late.extend(one.model_copy(update={"position": one.position - 90}) for one in points)
+            late.append(points[0].model_copy(update={"position": 150}))
+            put(self, late, "another")
+
+    monkeypatch.setattr(Collection, "put", then_another)
+    upload(passages, at := place(), checkpoint=tiny_checkpoint, settings=ALL)
+    assert points_of(at) == whole
+
+
+# Servers that are not well
+
+
+@pytest.fixture
+def unwell(fake, passages, tiny_checkpoint):
+    """A stand-in, the address of a collection there, a way to connect with few retries, and the pauses it takes."""
+    server, base = fake
+    upload(passages[:20], at := f"{base}/c{uuid.uuid4().hex}", checkpoint=tiny_checkpoint)
+    waits: list[float] = []
+    settings = RemoteSettings(retries=3, first_pause=0.5, longest_pause=4)
+    yield server, at, lambda: QdrantRetriever.connect(at, settings=settings, wait=waits.append), waits
+    server.faults, server.version, server.key, server.after = [], "1.20.0", None, lambda asked: None
+
+
+@pytest.mark.parametrize(("status", "pause"), [(500, 0.5), (503, 0.5), (429, 0.5), (429, 3)])
+def test_a_fault_in_passing_is_asked_again(unwell, status, pause):
+    server, _, connect, waits = unwell
+    retriever = connect()
+    server.faults = [(status, {} if pause == 0.5 else {"Retry-After": str(pause)}, b"busy")] * 2
+    assert len(retriever("amber", k=2)) == 2
+    assert len(waits) == 2
+    assert pause <= waits[0] <= 1.25 * pause
+
+
+def test_retries_are_bounded_and_the_server_is_named(unwell):
+    server, _, connect, waits = unwell
+    retriever, before = connect(), len(server.asked)
+    server.faults = [(503, {}, b"busy")] * 9
+    with pytest.raises(RemoteError, match=r"Qdrant at http://127.* gave no answer in 4 attempts.*HTTP 503.*/readyz"):
+        retriever("amber")
+    assert (len(server.asked) - before, len(waits)) == (4, 3)
+
+
+def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passages, tiny_checkpoint, monkeypatch):
+    server, base = fake
+    at = f"{base}/c{uuid.uuid4().hex}"
+    puts = lambda: sum(asked.endswith(f"PUT /collections/{at.rpartition('/')[2]}/points") for asked in server.asked)  # noqa: E731
+    server.after = lambda asked: server.faults.extend([(503, {}, b"gone")] * 5 if puts() == 3 else [])
+    monkeypatch.setattr(collection_module.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(Collection.__init__, "__defaults__", (None, lambda seconds: None))
+    with pytest.raises(
+        RemoteError, match=r"gave no answer in 5 attempts.*What is uploaded stays.*the same command goes"
+    ):
+        upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
+    server.after, server.faults = lambda asked: None, []
+    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
+    assert encoded == [len(passages) - 48]
+    assert len(points_of(at)) == len(passages)
+
+
+def test_an_old_server_and_what_is_no_qdrant_are_named(unwell):
+    server, _, connect, _ = unwell
+    server.version = "1.12.4"
+    with pytest.raises(RemoteError, match=r"version 1\.12\.4, and 1\.16 is the first.*Upgrade"):
+        connect()
+    for answer in (b"<html>", b'{"title": 3}'):
+        server.faults = [(200, {}, answer)]
+        with pytest.raises(
+            RemoteError, match=r"gave an answer that qdrant-client [\d.]+ does not understand.*minor version"
+        ):
+            connect()
+
+
+def test_the_key_comes_from_the_environment_alone(unwell, monkeypatch):
+    server, at, connect, _ = unwell
+    server.key = "a-key-of-qdrant-that-is-long"
+    with pytest.raises(RemoteError, match=r"HTTP 401.*Put its key into QDRANT_API_KEY"):
+        connect()
+    monkeypatch.setenv("QDRANT_API_KEY", server.key)
+    assert connect()("amber", k=1)
+    for address in (at.replace("//", "//me:secret@"), at.replace("//", "//secret@"), f"{at}?api_key=secret"):
+        with pytest.raises(QuestreeError) as refused:
+            open_retriever(address)
+        assert "secret" not in str(refused.value)
+
+
+def test_an_answer_that_drips_is_given_up_as_a_whole():
+    from .test_unwell_servers import BODY, dripping
+
+    settings = RemoteSettings(retries=1, first_pause=0, health_seconds=0.1)
+    with dripping(BODY, b"1\r\n \r\n") as server:
+        at = QdrantAddress.parse(f"{server.replace('http', 'qdrant')}/c")
+        with pytest.raises(RemoteError, match=r"gave no answer in [12] attempts.*(too long as a whole|timed out)"):
+            Collection(at, settings, lambda seconds: None)
+
+
+def test_a_forked_process_has_connections_of_its_own(unwell):
+    _, at, _, _ = unwell
+    collection = Collection(QdrantAddress.parse(at))
+    client = collection._client
+    if (child := os.fork()) == 0:
+        os._exit(0 if collection._client is not client else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert collection._client is client
+
+
+@pytest.mark.parametrize("installed", ["1.16.2", "2.0.0", None])
+def test_a_client_that_does_not_fit_is_named(installed, monkeypatch, tmp_path):
+    def version(package: str) -> str:
+        if installed is None:
+            raise collection_module.PackageNotFoundError(package)
+        return installed
+
+    monkeypatch.setattr(collection_module, "version", version)
+    said = "is not installed" if installed is None else f"qdrant-client {installed} does not fit"
+    with pytest.raises(QuestreeError, match=rf"{said}.*pip install 'questree\[qdrant\]'"):
+        upload([Passage(id="a", text="amber")], f"qdrant:{tmp_path}/c")
+
+
+# Addresses and folders
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("qdrant://host/c", "qdrant://host:6333/c"),
+        ("qdrant://HOST:7000/c/", "qdrant://host:7000/c"),
+        ("qdrants://[::1]/c", "qdrants://[::1]:6333/c"),
+        ("qdrant:/folder/of/c", "qdrant:/folder/of/c"),
+    ],
+)
+def test_an_address_has_one_form(given, meant):
+    assert str(QdrantAddress.parse(given)) == meant
+    assert str(QdrantAddress.parse(meant)) == meant
+    assert named_members(given) == (meant,)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("qdrant:", "qdrant:c", "qdrant:/", "qdrant:f/a*b", "qdrants:f/c", "http://host/c"),
+        *("qdrant://host", "qdrant://:1/c", "qdrant://host:x/c", "qdrant://host/a/b", "qdrant:///c"),
+    ],
+)
+def test_what_is_no_address_is_refused(given):
+    with pytest.raises(QuestreeError, match=r"Write qdrant://HOST:6333/COLLECTION"):
+        QdrantAddress.parse(given)
+
+
+@pytest.mark.parametrize("wrong", [{"candidates": 0}, {"shards": 0}, {"replicas": -1}, {"quantization": "int4"}])
+def test_settings_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(QuestreeError, match=r"makes no sense|no quantization 'int4'"):
+        QdrantSettings(**wrong)
+
+
+def test_a_folder_serves_one_process(tmp_path, passages, tiny_checkpoint):
+    from qdrant_client import QdrantClient
+
+    other = QdrantClient(path=str(tmp_path))
+    for use in (QdrantRetriever.connect, lambda at: upload(passages, at, checkpoint=tiny_checkpoint)):
+        with pytest.raises(QuestreeError, match=r"Another process has opened .*run a Qdrant server"):
+            use(f"qdrant:{tmp_path}/c")
+    other.close()
+
+
+def test_where_no_folder_is_none_is_made(tmp_path):
+    with pytest.raises(IndexRefused, match="no index at"):
+        open_retriever(f"qdrant:{tmp_path}/typo/c")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Bomb:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, at: Path):
+        self.at = str(at)
+
+    def __reduce__(self):
+        return os.mkdir, (self.at,)
+
+
+def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):
+    import sqlite3
+
+    upload(passages[:5], at := f"qdrant:{tmp_path}/q/c", checkpoint=tiny_checkpoint)
+    with sqlite3.connect(tmp_path / "q" / "collection" / "c" / "storage.sqlite") as points:
+        points.execute("UPDATE points SET point = ? WHERE rowid = 3", (pickle.dumps(Bomb(tmp_path / "went-off")),))
+    points.close()
+    with pytest.raises(IndexRefused, match=r"cannot be opened.*posix\.mkdir, which is no point"):
+        QdrantRetriever.connect(at)
+    assert not (tmp_path / "went-off").exists()
+
+
+def test_the_command_makes_it_and_adds_to_it(questree, workplace, corpus_file, passages, tiny_checkpoint):
+    (more := workplace / "more.jsonl").write_text('{"id": "new", "text": "cedar ember"}\n')
+    made = questree(
+        "index", corpus_file, "--engine", "qdrant:at/c", "--checkpoint", tiny_checkpoint, "--set", "candidates=50"
+    )
+    assert (made.code, "120 passages, qdrant, " in made.out) == (0, True)
+    assert "use it with --retriever qdrant:at/c" in made.out
+    added = questree("index", more, "--engine", "qdrant:at/c", "--add")
+    assert "121 passages, qdrant" in added.out
+    assert open_retriever("qdrant:at/c").settings.candidates == 50
