@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from queue import Empty, SimpleQueue
-from threading import RLock
+from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -31,7 +31,8 @@ from .secrets import without_secrets
 LOCAL = "ray"
 ATTEMPTS = 3  # workers that a job may be given to, if they are lost
 CORE_GROUP = 4  # cores of a worker that computes: more of them for one encoder gain little
-PATIENCE = 120.0  # seconds without any worker; a cluster keeps those of a lost client for 30 seconds
+PATIENCE = 600.0  # seconds without any worker: it may load a large index, or wait for cores that others use
+SILENCE = 30.0  # of them, before the user is told
 
 _LOOK = 0.5  # seconds between looks at whether workers are still to come
 _ANSWER = 10.0  # seconds in which the head of a cluster must answer
@@ -82,7 +83,11 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
     except ClusterError:
         raise
     except Exception as error:  # of Ray, gRPC and the operating system
-        raise ClusterError(f"The cluster {on} cannot be used: {_in_one_line(error)}") from error
+        hint = ". Is this the port of Ray's client server, and does it want a token (RAY_AUTH_MODE=token)?"
+        listens = isinstance(error, ConnectionError)
+        raise ClusterError(
+            f"The cluster {on} cannot be used: {_in_one_line(error)}{hint if listens else ''}"
+        ) from error
     try:
         yield Cluster(ray, on, workers)
     finally:
@@ -190,6 +195,18 @@ class _Place:
     actor: Any
 
 
+_Ready = tuple[str, dict[str, str]]
+"""What a worker says when it has started: why it cannot work, if so, and versions of packages."""
+
+
+@dataclass(eq=False)
+class _News:
+    """What a worker that was started says of itself, or the error that it died of."""
+
+    worker: _Place
+    told: Future[_Ready]
+
+
 class Workers:
     """Workers of one kind. One that is lost is replaced, and what it was doing is given to another.
 
@@ -204,9 +221,9 @@ class Workers:
         self.number = number
         self._ray, self._make, self._places = ray, make, places
         self._starting, self._ready = set[_Place](), set[_Place]()
-        self._free = SimpleQueue[_Place]()
-        self._problem, self._died_at_start = "", 0
-        self._lock = RLock()
+        self._free = SimpleQueue[_Place | _News]()
+        self._problem, self._died_at_start, self._warned = "", 0, False
+        self._lock = Lock()
         self._fill()
 
     def share(self, content: str) -> Any:
@@ -248,19 +265,26 @@ class Workers:
 
     def _take(self) -> _Place:
         """Return a worker that has room for a job."""
-        until = time.monotonic() + PATIENCE
+        since = time.monotonic()
         while not self._problem:
             self._fill()
             with suppress(Empty):
-                worker = self._free.get(timeout=_LOOK)
-                if worker in self._ready:  # of one that was lost, other places may still be here
-                    return worker
+                found = self._free.get(timeout=_LOOK)
+                if isinstance(found, _News):
+                    self._hear(found.worker, found.told)
+                elif found in self._ready:  # of one that was lost, other places may still be here
+                    return found
             if self._ready:
-                until = time.monotonic() + PATIENCE
-            elif time.monotonic() > until:
+                since = time.monotonic()
+            elif time.monotonic() > since + PATIENCE:
                 self._problem = (
                     f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray status` "
                     "there tells), or fewer than --workers asks for."
+                )
+            elif time.monotonic() > since + SILENCE and not self._warned:
+                self._warned = True
+                logger.warning(
+                    "Waiting for the first worker: it loads what it needs, or the cluster has no free cores."
                 )
         raise ClusterError(self._problem)
 
@@ -270,9 +294,14 @@ class Workers:
             while not self._problem and len(self._starting) + len(self._ready) < self.number:
                 worker = _Place(self._make())
                 self._starting.add(worker)
-                worker.actor.ready.remote().future().add_done_callback(partial(self._hear, worker))
+                # called on Ray's own thread, which must wait for nothing
+                ready = worker.actor.ready.remote().future()
+                ready.add_done_callback(partial(self._tell, worker))
 
-    def _hear(self, worker: _Place, told: Future[tuple[str, dict[str, str]]]) -> None:
+    def _tell(self, worker: _Place, told: Future[_Ready]) -> None:
+        self._free.put(_News(worker, told))
+
+    def _hear(self, worker: _Place, told: Future[_Ready]) -> None:
         """Take what a new worker says of itself."""
         with self._lock:
             self._starting.discard(worker)
@@ -334,7 +363,7 @@ class _Worker:
         except Exception as error:
             self._problem = _told(error)
 
-    async def ready(self) -> tuple[str, dict[str, str]]:
+    async def ready(self) -> _Ready:
         """Return why it cannot work, if so, and the versions of what must be the same everywhere."""
         return self._problem, installed_versions(_SAME)
 

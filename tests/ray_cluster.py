@@ -9,29 +9,52 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-START: dict[str, Any] = {
-    "include_dashboard": False,
-    "object_store_memory": 100 * 2**20,
-    "log_to_driver": False,
-    "logging_level": "ERROR",
-}
+OBJECTS = 100 * 2**20
+QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+
+
+@contextmanager
+def surroundings(cache: Path) -> Iterator[None]:
+    """Set what the processes of a cluster inherit: the folder of the replies of the LM, and where these files are."""
+    before = dict(os.environ)
+    os.environ |= {"QUESTREE_CACHE": str(cache), "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextmanager
 def cluster_of_two(cache: Path) -> Iterator[Any]:
-    """Start one of two workers, which keep replies of the LM in this folder."""
+    """Start one that has room for two workers."""
     import ray
 
-    before = dict(os.environ)
-    os.environ |= {"QUESTREE_CACHE": str(cache), "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # for encoders of the tests
-    try:
-        ray.init("local", num_cpus=2, **START)
-        yield ray
-    finally:
-        ray.shutdown()
-        os.environ.clear()
-        os.environ.update(before)
+    with surroundings(cache):
+        ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=OBJECTS, **QUIET)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def cluster_of_two_nodes(cache: Path) -> Iterator[Any]:
+    """Start one of two nodes, each with room for one worker; gives `ray.cluster_utils.Cluster`."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    with surroundings(cache):
+        node = {"num_cpus": 1, "object_store_memory": OBJECTS}
+        cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+        try:
+            ray.init(cluster.address, **QUIET)
+            cluster.more = lambda: cluster.add_node(**node)
+            yield cluster
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
 
 
 def worker_processes() -> list[int]:

@@ -23,9 +23,14 @@ IN_A_ROW = 3  # kills of one run at most, before it is left to end
 _ASKED = ("--task", "mini", "--lm", "openai/simulated", "--retriever", "../bm25", "--concurrency", "2", "--out", "run")
 _RUN = (*_ASKED, "--tracking-uri", "none")
 _COMPILE = ("compile", "searchain", "--limit", "3", "--train-limit", "6", *_RUN)
+_INDEX = ("index", "../corpus.jsonl", "--kind", "dense", "--checkpoint", "../encoder", "--out", "run")
+_EVALUATE = ("evaluate", "searchain", "--limit", "8", *_RUN)
+_ON_RAY = ("--on", "ray", "--workers", "2")
 KINDS: dict[str, tuple[str, ...]] = {
-    "index": ("index", "../corpus.jsonl", "--kind", "dense", "--checkpoint", "../encoder", "--out", "run"),
-    "evaluate": ("evaluate", "searchain", "--limit", "8", *_RUN),
+    "index": _INDEX,
+    "index on ray": (*_INDEX, *_ON_RAY),
+    "evaluate": _EVALUATE,
+    "evaluate on ray": (*_EVALUATE, *_ON_RAY),
     "compare": ("compare", "searchain", "blendfilter", "--limit", "4", *_RUN),
     "attack": ("attack", "searchain", "--limit", "4", "--kind", "injection", *_ASKED),
     "bootstrap-random-search": (*_COMPILE, "--optimizer", "bootstrap-random-search", "--optimizer-set", "candidates=1"),
@@ -92,7 +97,7 @@ def interruption_report(kind: str, kills: int, seed: int, folder: Path) -> Inter
 
 def words(kind: str, address: str) -> list[str]:
     """A command of `KINDS`, with an LM's server at this address."""
-    return [*KINDS[kind]] if kind == "index" else [*KINDS[kind], "--api-base", address]
+    return [*KINDS[kind]] if kind.startswith("index") else [*KINDS[kind], "--api-base", address]
 
 
 class _Report:
@@ -186,7 +191,7 @@ class _Report:
 
 def _prepare(kind: str, folder: Path) -> None:
     """What a command of this kind takes."""
-    if kind == "index":
+    if kind.startswith("index"):
         save_small_encoder(folder / "encoder")
         write_corpus(folder / "corpus.jsonl", PASSAGES)
     else:

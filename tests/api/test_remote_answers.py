@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import Future
+from contextlib import nullcontext
 
 import dspy
 import pytest
 
 from questree.common.cluster import ClusterError, WorkerLostError
 from questree.common.errors import QuestreeError
+from questree.evaluation import OutOfBudgetError, RunPolicy, evaluate, read_records
 from questree.evaluation.run import answer
 from questree.experiment import Experiment
 from questree.optimize import load, save
@@ -123,3 +126,68 @@ def test_a_question_that_every_worker_is_lost_at_fails_alone(index, workplace):
     )
     assert (record.failure.cause, exchanges) == ("error", [])
     assert "3 workers were lost at it" in record.failure.message
+
+
+def test_a_budget_is_that_of_all_workers_together(index, workplace):
+    spent = []
+    for answerers in (None, RemoteAnswerers(Here(Answering(given(index))))):
+        experiment = Experiment(run_settings(retriever=index))
+        experiment.use_lm()
+        out = workplace / str(answerers is None)
+        policy = RunPolicy(max_calls=10, concurrency=1)
+        with pytest.raises(OutOfBudgetError, match="are kept in"):
+            evaluate(
+                experiment.program("searchain"), experiment.examples("dev", 12), experiment._scores(None),
+                out=out, policy=policy, answerers=answerers,
+            )  # fmt: skip
+        spent.append([record.spent.calls for record in read_records(out)])
+        dspy.cache.reset_memory_cache()
+        shutil.rmtree(workplace / "cache" / "lm")
+    assert spent[0] == spent[1]
+    assert sum(spent[0][:-1]) < 10 <= sum(spent[0])
+
+
+def test_what_was_answered_is_kept_if_the_cluster_goes_away(index, workplace):
+    class Going(Here):
+        answered = 0
+
+        def do(self, *job):
+            self.answered += 1
+            if self.answered > 2:
+                raise ClusterError("The connection to the cluster was lost.")
+            return super().do(*job)
+
+    experiment = Experiment(run_settings(retriever=index))
+    experiment.use_lm()
+    asked = {"out": workplace / "run", "policy": RunPolicy(concurrency=1)}
+    given_all = experiment.program("direct"), experiment.examples("dev", 5), experiment._scores(None)
+    with pytest.raises(ClusterError, match=r"2 more questions were finished and are kept in .*run the same again"):
+        evaluate(*given_all, answerers=RemoteAnswerers(Going(Answering(given(index)))), **asked)
+    assert len(read_records(workplace / "run")) == 2
+    assert len(evaluate(*given_all, **asked).records) == 5
+
+
+COMMANDS = {
+    "evaluate": lambda experiment: experiment.evaluate("direct"),
+    "repeat": lambda experiment: experiment.repeat("direct", 2),
+    "compare": lambda experiment: experiment.compare(["direct", "oner"]),
+    "ablate": lambda experiment: experiment.ablate("oner", over=["k"], values=[1, 2]),
+    "compile": lambda experiment: experiment.compile("oner", optimizer="labeled-few-shot", train_limit=4),
+}
+
+
+@pytest.mark.parametrize(("command", "asked"), [*zip(COMMANDS, (2, 4, 4, 4, 4), strict=True)])
+def test_each_command_lets_the_workers_answer(command, asked, index, workplace, monkeypatch):
+    class Counting(Here):
+        jobs = 0
+
+        def do(self, *job):
+            self.jobs += 1
+            return super().do(*job)
+
+    more = {"temperature": 0.7 if command == "repeat" else 0.0, "limit": 2}
+    workers = Counting(Answering(given(index, **more)))
+    monkeypatch.setattr("questree.remote_answers.answering", lambda settings: nullcontext(RemoteAnswerers(workers)))
+    settings = run_settings(retriever=index, on="ray", tracking_uri="none", out=workplace / "run", **more)
+    COMMANDS[command](Experiment(settings))
+    assert workers.jobs == asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -124,12 +125,15 @@ def test_workers_that_die_as_they_start_are_not_started_for_ever():
         workers(dying).do("job")
 
 
-def test_nobody_waits_for_ever_for_a_worker_that_is_never_ready(monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+def test_nobody_waits_for_ever_for_a_worker_that_is_never_ready(monkeypatch, caplog):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
+    monkeypatch.setattr(cluster, "SILENCE", 0.0)
+    monkeypatch.setattr(cluster, "_LOOK", 0.01)
     silent = Actor()
     silent.ready.remote = lambda: SimpleNamespace(future=Future)
     with pytest.raises(ClusterError, match="started no worker for 0 s"):
         workers([silent]).do("job")
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["Waiting for the first worker"]
 
 
 def test_the_end_frees_whoever_waits():
@@ -141,6 +145,27 @@ def test_the_end_frees_whoever_waits():
         pool.end()
         with pytest.raises(ClusterError, match="ended"):
             waiting.result()
+
+
+def test_what_ray_tells_while_it_is_called_holds_nobody_up():
+    """Ray calls back on a thread of its own, and `kill` waits for that thread."""
+    late = Future()
+    starting = Actor()
+    starting.ready.remote = lambda: SimpleNamespace(future=lambda: late)
+
+    class Busy(Ray):
+        heard = None
+
+        def kill(self, actor):
+            if not late.done():
+                told = threading.Thread(target=late.set_exception, args=[RayError("killed")], daemon=True)
+                told.start()
+                told.join(5)
+                self.heard = not told.is_alive()
+
+    ray = Busy()
+    workers([Actor(), starting], number=2, ray=ray).end()
+    assert ray.heard
 
 
 @pytest.mark.parametrize("on", ["spark", "ray://", "ray://head", "ray:/head:1", "http://head:10001", "Ray", ""])

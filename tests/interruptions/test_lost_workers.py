@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import socket
+import subprocess
+import sys
 import threading
 from collections import Counter
 from functools import partial
 
 import pytest
 from chunk_encoder import LetterEncoder, load, load_dying
-from ray_cluster import cluster_of_two, kill_a_worker
+from ray_cluster import cluster_of_two, cluster_of_two_nodes, kill_a_worker
 from reliability.interruptions import IN_FLIGHT
 from reliability.left_behind import result
 
@@ -97,31 +101,43 @@ def test_two_workers_answer_as_one_process_does(count, cluster, index, tmp_path,
     assert shared == alone
 
 
-def lose_a_worker(engine, at):
-    """Kill a worker as the n-th request from now on comes in; gives what it killed."""
-    killed = list[int]()
-    engine.asked.clear()
-    engine.at, engine.then = at, lambda: killed.append(kill_a_worker())
-    return killed
+def whole(server, index, folder):
+    """What a run gives that nothing interrupts, in one process."""
+    return evaluated(index, folder / "whole" / "run", **served(server, folder))
 
 
-def with_a_lost_worker(seed, server, index, folder, cache):
-    """What a run gives whose worker is killed in the middle, and how often anything was asked for again."""
-    engine, address = server
-    more = {"task": str(task_of(24, folder / "task")), "lm": "openai/simulated", "api_base": address}
+def served(server, folder):
+    return {"task": str(task_of(24, folder / "task")), "lm": "openai/simulated", "api_base": server[1]}
+
+
+def interrupted(seed, lose, server, index, folder, cache):
+    """What a run on two workers gives, one of which is lost as some request comes in."""
+    engine, lost = server[0], list[object]()
     shutil.rmtree(cache, ignore_errors=True)
-    killed = lose_a_worker(engine, random.Random(seed).randint(1, 60))
-    lost = evaluated(index, folder / "lost" / "run", **more, on="ray", workers=2)
-    again = sum(engine.asked.values()) - len(engine.asked)
-    assert len(killed) == 1
+    engine.asked.clear()
+    engine.at, engine.then = random.Random(seed).randint(1, 60), lambda: lost.append(lose())
+    found = evaluated(index, folder / str(seed) / "run", **served(server, folder), on="ray", workers=2)
+    assert len(lost) == 1
+    again = engine.asked.total() - len(engine.asked)
     assert again <= IN_FLIGHT, "only requests that were on their way may be sent again"
-    return lost
+    return found
 
 
-def test_a_lost_worker_loses_nothing(cluster, server, index, tmp_path, workplace, cache):
-    more = {"task": str(task_of(24, tmp_path / "task")), "lm": "openai/simulated", "api_base": server[1]}
-    whole = evaluated(index, tmp_path / "whole" / "run", **more)
-    assert with_a_lost_worker(0, server, index, tmp_path, cache) == whole
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_lost_worker_loses_nothing(times, cluster, server, index, tmp_path, workplace, cache):
+    undisturbed = whole(server, index, tmp_path)
+    for seed in range(times):
+        assert interrupted(seed, kill_a_worker, server, index, tmp_path, cache) == undisturbed
+
+
+@pytest.mark.slow
+def test_a_lost_node_loses_nothing(server, index, tmp_path, workplace, cache):
+    undisturbed = whole(server, index, tmp_path)
+    with cluster_of_two_nodes(cache) as cluster:
+        for seed in range(20):
+            node = cluster.more()
+            lose = partial(cluster.remove_node, node, allow_graceful=False)
+            assert interrupted(seed, lose, server, index, tmp_path, cache) == undisturbed
 
 
 def chunks_of(folder, count, load, cluster=None):
@@ -139,3 +155,36 @@ def test_two_workers_encode_as_one_process_does_also_if_one_is_lost(cluster, tmp
         shared = chunks_of(tmp_path / "shared", 43, mortal, found)
     assert len(list((tmp_path / "marks").iterdir())) == 1
     assert shared == chunks_of(tmp_path / "alone", 43, partial(load, 8))
+
+
+ANOTHER_RAY = "import ray; ray.__version__ = '2.0.0'; "
+
+
+def by_address(address, index, folder, before=""):
+    """How the command ends, in a process of its own, with the workers of the cluster at this address."""
+    words = ["evaluate", "direct", "--limit", "4", "--retriever", str(index), "--tracking-uri", "none"]
+    words += ["--out", "run", "--on", address, "--workers", "1"]
+    code = f"import sys; {before}from questree.cli import main; sys.argv = ['questree', *{words}]; main()"
+    environment = {**os.environ, "RAY_AUTH_MODE": "token"}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
+
+
+@pytest.mark.slow
+def test_a_cluster_by_its_address(cluster, index, tmp_path, workplace):
+    from ray.util.client.server.server import serve
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = serve("127.0.0.1", port)
+    try:
+        ran = by_address(f"ray://127.0.0.1:{port}", index, tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        assert len(result(tmp_path)["records.jsonl"]) == 4
+        refused = by_address(f"ray://127.0.0.1:{port}", index, tmp_path, ANOTHER_RAY)
+        assert refused.returncode == 2
+        assert "cannot be used: Version mismatch" in refused.stderr
+    finally:
+        server.stop(0)
