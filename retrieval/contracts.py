@@ -54,7 +54,8 @@ class Retriever(Protocol):
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
         """Return the k best passages for the query, best first, with their scores; fewer if no more can be found.
 
-        BM25 finds only passages that hold a word of the query; all others find as many as the corpus has.
+        BM25, and what gathers by it, finds only passages that hold a word of the query; all others find as many as the
+        corpus has.
         """
         ...
 

@@ -18,7 +18,7 @@ from .exchange import Exchange, RemoteError, RemoteSettings, unusable
 from .server_limits import read_token
 from .wire import Compare, Health, Likeness, Results, Search
 
-FIND_NOTHING = (BM25Retriever.name, GatherAndRerank.name)
+FIND_NOTHING = (BM25Retriever.name, GatherAndRerank.name, "qdrant")
 """Names of retrievers that find no passage for a query whose words stand in none."""
 
 

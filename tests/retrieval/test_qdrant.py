@@ -31,6 +31,7 @@ from questree.retrieval.qdrant.searcher import QdrantRetriever
 from questree.retrieval.qdrant.upload import add, upload
 from questree.retrieval.qdrant.words import WordWeights, query_words
 from questree.retrieval.retriever_names import named_members, open_retriever
+from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.exchange import RemoteError
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.patience import RemoteSettings
@@ -170,6 +171,20 @@ def test_it_is_opened_by_its_address_and_travels_by_it(address, retriever, monke
     opened.place = opened.place.func, (address, "other")
     with pytest.raises(IndexRefused, match="saved with other"):
         opened.place[0](*opened.place[1])
+
+
+def test_it_may_find_nothing_behind_a_server_of_ours_too(retriever):
+    with running(create_app(retriever)) as address:
+        served = open_retriever(address)
+        assert served.fingerprint == retriever.fingerprint
+        assert served.batch(["?!", "amber"], k=2) == [[], retriever("amber", k=2)]
+
+
+def test_it_is_fused_with_others(address, passages, tmp_path):
+    folder = build_index(passages, tmp_path / "bm25", kind="bm25")
+    fused = open_retriever(f"{folder}+{address}")
+    assert fused.name == "fusion(bm25+qdrant)"
+    assert fused(QUERY, k=3)[0].score > 1 / 61
 
 
 # The ranking
