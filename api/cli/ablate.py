@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 def ablate(
     settings: "RunSettings",
-    program: Annotated[str, typer.Argument(help="A program's name.")],
     over: Annotated[
         list[str], typer.Option(help="A setting of the program to vary; repeat it for every combination of several.")
     ],
+    program: Annotated[str | None, typer.Argument(help="A program's name. Default: that of the settings.")] = None,
     value: Annotated[
         list[str] | None,
         typer.Option(help="A value of the setting; repeat it. Default: every value, where its type lists them."),
@@ -33,7 +33,7 @@ def ablate(
 
     with comparison_bars() as on_progress:
         comparison, folder = Experiment(settings).ablate(
-            program,
+            program or settings.program,
             over=over,
             values=[options.read_value(one) for one in value] if value else None,
             metrics=metric,

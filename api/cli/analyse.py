@@ -113,13 +113,19 @@ def cases(
         typer.Option(help="Id of a question; repeat it. Default: the questions that the runs differ most on."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Without --id: at most so many questions.")] = 5,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show the answers, references and trees of several runs side by side, on one page."""
     from ..common.files import write_atomically
     from ..evaluation.case_studies import case_studies, telling_questions
 
     stored = _stored(runs)
-    write_atomically(out, case_studies(stored, id or telling_questions(stored, limit)))
+    ids = id or telling_questions(stored, limit)
+    write_atomically(out, case_studies(stored, ids))
+    if as_json:
+        simulated = any(run.simulated for run in stored)
+        options.print_as_json({"page": str(out), "questions": ids, "simulated": simulated})
+        return
     typer.echo(f"page: {out}")
 
 
@@ -128,6 +134,7 @@ def theta(
     value: Annotated[
         list[float] | None, typer.Option(help="A theta to show; repeat it. Default: -2 to 6, and the reader's own.")
     ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Show how well --reader tells at each theta whether a passage answers, on a task with passages (nq, squad).
 
@@ -138,9 +145,9 @@ def theta(
     from .calibrate_reader import print_sweep
     from .report import counting_bars
 
-    with counting_bars() as on_read:
+    with options.clear_stdout(as_json), counting_bars() as on_read:
         calibration = ReaderExperiment(settings).calibrate(test_split=None, keep=False, on_read=on_read)
-    print_sweep(calibration, value)
+    print_sweep(calibration, value, as_json=as_json)
 
 
 options.add_command(

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
+
 if TYPE_CHECKING:
     from ..reader_experiments import Calibration
     from ..settings import RunSettings
@@ -37,11 +39,17 @@ def calibrate_reader(
     typer.echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
 
 
-def print_sweep(found: "Calibration", thetas: list[float] | None = None) -> None:
+def print_sweep(found: "Calibration", thetas: list[float] | None = None, *, as_json: bool = False) -> None:
     """Print precision, recall and F1 at some thetas, at the reader's own and at the best."""
-    from .report import print_points
+    from .report import points_of, print_points
 
-    print_points(found, thetas or [*map(float, range(-2, 7)), 1.5])
+    shown = thetas or [*map(float, range(-2, 7)), 1.5]
+    if as_json:
+        points = [{"which": which, **vars(point)} for which, point in points_of(found, shown)]
+        facts = {"reader": found.name, "readings": len(found.readings), "failed": found.failed, "left_out": found.seen}
+        options.print_as_json({**facts, "simulated": found.simulated, "points": points})
+        return
+    print_points(found, shown)
     failed = f", {found.failed} failed" if found.failed else ""
     typer.echo(f"{len(found.readings)} passages read with {found.name}{failed}")
     if found.seen:

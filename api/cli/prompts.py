@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def prompts(
-    program: Annotated[str, typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/…")],
+    program: Annotated[
+        str | None,
+        typer.Argument(
+            help="A program's name, or a compiled one's folder, runs:/… or models:/…. Default: that of the settings."
+        ),
+    ] = None,
     other: Annotated[
         str | None, typer.Argument(help="Another program: show what differs in its prompts, as a diff.")
     ] = None,
@@ -38,8 +43,9 @@ def prompts(
     from ..common.text import printable
     from ..pages.prompts_page import prompts_page
     from ..programs.prompts import differences, rendered_prompts
+    from ..settings import run_settings
 
-    settings = options.named_values(set_, "--set")
+    program, settings = program or run_settings().program, options.named_values(set_, "--set")
     shown = [
         [one for one in rendered_prompts(_find(name, settings, allow_code)) if (predictor or "") in one.predictor]
         for name in (program, other)

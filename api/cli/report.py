@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..evaluation.paired import Paired
     from ..metrics import Interval
     from ..optimize import Compiled, CompileProgress
-    from ..optimize.readers import ReaderScores, TrainingProgress
+    from ..optimize.readers import ReaderScores, ThetaPoint, TrainingProgress
     from ..optimize.recheck import Recheck
     from ..programs import ReasoningTree
     from ..reader_experiments import Calibration
@@ -264,12 +264,17 @@ def list_scores(scores: ReaderScores) -> str:
     return f"EM {scores.em}, span F1 {scores.span_f1}, relevance F1 {scores.relevance_f1} at theta {scores.theta:.2f}"
 
 
-def print_points(found: Calibration, shown: Sequence[float]) -> None:
-    """Print precision, recall and F1 at these thresholds, at the model's own and at the chosen one."""
+def points_of(found: Calibration, shown: Sequence[float]) -> list[tuple[str, ThetaPoint]]:
+    """Return precision, recall and F1 at these thresholds, at the model's ``own`` and at the chosen one, ``best``."""
     from ..optimize.readers import theta_sweep
 
     points = theta_sweep(found.readings, sorted({*shown, found.own}))
-    lines = [*(("own" if point.theta == found.own else "", point) for point in points), ("best", found.chosen)]
+    return [*(("own" if point.theta == found.own else "", point) for point in points), ("best", found.chosen)]
+
+
+def print_points(found: Calibration, shown: Sequence[float]) -> None:
+    """Print precision, recall and F1 at these thresholds, at the model's own and at the chosen one."""
+    lines = points_of(found, shown)
     figures = [{"": what, **{name: f"{value:.3f}" for name, value in vars(point).items()}} for what, point in lines]
     print_figures(figures, simulated=found.simulated)
 

@@ -44,6 +44,8 @@ def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workpl
     page = (workplace / "cases.html").read_text()
     assert page.count("<section>") == 1
     assert page.count("<article>") == 2
+    said = json.loads(questree("analyse", "cases", runs, "--limit", "2", "--json").out)
+    assert (said["page"], len(said["questions"]), said["simulated"]) == ("cases.html", 2, True)
 
 
 def test_theta_is_swept_for_the_reader_that_is_named(questree, workplace):
@@ -64,4 +66,8 @@ def test_theta_is_swept_for_the_reader_that_is_named(questree, workplace):
     assert "10 passages read with lm" in ran.out
     assert "simulated" in ran.out
     assert "best" in ran.out
+    said = json.loads(questree("analyse", "theta", "--task", "own.jsonl", "--limit", "5", "--value", "0", "--json").out)
+    assert (said["reader"], said["readings"], said["simulated"]) == ("lm", 10, True)
+    assert [point["which"] for point in said["points"] if point["which"]] == ["own", "best"]
+    assert {"theta", "precision", "recall", "f1"} <= said["points"][0].keys()
     assert "supporting passage" in questree("analyse", "theta", "--task", "mini").err

@@ -107,6 +107,14 @@ def test_toml_and_a_variable_name_the_program(questree, index, workplace, monkey
     assert "--program" not in questree("evaluate", "--help").out
 
 
+def test_ablate_and_prompts_take_the_program_of_the_settings(questree, index, workplace):
+    (workplace / "questree.toml").write_text('program = "oner"\nlimit = 1\ntracking_uri = "none"\n')
+    assert questree("prompts").out == questree("prompts", "oner").out != questree("prompts", "direct").out
+    ran = questree("ablate", "--over", "k", "--value", "1", "--value", "2", "--out", "varied")
+    assert ran.code == 0, ran.err
+    assert {file.parent.name for file in (workplace / "varied").glob("*/records.jsonl")} >= {"k=2"}
+
+
 _MINE = """
 def first(query, seen):
     return 0 if seen else None
