@@ -131,7 +131,9 @@ def _check_architecture(path: str) -> None:
     """
     for file in Path(path).glob("*.json"):
         if b"auto_map" in file.read_bytes():
-            raise ValueError(f"{file.name} names code of its own (auto_map), which is never run. Name another")
+            raise ValueError(
+                f"{file.name} names code of its own (auto_map), which is never run. Name another checkpoint"
+            )
     from colbert.modeling import hf_colbert
     from safetensors import safe_open
     from transformers import AutoConfig

@@ -61,7 +61,11 @@ class Encoder(TextEncoder):
         return (matrix.float().mean(0) for matrix in self.passages(texts))
 
     def _window(self, texts: list[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
-        """Return the embeddings of texts; on a CPU, texts of one length share a batch, so that nothing is padding."""
+        """Return the embeddings of texts.
+
+        In float32 on a CPU texts of one length share a batch, so that nothing is padding. bfloat16 gains more by larger
+        batches than the little padding costs between texts of nearly one length: 1.3 times as many passages.
+        """
         with self._lock:
             tokens = self._tokens(texts)
         lengths = tokens["attention_mask"].sum(1).tolist()
@@ -69,7 +73,8 @@ class Encoder(TextEncoder):
         done: dict[int, torch.Tensor] = {}
         with self._autocast():  # one for all batches: it keeps the weights that it casts
             device = self._model.device.type
-            for batch in batches(lengths, TOKENS_A_BATCH[device], alike=device == "cpu"):
+            alike = device == "cpu" and self.precision == "float32"
+            for batch in batches(lengths, TOKENS_A_BATCH[device], alike=alike):
                 longest = lengths[batch[-1]]
                 some = {name: of_all[batch, :longest] for name, of_all in tokens.items()}
                 done.update(zip(batch, self._encoded(some), strict=True))

@@ -69,11 +69,11 @@ class MultiVectorEncoder(Encoder):
                     local_files_only=True,
                     model_kwargs={"dtype": torch.float32, "use_safetensors": True},
                 )
+            return cls(checkpoint, _precision(precision, model.device.type), held(model).eval())
         except Exception as problem:  # whatever a foreign folder makes sentence-transformers and transformers raise
             raise CheckpointError(
                 f"{checkpoint.folder} cannot be loaded as a checkpoint of PyLate or sentence-transformers: {problem}"
             ) from problem
-        return cls(checkpoint, _precision(precision, model.device.type), held(model).eval())
 
     @property
     def dim(self) -> int:
@@ -149,14 +149,14 @@ def _check_modules(checkpoint: Checkpoint) -> None:
     written = read_settings(checkpoint.folder / "config_sentence_transformers.json", {})
     native = written.get("model_type") == "MultiVectorEncoder"  # else Normalize is added when it is loaded
     if "Pooling" in kinds:
-        lacking = "it is a sentence encoder, which gives one vector for a text. Use it so (--kind dense)"
+        lacking = "it is a sentence encoder, which gives one vector for a text (--kind dense)"
     elif native and "Normalize" not in kinds:
         lacking = "its embeddings are not normalised"
     elif not native and "Dense" not in kinds:
         lacking = "it has no projection (Dense)"
     else:
         return
-    raise CheckpointError(f"{checkpoint.name} is no checkpoint for late interaction: {lacking}, or name another.")
+    raise CheckpointError(f"{checkpoint.name} is no checkpoint for late interaction: {lacking}. Name another.")
 
 
 def _check_files(folder: Path) -> None:
@@ -170,7 +170,9 @@ def _check_files(folder: Path) -> None:
         check_weights(place)
         for file in place.glob("*.json"):
             if b"auto_map" in file.read_bytes():
-                raise ValueError(f"{file.name} names code of its own (auto_map), which is never run. Name another")
+                raise ValueError(
+                    f"{file.name} names code of its own (auto_map), which is never run. Name another checkpoint"
+                )
         if [*place.glob("*.bin")] and not [*place.glob("*.safetensors")]:
             raise ValueError(
                 f"the weights in {place} are a pickle (.bin), which is not loaded. Save them as safetensors"

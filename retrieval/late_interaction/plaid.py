@@ -17,6 +17,7 @@ from .compat import colbert_ready, load_extensions
 from .embeddings import FOLDER as EMBEDDINGS
 from .embeddings import Embeddings, encode, encoder_of
 from .encoder import Encoder
+from .plaid_candidates import best_of, by_lists
 from .plaid_codec import PlaidSettings
 from .plaid_writer import write_plaid
 
@@ -92,8 +93,9 @@ class PlaidRetriever(NeuralRetriever):
 def _open_scorer(folder: Path) -> Any:
     """Return colbert-ai's IndexScorer of an index, on the GPU if there is one.
 
-    On a CPU it gives the same scores in less time and in bounded memory: some candidates are decompressed at a time,
-    and their dot products are divided by their lengths; colbert-ai normalises a second array of all embeddings.
+    On a CPU it gives the same scores in less time and in bounded memory: ``plaid_candidates`` prunes, some are
+    decompressed at a time, and their dot products are divided by their lengths; colbert-ai normalises a second array
+    of all embeddings.
 
     Raises:
         Exception: of any kind, if a file of the index is damaged: colbert-ai checks nothing.
@@ -109,11 +111,23 @@ def _open_scorer(folder: Path) -> Any:
             if self.use_gpu:
                 scored: tuple[torch.Tensor, torch.Tensor] = super().score_pids(config, Q, pids, centroid_scores)
                 return scored
-            near = centroid_scores.max(-1).values >= config.centroid_score_threshold
-            kept = self.filter_pids(
-                pids, centroid_scores, self.embeddings.codes, self.doclens, self.offsets, near, config.ndocs
-            )
+            kept = self._pruned(config, pids, centroid_scores)
             return torch.cat([self._scores(Q[0], some) for some in kept.split(_CANDIDATES_TOGETHER)]), kept
+
+        def _pruned(self, config: Any, pids: torch.Tensor, centroid_scores: torch.Tensor) -> torch.Tensor:
+            """Return the candidates that are scored in full: the same as colbert-ai's ``filter_pids`` leaves."""
+            near = (centroid_scores.max(-1).values >= config.centroid_score_threshold).nonzero().squeeze(1)
+            listed, lengths = self.ivf.lookup(near)
+            first = by_lists(pids, listed, lengths, centroid_scores[near], len(self.doclens))
+            kept = best_of(pids, first, config.ndocs).sort().values
+            raised = centroid_scores + 1  # colbert-ai's maximum begins at 0, a score at -1
+            second = [self._by_codes(raised, some) for some in kept.split(_CANDIDATES_TOGETHER)]
+            return best_of(kept, torch.cat(second), config.ndocs // 4)
+
+        def _by_codes(self, centroid_scores: torch.Tensor, pids: torch.Tensor) -> torch.Tensor:
+            codes, lengths = self.embeddings_strided.lookup_codes(pids)
+            scores: torch.Tensor = ColBERT.segmented_maxsim(centroid_scores.index_select(0, codes), lengths)
+            return scores
 
         def _scores(self, query: torch.Tensor, pids: torch.Tensor) -> torch.Tensor:
             codec = self.codec

@@ -22,15 +22,20 @@ def encoder(tiny_checkpoint):
     return load_encoder(find_checkpoint(tiny_checkpoint), precision="float32")
 
 
-def test_on_a_cpu_nothing_that_is_encoded_is_padding(encoder, texts, monkeypatch):
+@pytest.mark.parametrize(("precision", "batches"), [("float32", 4), ("bfloat16", 2)])
+def test_on_a_cpu_nothing_is_padding_but_in_bfloat16(tiny_checkpoint, texts, monkeypatch, precision, batches):
+    from questree.retrieval.late_interaction import encoder as module
+
+    encoder = load_encoder(find_checkpoint(tiny_checkpoint), precision)
     if encoder._model.device.type != "cpu":
         pytest.skip("there is a GPU, where some padding is cheaper than small batches")
     masks = []
     doc = encoder._model.doc
     monkeypatch.setattr(encoder._model, "doc", lambda ids, mask, **more: masks.append(mask) or doc(ids, mask, **more))
+    monkeypatch.setitem(module.TOKENS_A_BATCH, "cpu", 90)
     list(encoder.passages(texts))
-    assert len(masks) == 4  # lengths: 2, 5, 9 and 30 words
-    assert all(bool(mask.all()) for mask in masks)
+    assert len(masks) == batches  # lengths: 2, 5, 9 and 30 words
+    assert all(bool(mask.all()) for mask in masks) == (precision == "float32")
 
 
 def test_progress_adds_up_to_all_texts(encoder, texts):
@@ -39,10 +44,13 @@ def test_progress_adds_up_to_all_texts(encoder, texts):
     assert sum(done) == len(texts)
 
 
-def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_checkpoint, texts):
+def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_checkpoint, texts, monkeypatch):
     import torch
     from torch.profiler import ProfilerActivity, profile
 
+    from questree.retrieval.late_interaction import encoder as module
+
+    monkeypatch.setitem(module.TOKENS_A_BATCH, "cpu", 40)
     if encoder._model.device.type != "cpu":
         pytest.skip("on a GPU half precision is colbert-ai's own")
     half = load_encoder(find_checkpoint(tiny_checkpoint), precision="bfloat16")
@@ -56,7 +64,7 @@ def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_chec
         event for event in profiled.events() if event.name == "aten::_to_copy" and event.input_shapes[0] == [32, 32]
     ]
     matrices = sum(list(weight.shape) == [32, 32] for weight in half._model.parameters())
-    assert len(weights) == matrices  # not again for each of the four batches
+    assert len(weights) == matrices  # not again for each batch
 
 
 def test_a_long_query_is_read_to_its_end(encoder):

@@ -14,7 +14,7 @@ import torch
 
 from questree.common.errors import IndexRefused, QuestreeError
 from questree.retrieval import PlaidSettings, Progress, build_index, load_index, read_manifest
-from questree.retrieval.late_interaction import plaid
+from questree.retrieval.late_interaction import plaid, plaid_candidates
 from questree.retrieval.late_interaction.compat import colbert_ready
 from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec
 
@@ -167,3 +167,53 @@ def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_fo
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(search, queries[:4])) == [[p.id for p in index(q, k=3)] for q in queries[:4]]
+
+
+def pruned_slowly(candidates, codes, starts, lengths, scores, near, count):
+    """Return the best candidates as colbert-ai's ``filter_pids`` finds them: code by code."""
+    sums = []
+    for passage in candidates.tolist():
+        held = {code for code in codes[starts[passage] : starts[passage] + lengths[passage]].tolist() if near[code]}
+        best = [max([-9999.0, *(float(scores[code, token]) for code in held)]) for token in range(scores.shape[1])]
+        sums.append((sum(best), passage))
+    return [passage for _, passage in sorted(sums, reverse=True)[:count]]
+
+
+@pytest.mark.parametrize("together", [8, 1 << 21])
+@pytest.mark.parametrize("share", [0, 0.05, 0.4])
+def test_candidates_are_pruned_as_by_reading_all_their_codes(monkeypatch, together, share):
+    """Scores are multiples of 1/8, so that sums are exact and many are equal."""
+    monkeypatch.setattr(plaid_candidates, "_NUMBERS_TOGETHER", together)
+    draw = torch.Generator().manual_seed(4)
+    passages, centroids, tokens = 200, 64, 5
+    lengths = torch.randint(1, 12, (passages,), generator=draw)
+    starts = lengths.cumsum(0) - lengths
+    codes = torch.randint(0, centroids, (int(lengths.sum()),), generator=draw, dtype=torch.int32)
+    scores = torch.randint(-8, 8, (centroids, tokens), generator=draw) / 8
+    near = torch.rand(centroids, generator=draw) < share
+    of_passages = [set(of_one.tolist()) for of_one in codes.tensor_split(starts[1:])]
+    holders = [
+        torch.tensor([n for n, held in enumerate(of_passages) if centroid in held], dtype=torch.int32)
+        for centroid in near.nonzero().flatten().tolist()
+    ]
+    candidates = torch.randperm(passages, generator=draw)[:120].sort().values.int()
+    listed = torch.cat([*holders, torch.empty(0, dtype=torch.int32)])
+    sizes = torch.tensor([len(one) for one in holders], dtype=torch.int64)
+    first = plaid_candidates.by_lists(candidates, listed, sizes, scores[near], passages)
+    assert plaid_candidates.best_of(candidates, first, 40).tolist() == pruned_slowly(
+        candidates, codes, starts, lengths, scores, near, 40
+    )
+
+
+@pytest.mark.slow
+def test_pruning_leaves_what_colbert_leaves(tiny_checkpoint, passages, tmp_path):
+    index = load_index(build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint))
+    scorer, config = index._scorer, index._config(k=5, cells=4)
+    config.configure(ndocs=40)
+    for query in index.encoder.queries([p.text for p in passages[:20]]):
+        candidates, scores = scorer.retrieve(config, query[None])
+        near = scores.max(-1).values >= config.centroid_score_threshold
+        held = (scorer.embeddings.codes, scorer.doclens, scorer.offsets)
+        expected = scorer.filter_pids(candidates, scores, *held, near, config.ndocs)
+        assert len(expected) == 10 < len(candidates)
+        assert set(scorer._pruned(config, candidates, scores).tolist()) == set(expected.tolist())
