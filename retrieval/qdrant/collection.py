@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -129,14 +130,24 @@ class Collection:
 
         Raises:
             RemoteError: if no attempt was answered, the request was refused, or the answer cannot be understood.
+            QuestreeError: if the folder cannot be read or written.
         """
         if self.address.folder is not None:
-            return what(self._client)
+            return self._ask_folder(what)
         try:
             return self._patience.persist(partial(self._attempt, what), seconds or self.settings.request_seconds)
         except Unanswered as silent:
             server = self.address.server
             raise RemoteError(f"Qdrant at {server} gave {silent}. See that it runs: {server}/readyz") from silent
+
+    def _ask_folder(self, what: Callable[[QdrantClient], T]) -> T:
+        try:
+            return what(self._client)
+        except (OSError, sqlite3.Error) as problem:
+            raise QuestreeError(
+                f"{self.address} cannot be read or written: {problem}. Make room, or name another folder; "
+                "what was written before is there."
+            ) from problem
 
     def _attempt(self, what: Callable[[QdrantClient], T], seconds: float) -> T:
         import httpx

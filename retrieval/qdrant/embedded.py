@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import io
 import pickle
+import sqlite3
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,7 +49,7 @@ def open_folder(folder: Path) -> QdrantClient:
                 f"Another process has opened {folder}, and Qdrant without a server serves one at a time. End that one, "
                 "or run a Qdrant server and name its address: qdrant://HOST:6333/COLLECTION"
             ) from problem
-        except (OSError, ValueError, KeyError, TypeError, pickle.UnpicklingError) as problem:
+        except (OSError, ValueError, KeyError, TypeError, sqlite3.Error, pickle.UnpicklingError) as problem:
             raise IndexRefused(
                 f"{folder} cannot be opened as a folder of Qdrant's local mode ({problem}): it is damaged, of another "
                 "version of qdrant-client, or something else. Name another folder."

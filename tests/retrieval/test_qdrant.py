@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import re
+import sqlite3
 import subprocess
 import sys
 import uuid
@@ -105,7 +106,7 @@ def ids(found: list[Passage]) -> list[str]:
 
 def test_a_passage_finds_itself(retriever, passages):
     assert isinstance(retriever, Retriever)
-    for passage in passages[:10]:
+    for passage in passages[:4]:
         assert retriever(passage.shown(), k=3)[0].id == passage.id
 
 
@@ -118,7 +119,7 @@ def test_best_first_and_no_more_than_there_are(retriever, passages):
 
 
 def test_a_batch_is_its_single_calls(retriever, passages):
-    queries = [passage.text for passage in passages[:40]]
+    queries = [passage.text for passage in passages[:10]]
     singly = [ids(retriever(query, k=4)) for query in queries]
     assert [ids(found) for found in retriever.batch(queries, k=4)] == singly
     assert retriever.batch([], k=4) == []
@@ -131,8 +132,8 @@ def test_a_query_is_searched_once(retriever, monkeypatch):
 
 
 def test_threads_get_what_one_thread_gets(retriever, passages):
-    queries = [passage.text for passage in passages[:30]] * 2
-    expected = [retriever(query, k=2) for query in queries[:30]] * 2
+    queries = [passage.text for passage in passages[:8]] * 2
+    expected = [retriever(query, k=2) for query in queries[:8]] * 2
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda query: retriever(query, k=2), queries))
     assert [ids(f) for f in found] == [ids(e) for e in expected]
@@ -348,7 +349,7 @@ def test_adding_gives_what_an_upload_of_all_gives(small, place, whole, address, 
 
 @pytest.mark.parametrize("part", ["corpus", "checkpoint", "settings"])
 def test_another_index_is_not_written_over(place, passages, tiny_checkpoint, tiny_config, tmp_path, part):
-    upload(passages[:20], at := place(), checkpoint=tiny_checkpoint)
+    upload(passages[:20], at := _true(place), checkpoint=tiny_checkpoint)
     other = {"corpus": passages[:20], "checkpoint": tiny_checkpoint, "settings": None}
     if part == "checkpoint":
         other["checkpoint"] = make_checkpoint(tmp_path, tiny_config, seed=2)
@@ -368,7 +369,7 @@ def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, pa
 
 
 def test_a_checkpoint_that_changed_is_refused(place, passages, tiny_config, tmp_path):
-    upload(passages[:20], at := place(), checkpoint=make_checkpoint(tmp_path, tiny_config, seed=4))
+    upload(passages[:20], at := _true(place), checkpoint=make_checkpoint(tmp_path, tiny_config, seed=4))
     make_checkpoint(tmp_path, tiny_config, seed=5)
     for use in (QdrantRetriever.connect, lambda at: add(passages[20:], at)):
         with pytest.raises(IndexRefused, match=r"stale: it was built with the checkpoint"):
@@ -587,6 +588,28 @@ def test_where_no_folder_is_none_is_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_damaged_folder_and_a_full_disk_are_named(small, tmp_path, passages, tiny_checkpoint, monkeypatch):
+    from qdrant_client.local.local_collection import CollectionPersistence
+
+    at, persist, left = f"qdrant:{tmp_path}/q/c", CollectionPersistence.persist, [40]
+
+    def full(self, point):
+        left[0] -= 1
+        if not left[0]:
+            raise sqlite3.OperationalError("database or disk is full")
+        persist(self, point)
+
+    monkeypatch.setattr(CollectionPersistence, "persist", full)
+    with pytest.raises(QuestreeError, match=r"cannot be read or written: database or disk is full. Make room"):
+        upload(passages[:60], at, checkpoint=tiny_checkpoint)
+    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    upload(passages[:60], at, checkpoint=tiny_checkpoint)
+    assert encoded == [60 - 39]
+    (tmp_path / "q" / "collection" / "c" / "storage.sqlite").write_bytes(b"garbage " * 1000)
+    with pytest.raises(IndexRefused, match="cannot be opened as a folder"):
+        QdrantRetriever.connect(at)
+
+
 class Bomb:
     """Unpickled, it makes a folder."""
 
@@ -598,8 +621,6 @@ class Bomb:
 
 
 def test_a_planted_pickle_does_not_run(tmp_path, passages, tiny_checkpoint):
-    import sqlite3
-
     upload(passages[:5], at := f"qdrant:{tmp_path}/q/c", checkpoint=tiny_checkpoint)
     with sqlite3.connect(tmp_path / "q" / "collection" / "c" / "storage.sqlite") as points:
         points.execute("UPDATE points SET point = ? WHERE rowid = 3", (pickle.dumps(Bomb(tmp_path / "went-off")),))
