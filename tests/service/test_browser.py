@@ -17,6 +17,7 @@ from tiny_world import PASSAGES, RIVER
 from questree.common.event_loop import awaited
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import open_run
+from questree.evaluation.tracking import Tracking
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import Program, ReasoningTree, answered
 from questree.programs.baselines.baseline import BaselineSettings
@@ -303,10 +304,13 @@ def test_a_copy_opens_from_the_disk(browser, questree, runs, workplace):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_axe_finds_no_serious_fault_in_the_pages_of_runs(browser, make_service, runs, size):
+def test_axe_finds_no_serious_fault_in_the_pages_of_runs(browser, make_service, runs, size, tmp_path, tracking_store):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     width, height = SIZES[size]
-    app = create_app(make_service(), runs=[runs])
+    tracking = Tracking(uri=tracking_store(tmp_path))
+    with tracking.run("W" * 80, {"task": "mini"}):
+        pass
+    app = create_app(make_service(), runs=[runs], tracking=tracking)
     with running(app) as address, opened(browser, viewport={"width": width, "height": height}) as page:
         for path in ("", "/1/index.html", "/1/questions.html", "/1/question-1.html", "/1/question-1-1.html"):
             page.goto(f"{address}/runs{path}")
