@@ -241,9 +241,8 @@ class Workers:
         for _ in range(ATTEMPTS):
             worker = self._take()
             try:
-                problem, result = worker.actor.do.remote(*job).future().result()
-            except ConnectionError as error:
-                raise ClusterError(f"The connection to the cluster was lost: {_in_one_line(error)}") from error
+                with _connection():
+                    problem, result = worker.actor.do.remote(*job).future().result()
             except self._ray.exceptions.RayTaskError:  # a fault of ours: every worker would have it
                 raise
             except self._ray.exceptions.RayError as error:
@@ -292,10 +291,11 @@ class Workers:
         """Start the workers that are missing; each is given jobs once it says that it is ready."""
         with self._lock:
             while not self._problem and len(self._starting) + len(self._ready) < self.number:
-                worker = _Place(self._make())
+                with _connection():
+                    worker = _Place(self._make())
+                    ready = worker.actor.ready.remote().future()
                 self._starting.add(worker)
                 # called on Ray's own thread, which must wait for nothing
-                ready = worker.actor.ready.remote().future()
                 ready.add_done_callback(partial(self._tell, worker))
 
     def _tell(self, worker: _Place, told: Future[_Ready]) -> None:
@@ -313,6 +313,7 @@ class Workers:
                 self._problem = self._problem or (_not_started(error) if lasting else "")
                 return
             self._problem = self._problem or problem or _other_versions(versions)
+            self._died_at_start = 0
             self._ready.add(worker)
             if not self._problem:
                 for _ in range(self._places):
@@ -329,6 +330,20 @@ class Workers:
     def _kill(self, worker: _Place) -> None:
         with suppress(Exception):
             self._ray.kill(worker.actor)
+
+
+@contextmanager
+def _connection() -> Iterator[None]:
+    """Name the loss of the connection to a cluster while the block runs.
+
+    Raises:
+        ClusterError: if it is lost.
+    """
+    try:
+        yield
+    except ConnectionError as error:
+        said = _in_one_line(error).rstrip(".")
+        raise ClusterError(f"The connection to the cluster was lost: {said}. See that it runs.") from error
 
 
 def _other_versions(there: dict[str, str]) -> str:

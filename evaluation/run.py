@@ -278,9 +278,7 @@ class _Loop:
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
         self.done = SimpleQueue[Future[Record]]()
-        on_loop = (
-            policy.event_loop and answerers is None
-        )  # others' event loops are theirs; here a thread waits for each
+        on_loop = policy.event_loop and answerers is None  # a thread waits for each answer of another process
         self.pool: Pool = EventLoop() if on_loop else Threads(policy.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
@@ -317,7 +315,9 @@ class _Loop:
                 raise MetricError(f"{error} Stopped; {self.how_to_go_on(way)}") from error
             except ClusterError as error:
                 self.keep_all(self.running)
-                raise ClusterError(f"{error} Stopped; {self.how_to_go_on('then run the same again')}") from error
+                raise ClusterError(
+                    f"{error} Stopped; {self.how_to_go_on('when it is mended, run the same again')}"
+                ) from error
             except BaseException:
                 self.keep_all(self.running)
                 raise

@@ -6,6 +6,7 @@ import socket
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -97,8 +98,20 @@ def test_a_fault_of_the_code_is_no_lost_worker():
 
 
 def test_a_lost_connection_is_named():
-    with pytest.raises(ClusterError, match="The connection to the cluster was lost: gone"):
+    with pytest.raises(ClusterError, match=r"The connection to the cluster was lost: gone\. See that it runs\."):
         workers([Actor(do=raising(ConnectionError("gone")))]).do("job")
+
+
+def test_a_connection_that_is_lost_with_a_worker_is_named():
+    def make():
+        if made:
+            raise ConnectionError("gone")
+        made.append(Actor(do=raising(RayError("killed"))))
+        return made[0]
+
+    made = []
+    with pytest.raises(ClusterError, match="The connection to the cluster was lost: gone"):
+        Workers(Ray(), make, 1, 1).do("job")
 
 
 def test_what_a_worker_lacks_ends_the_work():
@@ -125,13 +138,25 @@ def test_workers_that_die_as_they_start_are_not_started_for_ever():
         workers(dying).do("job")
 
 
+def test_those_that_start_in_between_let_a_long_run_lose_any_number():
+    """On a cluster whose machines come and go, some workers die as they start, all along."""
+
+    class Once(Actor):
+        def __init__(self):
+            jobs = iter([("", b"done")])
+            super().__init__(do=lambda job: next(jobs, None) or raising(RayError("killed"))())
+
+    dying = Actor(ready=raising(RayError("its machine has gone")))
+    pool = workers(one for _ in range(6) for one in (dying, Once()))
+    assert [pool.do("job") for _ in range(6)] == [b"done"] * 6
+
+
 def test_nobody_waits_for_ever_for_a_worker_that_is_never_ready(monkeypatch, caplog):
-    monkeypatch.setattr(cluster, "PATIENCE", 0.2)
-    monkeypatch.setattr(cluster, "SILENCE", 0.0)
-    monkeypatch.setattr(cluster, "_LOOK", 0.01)
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=count(step=cluster.SILENCE / 2).__next__))
+    monkeypatch.setattr(cluster, "_LOOK", 0.001)
     silent = Actor()
     silent.ready.remote = lambda: SimpleNamespace(future=Future)
-    with pytest.raises(ClusterError, match="started no worker for 0 s"):
+    with pytest.raises(ClusterError, match="started no worker for 600 s"):
         workers([silent]).do("job")
     assert [record.message.partition(":")[0] for record in caplog.records] == ["Waiting for the first worker"]
 
