@@ -115,7 +115,7 @@ class Record(BaseModel):
     spent: Spent = Spent()
     dropped: tuple[Dropped, ...] = ()
     seconds: float = 0.0
-    trace: str = Field(default="", pattern=r"^(experiments/[\w-]+/traces/[\w-]+)?$")
+    trace: str = Field(default="", pattern=r"^(experiments/[\w-]+/traces/[\w:./-]+)?$")
     kind: str | None = None
     hops: int | None = None
     extras: dict[str, Any] = Field(default_factory=dict)

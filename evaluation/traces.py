@@ -115,6 +115,7 @@ class TraceWriter(BaseCallback):
         self, call_id: str, name: str, kind: str, inputs: dict[str, Any], attributes: dict[str, Any] | None = None
     ) -> None:
         import mlflow
+        from mlflow.entities.span import NoOpSpan
 
         with self._lock:
             parent = self._spans.get(ACTIVE_CALL_ID.get() or "")
@@ -132,7 +133,8 @@ class TraceWriter(BaseCallback):
         )
         with self._lock:
             self._spans[call_id] = span
-            if parent is None and (question := _QUESTION.get()) is not None:
+            kept = parent is None and not isinstance(span, NoOpSpan)  # which is of a trace that is not kept
+            if kept and (question := _QUESTION.get()) is not None:
                 self._traces[question.id] = span.trace_id
                 question.place = f"experiments/{self._experiment_id}/traces/{span.trace_id}"
 

@@ -47,17 +47,31 @@ def tracked_runs(tracking: Tracking) -> list[ListedRun]:
     file = tracking.uri.removeprefix(SQLITE).partition("?")[0]
     if tracking.uri.startswith(SQLITE) and not Path(file).exists():  # MLflow would make one
         raise QuestreeError(f"There is no MLflow store at {file}.")
-    client = mlflow.MlflowClient(tracking.uri)
     try:
-        experiment = client.get_experiment_by_name(tracking.experiment)
-        if experiment is None:
-            return []
-        found = client.search_runs([experiment.experiment_id], max_results=MOST, order_by=["start_time DESC"])
-    except mlflow.MlflowException as error:
+        found = _found(mlflow.MlflowClient(tracking.uri), tracking.experiment)
+    except Exception as error:  # MLflow lets errors of a database through as they are
         uri = without_password(tracking.uri)
         raise QuestreeError(f"The runs in {uri} cannot be listed: {first_line(error).rstrip('.')}.") from error
     names = {run.info.run_id: run.info.run_name for run in found}
-    return [_listed(run, names) for run in found if "candidate" not in run.data.params]
+    return [_listed(run, names) for run in found]
+
+
+def _found(client: Any, experiment: str) -> list[Any]:
+    """Return the newest runs of an experiment, the newest first; candidates count for nothing, however many there are.
+
+    Raises:
+        Exception: of any kind, if the store cannot be read.
+    """
+    held = client.get_experiment_by_name(experiment)
+    found, page = list[Any](), None
+    while held is not None and len(found) < MOST:
+        newest = {"max_results": MOST, "order_by": ["start_time DESC"]}
+        listed = client.search_runs([held.experiment_id], **newest, page_token=page)
+        found += [run for run in listed if "candidate" not in run.data.params]
+        page = listed.token
+        if not page:
+            break
+    return found[:MOST]
 
 
 def _listed(run: Any, names: dict[str, str]) -> ListedRun:

@@ -158,7 +158,8 @@ def was_sent(error: LMError) -> bool:
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, shortened; secrets go first, so that none is cut and stays."""
-    return without_secrets(next((line for line in str(error).splitlines() if line.strip()), type(error).__name__))[:300]
+    lines = (line.strip() for line in str(error).splitlines())
+    return without_secrets(next(filter(None, lines), type(error).__name__))[:300]
 
 
 def raised_in(error: BaseException) -> str:

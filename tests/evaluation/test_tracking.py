@@ -176,6 +176,19 @@ def test_each_lm_call_and_each_read_has_its_step_above_it(mini, tmp_path, tracki
     assert all(hasattr(questree.signatures, step) for step in steps if step != "Read")
 
 
+def test_a_question_whose_trace_is_not_kept_leads_to_none(mini, tmp_path, tracking_store, monkeypatch, caplog):
+    import mlflow
+    from mlflow.entities.span import NoOpSpan
+
+    monkeypatch.setattr(mlflow, "start_span_no_context", lambda *args, **kwargs: NoOpSpan())
+    with Tracking(uri=tracking_store(tmp_path)).run("sampled", {}) as run:
+        with run.traces():
+            evaluation = evaluate(mini.program(), mini.dev[:1], mini.metric)
+        run.evaluation(evaluation, "mini")
+    assert [record.trace for record in evaluation.records] == [""]
+    assert "could not be written to their traces" not in caplog.text
+
+
 def test_an_active_model_of_another_store_is_left_alone(mini, tmp_path, tracking_store, monkeypatch):
     import mlflow
 

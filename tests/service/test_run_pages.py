@@ -9,6 +9,8 @@ from threading import Barrier, BrokenBarrierError, Event
 import pytest
 from fastapi.testclient import TestClient
 
+from questree.common.errors import QuestreeError
+from questree.evaluation import tracked_runs as tracked
 from questree.evaluation.capsule.sources import read_sources
 from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun
@@ -85,6 +87,11 @@ def test_a_trace_elsewhere_is_none(trace):
         Record(id="q", question="q", trace=trace)
 
 
+def test_a_record_whose_trace_is_in_unity_catalog_can_be_read():
+    kept = Record(id="q", question="q", trace="experiments/1/traces/trace:/main.qa/0123abcd").model_dump_json()
+    assert Record.model_validate_json(kept).trace.endswith("0123abcd")
+
+
 def runs_page(make_service, tracking: Tracking, mlflow: str = "") -> str:
     with TestClient(
         create_app(make_service(), tracking=tracking, mlflow=mlflow), base_url="http://localhost"
@@ -103,6 +110,23 @@ def test_tracked_runs_are_listed_and_none_of_them_is_markup(make_service, tmp_pa
     assert all(told in page for told in ("&lt;b&gt;", "theirs", "0.250", "simulated", "finished"))
     assert page.count('<th scope="row">') == 1
     assert f'<small class="quiet">{run.id}</small>' in runs_page(make_service, tracking)
+
+
+def test_candidates_push_no_run_off_the_list(tmp_path, tracking_store, monkeypatch):
+    monkeypatch.setattr(tracked, "MOST", 2)
+    tracking = Tracking(uri=tracking_store(tmp_path))
+    for name in ("first", "second", "third"):
+        with tracking.run(name, {}) as run:
+            for number in range(3):
+                run.candidate(number, {}, {})
+    assert [run.name for run in tracked.tracked_runs(tracking)] == ["third", "second"]
+
+
+@pytest.mark.parametrize("uri", ["sqlite:///{}", "nonsense://here"])
+def test_a_store_of_no_use_is_an_error_that_says_so(tmp_path, uri):
+    (tmp_path / "notes.db").write_text("no database " * 100)
+    with pytest.raises(QuestreeError, match=r"The runs in .* cannot be listed: \S"):
+        tracked.tracked_runs(Tracking(uri=uri.format(tmp_path / "notes.db")))
 
 
 def test_a_store_that_cannot_be_listed_says_why(make_service, tmp_path, monkeypatch):
