@@ -63,7 +63,8 @@ class MultiHop(Baseline):
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)
             new = self.take_notes(question, notes, query, passages, found)
-            queries[query], notes = len(new), [*notes, *new]
+            queries[query] = queries.get(query, 0) + len(new)
+            notes = [*notes, *new]
             passages = distinct([passages, found])
         reply = call(self.notes_answer, question=question, answer_style=answer_style, notes=notes)
         content, references = settle_marks(reply.final_content, passages, supported_by(question))

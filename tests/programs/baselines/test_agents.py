@@ -130,6 +130,20 @@ def test_multi_hop_is_told_which_queries_found_nothing_and_ends_when_nothing_is_
     assert (len(asked), prediction.answer) == (6, "Vltava")
 
 
+def test_a_query_that_is_made_again_keeps_the_notes_that_came_of_it(scripted):
+    query = {"thoughts": "Missing.", "query": BORN}
+    engine = scripted(
+        query,
+        {"new_notes": ["Kafka was born in Prague [1]."]},
+        query,
+        {"new_notes": []},
+        {"thoughts": "Nothing is missing.", "query": ""},
+        {"final_content": "Prague [1].", "answer": "Prague"},
+    )
+    program("multi-hop", retriever=ListRetriever(PASSAGES))(question=Q)
+    assert calls(engine)[4].given("queries") == [f"{BORN} → 1 note"]
+
+
 def test_notes_of_a_passage_without_a_gold_title_are_no_demonstration():
     def noted(text: str):
         module = program("multi-hop", retriever=TableRetriever({})).take_notes
