@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..common.caches import cache_folder
 from ..common.files import in_turn, replacing
-from ..common.manifests import json_hash
+from ..common.manifests import installed_versions, json_hash
 from ..evaluation.capsule.sources import ShownRun as ShownRun
 from ..evaluation.capsule.sources import read_sources
 from ..evaluation.comparison.page import plots_of
@@ -162,10 +162,11 @@ def shown_record(record: Record, simulated: bool = False) -> AnsweredQuestion:
 
 
 def _state(source: Path) -> str:
-    """Return what changes when a file of the runs does."""
+    """Return what changes when a file of the runs does, or the version by which they are compared and drawn."""
     files = [source] if source.is_file() else sorted([*source.glob("*.json*"), *source.glob("*/*.json*")])
     stats = [(str(file), file.stat()) for file in files]
-    return json_hash([FORMAT, [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]])
+    read = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
+    return json_hash([FORMAT, installed_versions(["questree"]), read])
 
 
 def _connect(place: Path | str) -> sqlite3.Connection:

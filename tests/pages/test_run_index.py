@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from questree.common import manifests
 from questree.pages import run_index
 from questree.pages.run_index import open_index
 
@@ -54,6 +55,13 @@ def test_an_index_of_other_files_is_made_anew(study, workplace, readings):
     lines = (runs / "direct" / "records.jsonl").read_text().splitlines(keepends=True)
     (runs / "direct" / "records.jsonl").write_text("".join(lines[:2]))
     assert len(open_index(runs).runs["direct"].rows) == 2
+    assert len(readings) == 2
+
+
+def test_an_index_of_another_version_is_made_anew(study, workplace, readings, monkeypatch):
+    open_index(study / "runs")
+    monkeypatch.setattr(manifests, "version", lambda package: f"1.2.3 of {package}")
+    assert len(open_index(study / "runs").runs["direct"].rows) == 3
     assert len(readings) == 2
 
 
