@@ -334,7 +334,7 @@ class Workers:
 
 @contextmanager
 def _connection() -> Iterator[None]:
-    """Name the loss of the connection to a cluster while the block runs.
+    """Report the loss of the connection to a cluster while the block runs.
 
     Raises:
         ClusterError: if it is lost.
