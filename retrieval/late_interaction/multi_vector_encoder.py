@@ -166,7 +166,8 @@ def _check_files(folder: Path) -> None:
         ValueError: if one does, or is no regular file; or if an activation is not torch's, for which
             sentence-transformers would take another.
     """
-    for place in {folder, *(folder / path for _, path in modules_of(folder))}:
+    modules = modules_of(folder)
+    for place in {folder, *(folder / path for _, path in modules)}:
         check_weights(place)
         for file in place.glob("*.json"):
             if b"auto_map" in file.read_bytes():
@@ -177,6 +178,7 @@ def _check_files(folder: Path) -> None:
             raise ValueError(
                 f"the weights in {place} are a pickle (.bin), which is not loaded. Save them as safetensors"
             )
-        activation = str(read_settings(place / "config.json", {}).get("activation_function", "torch."))
+    for layer in (folder / path for kind, path in modules if kind != "Transformer"):  # where it is a name, such as gelu
+        activation = str(read_settings(layer / "config.json", {}).get("activation_function", "torch."))
         if not activation.startswith("torch."):
-            raise ValueError(f"{activation} in {place} is code that is not run. Name another checkpoint")
+            raise ValueError(f"{activation} in {layer} is code that is not run. Name another checkpoint")

@@ -268,6 +268,12 @@ def test_pickled_weights_and_code_of_a_module_are_refused(copied):
         load_encoder(find_checkpoint(copied))
 
 
+def test_a_model_may_name_its_own_activation(copied):
+    config = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps({**config, "activation_function": "gelu_new"}))
+    assert load_encoder(find_checkpoint(copied)).dim > 0
+
+
 def test_a_checkpoint_in_colberts_format_stays_colberts(tmp_path, tiny_config, copied):
     """Some are published in both formats: what indexes were built with stays what it is."""
     folder = make_checkpoint(tmp_path, tiny_config, seed=1)
