@@ -365,10 +365,8 @@ class _InferRules(dspy.InferRules):
 
     def induce_natural_language_rules(self, predictor: dspy.Predict, trainset: list[dspy.Example]) -> str:
         """Return rules that the predictor's demonstrations follow; none where it has no demonstrations."""
-        shown = self.get_predictor_demos(complete_demonstrations(predictor), predictor)
-        if not shown:
-            return ""
-        return str(self.rules_induction_program(self.format_examples(shown, predictor.signature)))
+        shown = complete_demonstrations(predictor)
+        return str(super().induce_natural_language_rules(predictor, shown)) if shown else ""
 
     def update_program_instructions(self, predictor: dspy.Predict, natural_language_rules: str) -> None:
         """Add rules to the instructions of this predictor alone."""

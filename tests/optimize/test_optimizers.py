@@ -17,6 +17,7 @@ from questree.optimize import OPTIMIZERS, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
+from questree.optimize.optimizers.teleprompters import _InferRules
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 from questree.programs.composed import Majority, NearestDemonstrations
@@ -109,6 +110,22 @@ def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
         assert predictor.signature.instructions.startswith(instructions)
         assert ruled == bool(predictor.demos)
     assert any(predictor.demos for predictor in taught.program.predictors())
+
+
+def test_rules_are_made_of_fewer_demonstrations_where_all_are_too_long_for_the_lm():
+    asked = []
+
+    def induce(shown: str) -> str:
+        asked.append(shown.count("Output Fields:"))
+        if asked[-1] > 1:
+            raise ValueError("too long")
+        return "Be brief."
+
+    teleprompter, predictor = _InferRules(metric=lambda example, prediction: True), dspy.Predict("question -> answer")
+    predictor.demos = [dspy.Example(question=f"Why {number}?", answer="So.") for number in range(3)]
+    teleprompter.rules_induction_program = induce
+    assert teleprompter.induce_natural_language_rules(predictor, []) == "Be brief."
+    assert asked == [3, 2, 1]
 
 
 @pytest.mark.parametrize(("temperature", "reflects_at"), [(0.0, 1.0), (0.5, 0.5), (None, None)])
