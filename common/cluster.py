@@ -83,6 +83,7 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
     except ClusterError:
         raise
     except Exception as error:  # of Ray, gRPC and the operating system
+        ray.shutdown()  # after a failure to join, Ray would still take every later call for one to that cluster
         hint = ". Is this the port of Ray's client server, and does it want a token (RAY_AUTH_MODE=token)?"
         listens = isinstance(error, ConnectionError)
         raise ClusterError(

@@ -223,3 +223,5 @@ def test_a_server_that_is_no_cluster_is_not_waited_for_for_ever(monkeypatch):
         address = f"ray://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(ClusterError, match=f"The cluster {address} cannot be used: .*timeout"), connected(address):
             pass
+    hook = pytest.importorskip("ray._private.client_mode_hook")
+    assert not hook.is_client_mode_enabled  # or `--on ray` would fail in this process from now on
