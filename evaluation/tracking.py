@@ -322,11 +322,14 @@ def _check_store(uri: str) -> None:
 
 
 def without_password(uri: str) -> str:
-    """Return the URI without user and password, as it may be shown."""
-    parts = urlsplit(uri)
-    if parts.password is None and parts.username is None:
-        return uri
-    return urlunsplit(parts._replace(netloc=f"…@{parts.hostname}" + (f":{parts.port}" if parts.port else "")))
+    """Return the URI without user and password, as it may be shown; of one that is no URI, only how it begins."""
+    try:
+        parts = urlsplit(uri)
+        if parts.password is None and parts.username is None:
+            return uri
+        return urlunsplit(parts._replace(netloc=f"…@{parts.hostname}" + (f":{parts.port}" if parts.port else "")))
+    except ValueError:  # a bracket in a password, or a port that is none
+        return f"{uri.partition(':')[0]}:…"
 
 
 def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

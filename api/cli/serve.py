@@ -90,13 +90,15 @@ def _address(given: str | None, tracking_uri: str) -> str:
     Raises:
         QuestreeError: the given one is no address.
     """
+    from contextlib import suppress
     from urllib.parse import urlsplit
 
     from ..common.errors import QuestreeError
 
-    parts = urlsplit(given or tracking_uri)
-    if parts.scheme in ("http", "https") and parts.netloc:
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+    with suppress(ValueError):  # no address at all: http://[
+        parts = urlsplit(given or tracking_uri)
+        if parts.scheme in ("http", "https") and parts.netloc:
+            return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
     if given:
         raise QuestreeError(f"--mlflow-ui {given!r}: give the address of MLflow's pages: http://127.0.0.1:5000")
     return ""

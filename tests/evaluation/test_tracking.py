@@ -321,6 +321,7 @@ def test_a_store_that_cannot_be_had_is_named_without_its_password(tmp_path):
     ):
         pass
     assert without_password("https://me:secret@host:5000/x") == "https://…@host:5000/x"
+    assert without_password("postgresql://me:sec[ret@host/x") == "postgresql:…"
 
 
 def test_what_json_does_not_know_is_told_by_its_kind_alone():
