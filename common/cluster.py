@@ -113,8 +113,8 @@ def _check_answers(on: str) -> None:
     Raises:
         ClusterError: if nothing does.
     """
+    address = urlsplit(on)
     try:
-        address = urlsplit(on)
         socket.create_connection((address.hostname, address.port), timeout=_ANSWER).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ClusterError(
