@@ -216,7 +216,12 @@ class Collection:
         from qdrant_client import models
 
         name, metadata = self.address.collection, {_KEY: state.model_dump_json()}
-        self.ask(lambda client: client.create_collection(name, metadata=metadata, **layout(dim, settings)))
+        try:
+            self.ask(lambda client: client.create_collection(name, metadata=metadata, **layout(dim, settings)))
+        except RemoteError:
+            made = self.state()  # an attempt whose answer was lost may have made it: the next one is refused
+            if made is None or made.manifest.fingerprint != state.manifest.fingerprint:
+                raise
         if self.address.folder is not None:
             hasten(self._client)
         else:

@@ -485,6 +485,16 @@ def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passage
     assert len(points_of(at)) == len(passages)
 
 
+def test_a_collection_whose_making_took_too_long_to_say_so_is_used(fake, passages, tiny_checkpoint, monkeypatch):
+    server, base = fake
+    at = f"{base}/c{uuid.uuid4().hex}"
+    server.lost = [f"PUT /collections/{at.rpartition('/')[2]}"]
+    monkeypatch.setattr(Collection.__init__, "__defaults__", (None, lambda seconds: None))
+    upload(passages[:3], at, checkpoint=tiny_checkpoint)
+    assert not server.lost
+    assert len(points_of(at)) == 3
+
+
 def test_an_old_server_and_what_is_no_qdrant_are_named(unwell):
     server, _, connect, _ = unwell
     server.version = "1.12.4"
