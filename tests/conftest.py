@@ -32,6 +32,17 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Begin with DSPy's own settings, also where fixtures of a whole module are made.
+
+    A stream that an earlier test left half read ends when it is collected, and then puts back that test's settings.
+    """
+    from dspy.dsp.utils.settings import dotdict, thread_local_overrides
+
+    thread_local_overrides.set(dotdict())
+
+
 @pytest.fixture(autouse=True)
 def _own_lm_cache() -> Iterator[None]:
     """No reply of another test, or of another day, answers a call of this one."""
