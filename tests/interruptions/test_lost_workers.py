@@ -31,6 +31,7 @@ from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
 
 pytest.importorskip("ray", reason="needs questree[cluster]")
+pytestmark = pytest.mark.slow  # gRPC's threads, once Ray runs in a process, do not bear the forks of other tests
 
 
 @pytest.fixture(scope="module")
