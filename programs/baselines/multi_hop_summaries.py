@@ -7,7 +7,6 @@ from pydantic import Field
 
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import marked_fragments
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerFromSummaries, AnswerStyle, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import Judgement, note
@@ -15,6 +14,7 @@ from ..program import answered
 from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
+from .multi_hop import marks_in
 
 
 class MultiHopSummariesSettings(BaselineSettings):
@@ -83,8 +83,7 @@ class MultiHopSummaries(Baseline):
         shown, numbers = numbered_among(every, found), numbers_of(every)
         reply = call(summarize, question=question, summaries=summaries, passages=shown)
         summary = str(reply.summary).strip()
-        marks = {number for _, some in marked_fragments(summary) for number in some}
-        known = {passage.id for passage in before}
+        marks, known = marks_in([summary]), {passage.id for passage in before}
         judged = [
             Judgement([passage], numbers[passage.id] in marks)
             for passage in shown_of(found, reply)
