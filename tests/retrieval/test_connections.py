@@ -114,8 +114,11 @@ def test_after_an_answer_only_a_new_request_is_waited_for(monkeypatch):
 
 
 def test_an_answer_that_is_not_read_in_time_is_given_up(monkeypatch):
-    monkeypatch.setitem(connections._SECONDS, "answer", 0)
+    soon(monkeypatch, "answer")
+    left, leave = Event(), connections.Connection.leave
+    monkeypatch.setattr(connections.Connection, "leave", lambda self: (leave(self), left.set()))
     with serving() as address, clients(address, ASKED, 1) as (one,):
+        assert left.wait(20)  # nothing is read before
         assert rest(one) < LONG
         assert answer(address) == 200
 
