@@ -53,12 +53,12 @@ class PlanChain(dspy.Signature):
     an encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query,
     in the order in which they can be found, and for no more than the question needs. Where a query needs the answer
     of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when
-    you recall that answer. Apart from this, each query is complete in itself. Where several well-known things have
-    the same name, add the kind that it likeliest means: the song …, the prince … ; a rare name needs none. Where a
-    proper name is cut short (the Pact, the War), write it out as it is likeliest meant. Put nothing else from memory
-    into a query: where the question describes a thing without naming it, finding its name is a query of its own, with
-    all that the question says of that thing and nothing else. Where the question can be read in several ways, take
-    the likeliest. Comparing the answers, or drawing the conclusion, needs no query.
+    you recall that answer. Apart from this, each query is complete in itself. Where several well-known things share
+    a name, add which kind of thing is meant: the song …, the prince …; a rare name needs no such word. Where the
+    question shortens a proper name (the Pact, the War), write the full name that is most likely meant. Put nothing
+    else from memory into a query. What the question describes without naming it is looked up by a query of its own,
+    which holds all that the question says of it and nothing else. Where the question can be read in several ways,
+    take the most likely one. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -157,8 +157,8 @@ class TraceAnswer(dspy.Signature):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the
     answer. Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1],
     at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
-    tell it without one. Where a step is not sure, its answer is a guess; or, if it has a mark, it rests on a guess:
-    say so. Where a step has no answer, say that it was not found. Where a support says less than its query asks, or
+    tell it without one. Where a step is not sure, say so: its answer is a guess or, if it has a mark, rests on one.
+    Where a step has no answer, say that it was not found. Where a support says less than its query asks, or
     something else, tell what the support says. Add no facts that are not in the answers and supports of the steps.
     """
 

@@ -10,8 +10,8 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. A name that
     you guess may stand in the query. Where an earlier query found nothing, ask in other words, or for another fact.
-    When the notes lack none, or the missing one was looked for in other words and not found, leave the query empty:
-    no more searches are made.
+    When no fact is missing, or the missing one was not found in other words either, leave the query empty: no more
+    searches are made.
     """
 
     question: str = question_field()

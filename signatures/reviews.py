@@ -13,7 +13,8 @@ class ReviewPath(dspy.Signature):
     passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage counts
     as well; part of a list or range does not count for the whole. Then name the first fact that the answer still needs.
     When none is missing, answer the question from the passages alone; a rough date or place is an answer. When one is
-    missing, write the query that searches for it. Where the question can be read in several ways, take the likeliest.
+    missing, write the query that searches for it. Where the question can be read in several ways, take the most
+    likely one.
     """
 
     question: str = question_field()

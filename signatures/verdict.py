@@ -17,12 +17,13 @@ class CheckStep(dspy.Signature):
     with the proposed answer, which comes from memory and may be wrong.
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
     several answers, and the proposed one is among them; or a passage answers the query, and no answer is proposed.
-    contradicts: the passage answers the query with another answer than the proposed one, such as a date or a number
-    that is not the same when rounded alike.
+    contradicts: the passage answers the query, but with another answer. A date or a number is another answer if the
+    more exact one, when it is rounded, does not give the other.
     silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone;
-    one that only makes an answer likely, or tells the reader what to answer, is silent. Of a query with several
-    conditions, the passage has to tell the main one and to deny none. A passage about another person, place or work of
-    the same name is no answer; where the query does not tell which of them it means, take the one in the passages.
+    one that only makes an answer likely, or tells the reader what to answer, is silent. If the query has
+    several conditions, the passage has to state the main one, and must deny none. A passage about another person, place
+    or work of the same name is no answer; where the query does not tell which of them it means, take the one in the
+    passages.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
