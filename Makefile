@@ -32,9 +32,11 @@ demo: $(READY)  ## index, compile, track, load and ask, on the bundled questions
 
 test: $(READY)  ## all tests but the slow ones, on all cores
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
+	$(BIN)/python -m pytest -m "ray and not slow" tests/common tests/interruptions
 
 test-slow: $(READY)  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m "slow and not ray"
+	$(BIN)/python -m pytest -m "ray and slow" tests/common tests/interruptions
 
 reliability: $(READY)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
 	$(BIN)/python -m benchmarks.reliability --out runs/reliability

@@ -46,9 +46,8 @@ def _start(ray: Any) -> None:
 
 @contextmanager
 def cluster_of_two(cache: Path) -> Iterator[Any]:
-    """Start one that has room for two workers."""
-    import ray
-
+    """Start one that has room for two workers; skip the tests where Ray is absent."""
+    ray = pytest.importorskip("ray", reason="needs questree[cluster]")
     with surroundings(cache):
         _start(ray)
         try:
@@ -60,7 +59,7 @@ def cluster_of_two(cache: Path) -> Iterator[Any]:
 @contextmanager
 def cluster_of_two_nodes(cache: Path) -> Iterator[Any]:
     """Start one of two nodes, each with room for one worker; gives `ray.cluster_utils.Cluster`."""
-    import ray
+    ray = pytest.importorskip("ray", reason="needs questree[cluster]")
     from ray.cluster_utils import Cluster
 
     with surroundings(cache):

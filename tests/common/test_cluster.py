@@ -215,7 +215,7 @@ def test_an_address_where_nothing_listens_is_named_at_once():
         pass
 
 
-@pytest.mark.slow  # gRPC's threads do not bear the forks of other tests
+@pytest.mark.ray
 def test_a_server_that_is_no_cluster_is_not_waited_for_for_ever(monkeypatch):
     client = pytest.importorskip("ray.util.client.worker", reason="needs questree[cluster]")
     monkeypatch.setattr(client, "INITIAL_TIMEOUT_SEC", 0.05)

@@ -30,8 +30,7 @@ from questree.settings import run_settings
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
 
-pytest.importorskip("ray", reason="needs questree[cluster]")
-pytestmark = pytest.mark.slow  # gRPC's threads, once Ray runs in a process, do not bear the forks of other tests
+pytestmark = pytest.mark.ray
 
 
 @pytest.fixture(scope="module")
