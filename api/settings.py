@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from .common.errors import QuestreeError
@@ -100,6 +100,13 @@ class RunSettings(RunPolicy, BaseSettings):
     @classmethod
     def _as_text(cls, value: Any) -> Any:
         return str(value) if isinstance(value, Path) else value
+
+    @field_validator("workers")
+    @classmethod
+    def _of_a_cluster(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value is not None and info.data.get("on") is None:
+            raise ValueError("they are those of a cluster: name it with --on, or leave --workers out")
+        return value
 
     @property
     def policy(self) -> RunPolicy:

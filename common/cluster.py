@@ -13,7 +13,8 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from urllib.parse import urlsplit
 from .errors import QuestreeError
 from .manifests import installed_versions
 from .secrets import without_secrets
+from .text import printable
 
 LOCAL = "ray"
 ATTEMPTS = 3  # workers that a job may be given to, if they are lost
@@ -38,6 +40,8 @@ _LOOK = 0.5  # seconds between looks at whether workers are still to come
 _ANSWER = 10.0  # seconds in which the head of a cluster must answer
 _OBJECTS = 512 * 2**20  # bytes of results on their way, in a cluster of this machine alone
 _SAME = ("questree", "dspy")  # packages that must have one version everywhere
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+_OWN_LINES = "RAY_DEDUP_LOGS_SKIP_REGEX"  # lines that Ray leaves out of those which it prints on our stdout
 
 logger = logging.getLogger(__name__)
 
@@ -95,12 +99,10 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         ray.shutdown()
 
 
-_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-
-
 def _ray(on: str) -> Any:
     if not re.fullmatch(r"ray(://[^\s/:]+:\d{1,5})?", on):
         raise ClusterError(f"--on {on}: name `ray` for this machine, or the address of a cluster: ray://HOST:10001")
+    os.environ.setdefault(_OWN_LINES, ".")  # it tells of each worker that dies, and so do we
     try:
         return import_module("ray")
     except ImportError as error:
@@ -224,6 +226,7 @@ class Workers:
         self._starting, self._ready = set[_Place](), set[_Place]()
         self._free = SimpleQueue[_Place | _News]()
         self._problem, self._died_at_start, self._warned = "", 0, False
+        self._warnings = Counter[str]()
         self._lock = Lock()
         self._fill()
 
@@ -243,7 +246,7 @@ class Workers:
             worker = self._take()
             try:
                 with _connection():
-                    problem, result = worker.actor.do.remote(*job).future().result()
+                    problem, result, warnings = worker.actor.do.remote(*job).future().result()
             except self._ray.exceptions.RayTaskError:  # a fault of ours: every worker would have it
                 raise
             except self._ray.exceptions.RayError as error:
@@ -251,17 +254,30 @@ class Workers:
                 self._give_up(worker, lost)
                 continue
             self._free.put(worker)
+            self._pass_on(warnings)
             if problem:
                 raise ClusterError(problem)
             return bytes(result)
         raise WorkerLostError(f"{ATTEMPTS} workers were lost at it, often for lack of memory: {lost}")
 
     def end(self) -> None:
-        """Stop all workers, and free whoever waits for one."""
+        """Stop all workers, free whoever waits for one, and tell how often they warned of the same."""
         with self._lock:
+            for said, times in self._warnings.items():
+                if times > 1:
+                    logger.warning("Workers warned %d times: %s", times, said)
+            self._warnings.clear()
             self._problem = self._problem or "The workers were ended."
             for worker in self._starting | self._ready:
                 self._kill(worker)
+
+    def _pass_on(self, warnings: Iterable[str]) -> None:
+        """Show what workers warn of, each once."""
+        with self._lock:
+            for said in map(printable, warnings):
+                if said not in self._warnings:
+                    logger.warning("A worker warned: %s", said)
+                self._warnings[said] += 1
 
     def _take(self) -> _Place:
         """Return a worker that has room for a job."""
@@ -370,7 +386,8 @@ class _Worker:
     """The process of a worker. Everything that it tells is plain text or bytes."""
 
     def __init__(self, made_by: str, given: str, folder: str):
-        self._problem = ""
+        self._problem, self._warnings = "", _Warnings()
+        logging.getLogger(__name__.partition(".")[0]).addHandler(self._warnings)
         with suppress(OSError):  # on a machine without that folder, paths must be absolute
             os.chdir(folder)
         module, _, name = made_by.partition(":")
@@ -383,12 +400,29 @@ class _Worker:
         """Return why it cannot work, if so, and the versions of what must be the same everywhere."""
         return self._problem, installed_versions(_SAME)
 
-    async def do(self, *job: str) -> tuple[str, bytes]:
-        """Return why a job could not be done, if so, and its result."""
+    async def do(self, *job: str) -> tuple[str, bytes, list[str]]:
+        """Return why a job could not be done, if so, its result, and what was warned of since the last one."""
         try:
-            return "", await asyncio.wrap_future(self._work.start(*job))
+            problem, result = "", await asyncio.wrap_future(self._work.start(*job))
         except Exception as error:
-            return _told(error), b""
+            problem, result = _told(error), b""
+        return problem, result, self._warnings.taken()
+
+
+class _Warnings(logging.Handler):
+    """Keeps what a worker warns of, until it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._kept = deque[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a warning."""
+        self._kept.append(without_secrets(record.getMessage()))
+
+    def taken(self) -> list[str]:
+        """Return what is kept, and keep it no longer."""
+        return [self._kept.popleft() for _ in range(len(self._kept))]
 
 
 def _told(error: Exception) -> str:

@@ -105,7 +105,7 @@ def build_index(
         QuestreeError: if ``out`` is taken or being built, the disk is full, or PLAID has no compiler or too small a
             corpus.
     """
-    chosen_kind(kind, 0)  # an unknown one is refused before the corpus is read
+    chosen_kind(kind, 0).check_encodes(*_on(cluster))  # refused before the corpus is read
     found = [] if bad is None else bad
     before = len(found)
     name, passages = named_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
@@ -157,6 +157,7 @@ def add_to_index(
     with building(folder, overwrite=True) as work:
         manifest = manifest_in(folder)  # now nobody else can replace it
         kind = _extensible(folder, manifest)
+        kind.check_encodes(*_on(cluster))
         old, seen = PassageStore(folder), SeenIds()
         for passage in old:
             seen.add(passage.id)
@@ -228,8 +229,6 @@ def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple
 
 def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:
     """Write the index of the passages in the folder, and its manifest."""
-    if order["cluster"] and not kind.work:
-        raise QuestreeError(f"An index of kind {kind.name} has nothing to encode: leave out --on.")
     work.keep_only(kind.work)
     written = kind.write(Order(work.folder, PassageStore(work.folder), **order))
     manifest = Manifest(
@@ -243,6 +242,10 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
     if surplus:
         work.discard(surplus)
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
+
+
+def _on(cluster: Cluster | None) -> list[str]:
+    return ["--on"] if cluster else []
 
 
 def _link(source: Path, target: Path) -> None:

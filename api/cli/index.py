@@ -89,6 +89,7 @@ def index(
     from rich.console import Console
 
     from ..common.cluster import connected
+    from ..retrieval import read_manifest
     from ..retrieval.index_folder import KINDS, chosen_kind
     from .options import named_values
 
@@ -104,7 +105,11 @@ def index(
         raise typer.BadParameter("--engine has one kind, and encodes in this process: leave out --kind, --device, --on")
     if values and kind == "auto" and engine is None:
         raise typer.BadParameter("--set is of one kind: name it with --kind")
-    chosen_kind(kind, 0)  # before anything is made
+    if workers and not on:
+        raise typer.BadParameter("--workers counts those of a cluster: name it with --on, or leave --workers out")
+    encoding = {"--on": on, "--device": device, "--checkpoint": checkpoint}
+    name = read_manifest(out).kind if add and out else kind
+    chosen_kind(name, 0).check_encodes(*(option for option, given in encoding.items() if given))
     bad: list[BadLine] = []
     with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Console(stderr=True)) as report:
         reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "progress": report}

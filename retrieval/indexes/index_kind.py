@@ -110,6 +110,20 @@ class IndexKind:
     again: Callable[[Manifest], dict[str, Any]] = lambda _: {}
     cannot_add: str = ""
 
+    def check_encodes(self, *options: str) -> None:
+        """Refuse options of an encoder for a kind that has none.
+
+        Args:
+            options: what the user gave of them.
+
+        Raises:
+            QuestreeError: then; names them.
+        """
+        if options and not self.work:
+            raise QuestreeError(
+                f"An index of kind {self.name} has nothing to encode: leave out {' and '.join(options)}."
+            )
+
     def settings_of(self, given: Mapping[str, Any]) -> Any:
         """Return the settings of these names and values, or None for the defaults if none are given.
 

@@ -113,17 +113,22 @@ class Collection:
             IndexRefused: as `state`; also if there is none.
             QuestreeError, RemoteError: as `Collection`.
         """
-        place = QdrantAddress.parse(address)
-        if place.folder is None or is_folder(place.folder):  # nothing is made where there is nothing
-            collection = cls(place, settings, wait)
-            if (state := collection.state()) is not None:
-                return collection, state
+        collection = cls(QdrantAddress.parse(address), settings, wait)
+        if (state := collection.state()) is not None:
+            return collection, state
         raise IndexRefused(f"There is no index at {address}. Build one: questree index CORPUS --engine {address}")
 
     def renew(self) -> None:
         """Begin with no connections; those of another process are not used."""
-        folder = self.address.folder
-        self._client = _server(self.address.server, self.settings) if folder is None else open_folder(folder)
+        self._connected: QdrantClient | None = None
+
+    @property
+    def _client(self) -> QdrantClient:
+        """Return the client. Opening it makes a folder where there is none, so it is opened when it is first used."""
+        if self._connected is None:
+            folder = self.address.folder
+            self._connected = _server(self.address.server, self.settings) if folder is None else open_folder(folder)
+        return self._connected
 
     def ask(self, what: Callable[[QdrantClient], T], seconds: float | None = None) -> T:
         """Return what a request to the client returns.
@@ -194,8 +199,8 @@ class Collection:
             IndexRefused: if it is foreign, or another version of questree wrote it.
             RemoteError: as `ask`.
         """
-        name = self.address.collection
-        if self.address.folder is not None and not self._client.collection_exists(name):
+        name, folder = self.address.collection, self.address.folder
+        if folder is not None and not (is_folder(folder) and self._client.collection_exists(name)):
             return None
         try:
             config = self.ask(lambda client: client.get_collection(name)).config

@@ -109,6 +109,8 @@ def test_bad_lines_are_named_by_file(tmp_path):
         (["--kind", "exact", "--set", "nbits=1"], "kind exact has no settings"),
         (["--kind", "colbert", "--set", "nbits=3"], "1, 2, 4 or 8 bits a dimension"),
         (["--kind", "bm25", "--set", "k1=much"], "k1='much' does not fit"),
+        (["--kind", "bm25", "--checkpoint", "x", "--device", "cpu"], "nothing to encode: leave out --device and --ch"),
+        (["--workers", "2"], "name it with --on, or leave --workers out"),
     ],
 )
 def test_mistakes_are_told(tmp_path, words, said):
@@ -117,6 +119,17 @@ def test_mistakes_are_told(tmp_path, words, said):
     assert result.exit_code == 2 or isinstance(result.exception, QuestreeError)
     assert said in " ".join(told.replace("│", " ").split())
     assert not (tmp_path / "ix").exists()
+
+
+@pytest.mark.parametrize("add", [True, False])
+def test_a_kind_without_encoder_is_refused_before_a_cluster_is_joined_or_anything_is_read(tmp_path, monkeypatch, add):
+    out = str(tmp_path / "ix")
+    words = ["--add"] if add else ["--kind", "bm25"]
+    if add:
+        run(written(tmp_path, "a.jsonl", "amber"), "--out", out, "--kind", "bm25")
+    monkeypatch.setattr("questree.common.cluster.connected", None)
+    refused = run("missing.jsonl", "--out", out, "--on", "ray", *words)
+    assert str(refused.exception) == "An index of kind bm25 has nothing to encode: leave out --on."
 
 
 @pytest.mark.parametrize("out", [".", "/"])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
+import subprocess
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,9 +45,9 @@ class Remote:
 class Actor:
     """Says what it is told to say when it is ready, and does jobs by a function."""
 
-    def __init__(self, do=lambda job: ("", job.encode()), problem="", versions=None, ready=None):
+    def __init__(self, do=lambda job: ("", job.encode()), problem="", versions=None, ready=None, warns=()):
         said = (problem, installed_versions(cluster._SAME) if versions is None else versions)
-        self.ready, self.do = Remote(ready or (lambda: said)), Remote(do)
+        self.ready, self.do = Remote(ready or (lambda: said)), Remote(lambda *job: (*do(*job), warns))
 
 
 class Ray:
@@ -191,6 +194,57 @@ def test_what_ray_tells_while_it_is_called_holds_nobody_up():
     ray = Busy()
     workers([Actor(), starting], number=2, ray=ray).end()
     assert ray.heard
+
+
+def test_what_workers_warn_of_is_shown_once_and_counted_in_the_end(caplog):
+    pool = workers([Actor(warns=["the disk is \x1b[1mfull"]), Actor(warns=["slow"])], number=2)
+    for job in "abc":
+        pool.do(job)
+    pool.end()
+    assert caplog.messages == [
+        "A worker warned: the disk is [1mfull",
+        "A worker warned: slow",
+        "Workers warned 2 times: the disk is [1mfull",
+    ]
+
+
+class Warns:
+    """Work that warns of what it is given."""
+
+    def __init__(self, given):
+        self.log = logging.getLogger("questree.retrieval")
+
+    def start(self, job):
+        self.log.warning("no room for %s", job)
+        self.log.info("begun")
+        done = Future()
+        done.set_result(b"done")
+        return done
+
+
+def test_a_worker_sends_what_it_warned_of_once(monkeypatch, workplace):
+    monkeypatch.setattr(cluster, "import_module", {"here": SimpleNamespace(work=Warns)}.__getitem__)
+    worker = cluster._Worker("here:work", "null", ".")
+    try:
+        for job in ("a", "b"):
+            assert asyncio.run(worker.do(job)) == ("", b"done", [f"no room for {job}"])
+    finally:
+        logging.getLogger("questree").removeHandler(worker._warnings)
+
+
+PRINTED = """
+from questree.common.cluster import _ray
+_ray("ray")
+from ray._private.worker import print_to_stdstream
+print_to_stdstream({"lines": ["A worker died"], "pid": "raylet", "is_err": False}, ignore_prefix=False)
+"""
+
+
+def test_ray_prints_nothing_among_our_lines():
+    """It tells of workers that die, on the stdout of whoever started it, also where it was asked not to log there."""
+    pytest.importorskip("ray", reason="needs questree[cluster]")
+    ran = subprocess.run([sys.executable, "-c", PRINTED], check=True, capture_output=True, text=True)
+    assert ran.stdout == ""
 
 
 @pytest.mark.parametrize("on", ["spark", "ray://", "ray://head", "ray:/head:1", "http://head:10001", "Ray", ""])

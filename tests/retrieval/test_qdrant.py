@@ -20,7 +20,7 @@ import pytest
 
 pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
 
-from questree.common.errors import CorpusError, IndexRefused, QueryError, QuestreeError
+from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QueryError, QuestreeError
 from questree.retrieval import BM25Retriever, Passage, Retriever, build_index, load_index
 from questree.retrieval.bm25 import BM25Settings
 from questree.retrieval.indexes import chunks
@@ -600,9 +600,13 @@ def test_a_folder_serves_one_process(tmp_path, passages, tiny_checkpoint):
     other.close()
 
 
-def test_where_no_folder_is_none_is_made(tmp_path):
+def test_where_no_folder_is_none_is_made(tmp_path, passages):
     with pytest.raises(IndexRefused, match="no index at"):
         open_retriever(f"qdrant:{tmp_path}/typo/c")
+    with pytest.raises(CorpusError):
+        upload(tmp_path / "typo.jsonl", f"qdrant:{tmp_path}/q/c")
+    with pytest.raises(CheckpointError):
+        upload(passages, f"qdrant:{tmp_path}/q/c", checkpoint=tmp_path / "typo")
     assert list(tmp_path.iterdir()) == []
 
 
