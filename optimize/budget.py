@@ -56,11 +56,19 @@ class LMBill(BaseCallback):
         remember_lm(instance)
         if is_free(instance):
             return
+        self.check()
         with self._lock:
-            over = self._policy.over_budget(total([self._before, self._sum]))
-            if over:
-                raise BudgetSpentError(over)
             self._lms[call_id] = instance
+
+    def check(self) -> None:
+        """Check that there is something left to spend.
+
+        Raises:
+            BudgetSpentError: if not.
+        """
+        over = self._policy.over_budget(total([self._before, self.spent]))
+        if over:
+            raise BudgetSpentError(over)
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
         """Add what a call cost. A failed one has no entry in its LM's history, and is counted apart."""

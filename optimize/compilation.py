@@ -39,9 +39,12 @@ from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
 from .recheck import keep_prompts
+from .trainings import Trainings
 from .verdicts import Teaching, Verdicts
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
+TRAININGS = "trainings.json"
+"""The trainings of the LM that were begun, beside the compiled program."""
 
 
 def compile(
@@ -102,6 +105,7 @@ def compile(
         out=None if out is None else Path(out),
         tell=on_progress or _notebook_bars(),
     )
+    optimizer.check(program, plan.policy)
     with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
         if plan.out is not None:
             claim(plan.out / "compile.json", plan.facts(), added={"training questions"})
@@ -175,12 +179,15 @@ class _Plan:
         before = self.score(self.program, "before", run, spent_before=Spent())
         with self.stopping():
             compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.spent)
-        if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
-            save(compilation.program, self.out / "program", **self.describe(compilation))
-            keep_prompts(self.out, compilation.program)
-        spent = total([before.spent, compilation.spent])
-        after = self.score(compilation.program, "after", run, spent_before=spent)
-        return self.keep(Compiled(compilation, before, after), run)
+        # workers of a cluster know the LM that the settings name, and no other
+        scoring = self if compilation.lm is None else replace(self, answerers=None)
+        with _asked_with(compilation.lm):
+            if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
+                save(compilation.program, self.out / "program", **self.describe(compilation))
+                keep_prompts(self.out, compilation.program)
+            spent = total([before.spent, compilation.spent])
+            after = scoring.score(compilation.program, "after", run, spent_before=spent)
+            return self.keep(Compiled(compilation, before, after), run)
 
     def score(
         self, program: Program, stage: Literal["before", "after"], run: TrackedRun, *, spent_before: Spent
@@ -212,8 +219,11 @@ class _Plan:
             raise OutOfBudgetError(
                 f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
             ) from None
-        except KeyboardInterrupt:
-            raise Interrupted(f"Stopped while compiling{kept}. Run the same again: {_what_is_asked_again()}.") from None
+        except KeyboardInterrupt as stop:
+            told = f" {stop}" if stop.args else ""
+            raise Interrupted(
+                f"Stopped while compiling{kept}.{told} Run the same again: {_what_is_asked_again()}."
+            ) from None
 
     def load_finished(self) -> Compilation | None:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
@@ -228,14 +238,23 @@ class _Plan:
             reader=getattr(self.program, "reader", None),
             duplicates=getattr(self.program, "duplicates", None),
         )
+        manifest = read_artifact(self.out / "program").manifest
         try:
-            done = validate(_Done, read_artifact(self.out / "program").manifest.facts().get("compilation"))
+            done = validate(_Done, manifest.facts().get("compilation"))
         except ValueError as error:
             raise QuestreeError(
                 f"{self.out / 'program' / MANIFEST} does not say how it was compiled ({error}); compile anew."
             ) from error
+        lm, name = None, str(manifest.lm.get("name"))
+        if self.optimizer.trains and name != dspy.settings.lm.model:
+            if not Trainings(self.out / TRAININGS).gave(name):  # a saved program alone chooses no model
+                raise QuestreeError(
+                    f"{self.out / 'program'} was compiled with the LM {name!r}, and {self.out / TRAININGS} does not "
+                    "say that it was trained for that; name another folder to train anew."
+                )
+            lm = dspy.settings.lm.copy(model=name)
         candidates = read_candidates(self.out / "candidates")
-        return Compilation(program, candidates, done.spent, done.seconds, done.judged)
+        return Compilation(program, candidates, done.spent, done.seconds, done.judged, lm)
 
     def optimize(
         self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, *, spent_before: Spent
@@ -259,7 +278,8 @@ class _Plan:
         student = self.program.deepcopy()
         student._compiled = False
         teacher = annotated_teacher(self.program, train) if self.teacher == "annotations" else self.teacher
-        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher)
+        trainings = Trainings(self.out and self.out / TRAININGS, bill.check)
+        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher, trainings)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])
         with run.traces(compilation=True), watched, bill.kept(), limited(self.policy):
             program = self.optimizer.compile(student, job)
@@ -268,8 +288,9 @@ class _Plan:
             keeper.keep(candidate["program"], float(candidate["score"]), len(train))
         keeper.end()
         _strip(program, like=student)
+        lm = _take_lm(program, trainings) if self.optimizer.trains else None
         judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
-        return Compilation(program, tuple(keeper.candidates), bill.spent, time.perf_counter() - began, judged)
+        return Compilation(program, tuple(keeper.candidates), bill.spent, time.perf_counter() - began, judged, lm)
 
     def keep(self, compiled: Compiled, run: TrackedRun) -> Compiled:
         """Save the program with its scores, and track it; return it with its folder and its address."""
@@ -298,6 +319,24 @@ class _Plan:
         }
 
 
+@contextmanager
+def _asked_with(lm: dspy.LM | None) -> Iterator[None]:
+    """Let programs be asked with a trained LM; with the configured one where None."""
+    if lm is None:
+        yield
+        return
+    lm.launch()  # one that is served on this machine
+    with dspy.context(lm=lm):
+        yield
+
+
+def _take_lm(program: Program, trainings: Trainings) -> dspy.LM | None:
+    """Take the LM from the predictors, as a program is asked with the configured one; return it, if it was trained."""
+    lm = program.predictors()[0].lm
+    program.set_lm(None)
+    return lm if trainings.gave(str(lm.model)) else None
+
+
 def _what_is_asked_again() -> str:
     """Return whether a stopped optimizer asks and pays again, in words."""
     lm = dspy.settings.lm
@@ -313,6 +352,8 @@ def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
     figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
     figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
     run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
+    if compilation.lm is not None:
+        run.params({"trained lm": compilation.lm.model})
     run.prompts(compiled.program)
     log_model(folder)
     return run.folder(folder, "program")

@@ -71,6 +71,7 @@ class Compilation:
         spent: every LM call between the two scores.
         seconds: between the two scores.
         judged: predictions that the metric judged: ``asked``, ``accepted``, and failed ones by cause.
+        lm: that the optimizer trained, and the program is asked with; None if it trained none.
     """
 
     program: Program
@@ -78,6 +79,7 @@ class Compilation:
     spent: Spent
     seconds: float
     judged: Mapping[str, int]
+    lm: dspy.LM | None = None
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,11 @@ class Verdicts:
                 self.teaching.leave_the_best(trace, example, getattr(prediction, "tree", None))
         return verdict
 
+    def sound(self, trace: Sequence[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> list[TraceStep]:
+        """Return all steps of a question answered well that an LM may learn from."""
+        right = [step for step in trace if self._answers_right(step, example)]
+        return sound_steps(right, example, getattr(prediction, "tree", None))
+
     def with_feedback(
         self,
         example: dspy.Example,
@@ -101,14 +106,22 @@ class Teaching:
             tree: of the question, as it ended; what it found out stands in the plans that are shown.
         """
         sound: dict[str, list[TraceStep]] = {}
-        for selected in select_demonstrations(trace, example):
-            found = selected if tree is None else as_found(selected, tree, example)
-            step = in_prose(found, example) if is_free(selected[0].lm) else found
-            if step is found or reads_well(step):
-                sound.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
+        for step in sound_steps(trace, example, tree):
+            sound.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
         trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
 
     def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
         chosen = min(steps, key=lambda step: self._shown[predictor, kind_of(step)])
         self._shown[predictor, kind_of(chosen)] += 1
         return chosen
+
+
+def sound_steps(trace: Sequence[TraceStep], example: Any, tree: ReasoningTree | None) -> list[TraceStep]:
+    """Return the steps that contradict nothing of the example, each as it turned out."""
+    sound = []
+    for selected in select_demonstrations(trace, example):
+        found = selected if tree is None else as_found(selected, tree, example)
+        step = in_prose(found, example) if is_free(selected[0].lm) else found
+        if step is found or reads_well(step):
+            sound.append(step)
+    return sound

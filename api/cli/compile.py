@@ -20,8 +20,8 @@ def compile(
         str | None,
         typer.Option(
             help="annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, "
-            "gepa, copro, auto-cot, knn-few-shot or ensemble. Default: the program's own, for most "
-            "bootstrap-random-search.",
+            "gepa, copro, auto-cot, knn-few-shot, ensemble, bootstrap-finetune, better-together, or another of "
+            "`questree optimizers`. Default: the program's own, for most bootstrap-random-search.",
             show_default=False,
         ),
     ] = None,
@@ -66,6 +66,8 @@ def compile(
         )
     print_compiled(program, compiled)
     typer.echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
+    if compiled.compilation.lm is not None:  # a saved program names no LM to ask
+        settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})
     typer.echo(f"ask it: {_ask_command(settings, folder / 'program', program)}")
 
 

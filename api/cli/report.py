@@ -200,6 +200,9 @@ def print_compiled(name: str, compiled: Compiled) -> None:
         f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
         f"{compiled.compilation.seconds:.0f} s"
     )
+    if compiled.compilation.lm is not None:
+        trained = f"the LM was trained: {compiled.compilation.lm.model}; what that cost, its provider says"
+        console.print(escape(trained), soft_wrap=True)
     kept = sum(len(predictor.demos) for predictor in compiled.program.predictors())
     kept += len(getattr(compiled.program, "lessons", ()))  # of a program that chooses them by question
     console.print(f"{kept or 'no'} demonstration{'' if kept == 1 else 's'} kept")

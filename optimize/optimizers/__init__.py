@@ -30,6 +30,7 @@ from .teleprompters import (
     Mipro,
     Simba,
 )
+from .weights import BetterTogether, BootstrapFinetune
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {
     kind.name: kind
@@ -47,6 +48,8 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
         AutoCoT,
         KnnFewShot,
         Ensemble,
+        BootstrapFinetune,
+        BetterTogether,
     )
 }
 
@@ -63,13 +66,7 @@ REGISTRY = Registry("optimizer", OPTIMIZERS, _read_optimizer)
 """Our optimizers, and those of other packages."""
 
 
-_OF_WEIGHTS = (
-    "{name} trains the LM, and a saved program holds no weights. Run dspy.{kind} on the program in Python, with an LM "
-    "whose provider trains it; then compile or ask with the trained one: --lm."
-)
 _NOT_HERE = {
-    "bootstrap-finetune": _OF_WEIGHTS.format(name="bootstrap-finetune", kind="BootstrapFinetune"),
-    "better-together": _OF_WEIGHTS.format(name="better-together", kind="BetterTogether"),
     "avatar": (
         "avatar rewrites the instruction of DSPy's Avatar agent, which no program here is; and DSPy 3.4's own "
         "AvatarOptimizer cannot be made: it needs TypedPredictor, which DSPy no longer has. Try gepa."

@@ -6,15 +6,17 @@ import logging
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import dspy
 from pydantic import BaseModel, ConfigDict
 
 from ...lm.guard import complete_demonstrations
+from ...lm.policy import RunPolicy
 from ...lm.retries import LONGEST_WAIT
 from ...programs import Program
+from ..trainings import Trainings
 from ..verdicts import Verdicts
 
 logger = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ class Job:
         concurrency: questions asked at the same time.
         prompt_lm: the LM that writes instructions, for an optimizer that wants some; the configured LM where None.
         teacher: the program that makes the demonstrations; the student where None.
+        trainings: of the LM, for an optimizer that trains it.
     """
 
     verdicts: Verdicts
@@ -46,6 +49,7 @@ class Job:
     concurrency: int = 4
     prompt_lm: dspy.BaseLM | None = None
     teacher: Program | None = None
+    trainings: Trainings = field(default_factory=Trainings)
 
 
 class Optimizer(BaseModel):
@@ -56,6 +60,15 @@ class Optimizer(BaseModel):
     name: ClassVar[str]
     compares: ClassVar[bool] = False
     """Whether it compares candidates on validation questions; otherwise all questions are for training."""
+    trains: ClassVar[bool] = False
+    """Whether it trains the LM. What `make` returns then has, on its predictors, the LM that it is to be asked with."""
+
+    def check(self, program: Program, policy: RunPolicy) -> None:
+        """Check that the program can be compiled with the configured LM, before anything is asked.
+
+        Raises:
+            QuestreeError: if not.
+        """
 
     def compile(self, student: Program, job: Job) -> Program:
         """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits."""

@@ -11,6 +11,7 @@ from importlib.metadata import version
 
 import dspy
 import pytest
+from dspy.clients.provider import Provider
 from fakes import ListRetriever
 
 from questree.optimize import save
@@ -150,6 +151,31 @@ def test_a_program_is_compiled_shown_and_asked(questree, index):
     assert hint == f"ask it: questree ask QUESTION --program compiled/program --retriever {index}"
     asked = questree(*hint.replace("QUESTION", QUESTION.replace(" ", "_")).split()[3:])
     assert asked.code == 0, asked.err
+
+
+def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, index, monkeypatch):
+    class Trainer(Provider):
+        def __init__(self) -> None:
+            super().__init__()
+            self.finetunable = True
+
+        def finetune(self, *asked: object) -> str:
+            return "trained"
+
+    words = (
+        "compile", "oner", "--optimizer", "bootstrap-finetune", "--train-limit", "6", "--limit", "2",
+        "--retriever", index, "--tracking-uri", "none", "--out", "made",
+    )  # fmt: skip
+    refused = questree(*words)
+    assert (refused.code, refused.out) == (2, "")
+    assert "cannot be trained: DSPy knows no provider that trains it" in refused.err
+    monkeypatch.setattr(dspy.LM, "infer_provider", lambda lm: Trainer())
+    ran = questree(*words)
+    assert ran.code == 0, ran.err
+    assert "the LM was trained: simulated/trained" in ran.out
+    hint = f"ask it: questree ask QUESTION --program made/program --lm simulated/trained --retriever {index}"
+    assert hint in ran.out.splitlines()
+    assert '"name": "simulated/trained"' in questree("show", "made/program").out
 
 
 def test_a_compiled_program_is_asked_its_questions_again(questree, index):

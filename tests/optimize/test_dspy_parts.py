@@ -135,12 +135,6 @@ def test_dspy_trains_the_lm_of_a_program_where_its_provider_can(kind, mini):
     assert made(question=mini.dev[0].question).failure is None
 
 
-@pytest.mark.parametrize("name", ["bootstrap-finetune", "better-together"])
-def test_an_optimizer_of_weights_says_where_it_can_be_had(name):
-    with pytest.raises(QuestreeError, match=f"{name} trains the LM.* Run dspy"):
-        optimizer(name)
-
-
 def test_a_notebook_shows_predictions_and_programs_without_running_what_they_hold(mini):
     script = "<script>alert(1)</script>"
     program = questree.program("oner", retriever=mini.index)

@@ -1,0 +1,204 @@
+"""The training of an LM by its provider: what can be trained, and jobs that a second run goes on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import dspy
+from dspy.clients.openai import OpenAIProvider
+from dspy.clients.utils_finetune import TrainingStatus
+from pydantic import BaseModel, ConfigDict
+
+from ..common.errors import QuestreeError
+from ..common.files import write_atomically
+from ..common.json_files import parse_json, read_bytes, validate
+from ..evaluation.identity import digest
+from ..lm.failure import first_line
+from ..lm.guard import adapter_in_use
+from ..lm.policy import RunPolicy
+from ..programs import Program
+from ..simulate import is_simulated
+
+LOOK = 1.0  # seconds between looks at a job, and at whether the user wants to stop
+
+
+def check_trainable(program: Program, policy: RunPolicy) -> None:
+    """Check that the configured LM can be trained for a program, before anything is paid.
+
+    Raises:
+        QuestreeError: if not; says why, and what to do.
+    """
+    lm = dspy.settings.lm
+    name, provider = getattr(lm, "model", "no LM"), getattr(lm, "provider", None)
+    if not getattr(provider, "finetunable", False):
+        raise QuestreeError(
+            f"{name} cannot be trained: DSPy knows no provider that trains it. Name a model that OpenAI trains "
+            "(--lm openai/gpt-4o-mini-2024-07-18), or from Python give dspy.LM(…, provider=…) one that can. "
+            "Other optimizers change the prompts alone: bootstrap-random-search."
+        )
+    if type(provider) is OpenAIProvider and (lm.kwargs.get("api_base") or lm.kwargs.get("base_url")):
+        raise QuestreeError(
+            f"{name} is asked at an address of its own, and DSPy's OpenAIProvider would send the training data to "
+            "OpenAI all the same. Leave --api-base out, or from Python give dspy.LM(…, provider=…) that server's own."
+        )
+    if isinstance(adapter_in_use(), dspy.JSONAdapter):
+        raise QuestreeError(
+            "DSPy writes no training data in the form of its JSON adapter: configure its ChatAdapter or XMLAdapter."
+        )
+    if any(predictor.lm not in (None, lm) for predictor in program.predictors()):
+        raise QuestreeError(
+            f"Predictors of {program.name} have LMs of their own, and one LM is trained for the whole program: "
+            "configure it (dspy.configure), and set none on the program."
+        )
+    if policy.max_cost is not None:
+        raise QuestreeError(
+            "--max-cost cannot be held: no provider says beforehand what a training costs. Give --max-calls or "
+            "--max-tokens, which bound all else, and a limit of the provider's for the training."
+        )
+
+
+class _Training(BaseModel):
+    """A training as it is kept: the provider's name of the job, and the model that came of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job: str | None = None
+    model: str | None = None
+
+
+class Trainings:
+    """The trainings of a compilation. None is begun twice: a second run waits for the job, or takes its model.
+
+    Args:
+        file: where they are kept, by what is trained on what; None keeps them in memory.
+        may_begin: raises an error if nothing may be paid any more.
+
+    Raises:
+        QuestreeError: if the file is damaged.
+    """
+
+    def __init__(self, file: Path | None = None, may_begin: Callable[[], None] = lambda: None):
+        self._file, self._may_begin = file, may_begin
+        self._all = _read(file) if file else {}
+
+    def gave(self, model: str) -> bool:
+        """Return whether a training gave a model of this name."""
+        return any(training.model == model for training in self._all.values())
+
+    def train(self, lm: dspy.LM, data: list[dict[str, Any]], form: Any, how: dict[str, Any]) -> dspy.LM:
+        """Return the LM trained on the data; what was trained so before is not trained again.
+
+        Args:
+            lm: of a provider that trains it.
+            data: as its provider takes it: a prompt and the reply to it each.
+            form: of the data, as DSPy calls it.
+            how: what the provider may be told; the LM's own ``train_kwargs`` where empty.
+
+        Raises:
+            QuestreeError: if the provider does not train it.
+            KeyboardInterrupt: on Ctrl-C; its message says what becomes of the job.
+        """
+        key = digest([str(lm.model), data, how])
+        begun = self._all.get(key, _Training())
+        if begun.model is None:
+            lm.kill()  # one in this machine's memory leaves it to the training
+            begun = _Training(job=begun.job, model=_name(self._model(key, lm, data, form, how), lm))
+            self._keep(key, begun)
+        return lm.copy(model=begun.model)
+
+    def _model(self, key: str, lm: dspy.LM, data: list[dict[str, Any]], form: Any, how: dict[str, Any]) -> str:
+        provider, model, how = lm.provider, lm.finetuning_model or lm.model, how or lm.train_kwargs
+        job = provider.TrainingJob(model=model, train_data=data, train_data_format=form, train_kwargs=how)
+        known = self._all.get(key, _Training()).job
+        if known and hasattr(provider, "wait_for_job"):
+            job.provider_job_id = known
+            training = partial(_wait_for, provider, job)
+        else:
+            self._may_begin()
+            training = partial(provider.finetune, job, model, data, form, how)
+        try:
+            # DSPy's own thread would keep the process from ending before the training does
+            Thread(target=_settle, args=(job, training), daemon=True).start()
+            while not wait([job], timeout=LOOK).done:
+                self._keep(key, _Training(job=_id(job)))  # at once, as this process may be killed
+            return str(job.result())
+        except KeyboardInterrupt:
+            self._keep(key, _Training(job=_id(job)))
+            raise KeyboardInterrupt(
+                f"The provider goes on with the training, its job {_id(job)}: the same command waits for it."
+                if _id(job)
+                else "The training had no name at its provider, so that the same command trains anew."
+            ) from None
+        except Exception as error:
+            goes_on = _may_go_on(job)
+            self._keep(key, _Training(job=_id(job) if goes_on else None))
+            if goes_on:
+                raise QuestreeError(
+                    f"Lost sight of the training of {model}, the provider's job {_id(job)}: {first_line(error)}. "
+                    "Run the same again: it waits for that job, and begins no other."
+                ) from error
+            raise QuestreeError(
+                f"{model} was not trained: {first_line(error)}. What was asked is kept; run the same again to train "
+                "it anew, or ask its provider why."
+            ) from error
+
+    def _keep(self, key: str, training: _Training) -> None:
+        if training == self._all.get(key, _Training()):
+            return
+        self._all[key] = training
+        if self._file is not None:
+            kept = {key: training.model_dump() for key, training in self._all.items()}
+            write_atomically(self._file, json.dumps(kept, indent=1))
+
+
+def _read(file: Path) -> dict[str, _Training]:
+    try:
+        return validate(dict[str, _Training], parse_json(read_bytes(file)))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise QuestreeError(
+            f"{file}, which says what was trained so far, is damaged ({error}); name another folder to train anew."
+        ) from error
+
+
+def _settle(job: Future[str], training: Callable[[], Any]) -> None:
+    """Do the training, and let the job tell how it ended."""
+    try:
+        job.set_result(training())
+    except Exception as error:
+        job.set_exception(error)
+
+
+def _wait_for(provider: Any, job: Any) -> Any:
+    """Wait for a job that another process began; return its model."""
+    provider.wait_for_job(job)
+    return provider.get_trained_model(job)
+
+
+def _id(job: Any) -> str | None:
+    """Return the name by which the provider knows the job, as DSPy's OpenAIProvider notes it; None without one."""
+    return getattr(job, "provider_job_id", None)
+
+
+def _may_go_on(job: Any) -> bool:
+    """Return whether the provider may still be training, or be done: unless it says that the job failed."""
+    if _id(job) is None:
+        return False
+    try:
+        return job.status() not in (TrainingStatus.failed, TrainingStatus.cancelled)
+    except Exception:  # it cannot be asked now
+        return True
+
+
+def _name(model: str, lm: dspy.LM) -> str:
+    """Return the name that DSPy asks a trained model by: with the provider's name; what is simulated stays marked."""
+    provider, slash, _ = str(lm.model).partition("/")
+    named = model.startswith(f"{provider}/") or ("/" in model and not is_simulated(lm))
+    return model if named or not slash else f"{provider}/{model}"
