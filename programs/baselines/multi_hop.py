@@ -98,20 +98,29 @@ class MultiHop(Baseline):
         """Return what is new in the passages that were found; their numbers count those found before as well."""
         if not found:
             return []
-        every = distinct([before, found])
-        shown, numbers = numbered_among(every, found), numbers_of(every)
+        shown = numbered_among(distinct([before, found]), found)
         reply = call(self.new_notes, question=question, notes=notes, query=query, passages=shown)
-        new, known = [str(one) for one in reply.new_notes if one.strip()], {passage.id for passage in before}
-        marks = marks_in(new)
-        judged = [
-            Judgement([passage], numbers[passage.id] in marks)
-            for passage in shown_of(found, reply)
-            if passage.id not in known  # one that was noted before is not noted again
-        ]
-        note(reply, "some" if new else "none", judged)
+        new = [str(one) for one in reply.new_notes if one.strip()]
+        note(reply, "some" if new else "none", judged_by_marks(reply, new, before, found))
         return new
 
 
-def marks_in(notes: list[str]) -> set[int]:
-    """Return the numbers of the passages that the notes refer to."""
-    return {number for text in notes for _, numbers in marked_fragments(text) for number in numbers}
+def judged_by_marks(
+    reply: dspy.Prediction, texts: list[str], before: list[Passage], found: list[Passage]
+) -> list[Judgement]:
+    """Return which of the passages that a prompt showed are useful: those that the texts mark.
+
+    One that was found before is not judged: what was told of it need not be told again.
+    """
+    numbers, known = numbers_of(distinct([before, found])), {passage.id for passage in before}
+    marks = marks_in(texts)
+    return [
+        Judgement([passage], numbers[passage.id] in marks)
+        for passage in shown_of(found, reply)
+        if passage.id not in known
+    ]
+
+
+def marks_in(texts: list[str]) -> set[int]:
+    """Return the numbers of the passages that the texts refer to."""
+    return {number for text in texts for _, numbers in marked_fragments(text) for number in numbers}

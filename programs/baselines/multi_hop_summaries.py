@@ -6,15 +6,14 @@ import dspy
 from pydantic import Field
 
 from ...lm.call import call
-from ...lm.window import shown_of
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerFromSummaries, AnswerStyle, SummarizePassages, WriteQueryFromSummaries
-from ..demonstrations import Judgement, note
+from ..demonstrations import note
 from ..program import answered
-from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
+from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
-from .multi_hop import marks_in
+from .multi_hop import judged_by_marks
 
 
 class MultiHopSummariesSettings(BaselineSettings):
@@ -79,15 +78,8 @@ class MultiHopSummaries(Baseline):
         """
         if not found:
             return []
-        every = distinct([before, found])
-        shown, numbers = numbered_among(every, found), numbers_of(every)
+        shown = numbered_among(distinct([before, found]), found)
         reply = call(summarize, question=question, summaries=summaries, passages=shown)
         summary = str(reply.summary).strip()
-        marks, known = marks_in([summary]), {passage.id for passage in before}
-        judged = [
-            Judgement([passage], numbers[passage.id] in marks)
-            for passage in shown_of(found, reply)
-            if passage.id not in known  # what an earlier summary told need not be told again
-        ]
-        note(reply, "some" if summary else "none", judged)
+        note(reply, "some" if summary else "none", judged_by_marks(reply, [summary], before, found))
         return [summary] if summary else []
