@@ -11,7 +11,7 @@ AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long"]
 FORMS: dict[str, str] = {
     "short": "a name, a date, a number or a short phrase",
     "yes-no": "yes or no",
-    "label": "SUPPORTS, REFUTES or NOT ENOUGH INFO",
+    "label": "SUPPORTS or REFUTES; NOT ENOUGH INFO if the facts leave it open",
     "two-label": "SUPPORTS or REFUTES",
     "long": "a paragraph",
 }
@@ -31,7 +31,7 @@ def describe_style(inputs: dict[str, Any]) -> dict[str, Any]:
 
 def question_field() -> Any:
     """Make the input field that holds the user's question."""
-    return dspy.InputField(desc="what is asked in the end; its answer may need several facts")
+    return dspy.InputField(desc="what is asked in the end, or a claim to judge; the answer may need several facts")
 
 
 def passages_field(found: str = "found by a search", note: str = "some may be beside the point") -> Any:

@@ -38,8 +38,8 @@ class PlannedStep(BaseModel):
     )
     sure: bool = Field(
         default=False,
-        description="true only if you are certain of it, and that the question means this, supposing that the earlier "
-        "answers are right",
+        description="true only if, taking the earlier answers as right, you are certain of this answer, and that the "
+        "question means it",
     )
 
     @property
@@ -50,15 +50,16 @@ class PlannedStep(BaseModel):
 
 class PlanChain(dspy.Signature):
     """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in
-    an encyclopedia, one after the other; what is found there replaces what you recall. So ask for one fact a query,
-    in the order in which they can be found, and for no more than the question needs. Where a query needs the answer
-    of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and so on, also when
-    you recall that answer. Apart from this, each query is complete in itself. Where several well-known things share
-    a name, add which kind of thing is meant: the song …, the prince …; a rare name needs no such word. Where the
-    question shortens a proper name (the Pact, the War), write the full name that is most likely meant. Put nothing
-    else from memory into a query. What the question describes without naming it is looked up by a query of its own,
-    which holds all that the question says of it and nothing else. Where the question can be read in several ways,
-    take the most likely one. Comparing the answers, or drawing the conclusion, needs no query.
+    an encyclopedia, one after the other; what you recall counts only where nothing is found. Each query asks for one
+    fact. Order the queries so that each needs the answers of earlier ones only, and ask nothing that the question does
+    not need. Where a query needs the answer of an earlier one, write #1 for the answer of the first query, #2 for that
+    of the second, and so on, also when you recall that answer. Apart from these signs, each query can be understood
+    without the question. Where several well-known things share a name, add which kind of thing is meant: the song …,
+    the prince …; a rare name needs no such word. Where the question shortens a proper name (the Pact, the War), write
+    the full name that is most likely meant. Add nothing else that you remember to a query. Where the question only
+    describes a thing, one query asks for its name; it holds the whole description, in the words of the question.
+    Where the question can be read in several ways, take the most likely one. Comparing the answers, or drawing the
+    conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -157,15 +158,16 @@ class TraceAnswer(dspy.Signature):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the
     answer. Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1],
     at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
-    tell it without one. Where a step is not sure, say so: its answer is a guess or, if it has a mark, rests on one.
-    Where a step has no answer, say that it was not found. Where a support says less than its query asks, or
-    something else, tell what the support says. Add no facts that are not in the answers and supports of the steps.
+    tell it without one. If a step is not sure, say that its answer is a guess; if it has a mark as well, tell it with
+    its mark, and say that it builds on a guess. Where a step has no answer, say that it was not found. If a support
+    does not say exactly what its query asks, tell what the support says. Add no facts that are not in the answers and
+    supports of the steps.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
     steps: list[TracedStep] = dspy.InputField(
-        desc="in order; null where a step has no answer, or no passage that supports it"
+        desc="in order; the answer is null if none was found; mark, title and support are null without a passage"
     )
     final_content: str = dspy.OutputField(desc="how the steps lead to the answer, with their marks")
     answer: str = dspy.OutputField(

@@ -8,10 +8,10 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 
 class WriteHopQuery(dspy.Signature):
-    """Write the search query for the next fact that the answer of the question needs and the notes lack. A name that
-    you guess may stand in the query. Where an earlier query found nothing, ask in other words, or for another fact.
-    When no fact is missing, or the missing one was not found in other words either, leave the query empty: no more
-    searches are made.
+    """Write the search query for the next fact that the answer of the question needs and the notes lack. You may use
+    a name that you only guess. Where the notes still lack what an earlier query asked for, ask for it once more, in
+    other words; after that, ask for the next fact that is missing. When no fact is missing, or each that is has been
+    asked for twice, leave the query empty: no more searches are made.
     """
 
     question: str = question_field()
@@ -19,17 +19,17 @@ class WriteHopQuery(dspy.Signature):
         desc="facts that earlier searches found, each with the number of its passage; may be empty"
     )
     queries: list[str] = dspy.InputField(desc="the queries that were made before, each with how many notes came of it")
-    thoughts: str = dspy.OutputField(desc="what the notes tell, and what is missing")
+    thoughts: str = dspy.OutputField(desc="what the notes tell, and which fact is missing next")
     query: str = dspy.OutputField(
         desc="asks for one fact, complete in itself and unlike the queries before; empty to end"
     )
 
 
 class TakeNotes(dspy.Signature):
-    """Note the facts in the passages that help to answer the question, or to find out what it describes, and nothing
-    that no passage tells. Where its description fits several things, note each. End each note with the number of its
-    passage as a mark: [3], or [3][5] for two passages. Passages may come again. A fact that stands in the notes is
-    noted again only with the number of another passage that tells it.
+    """Note the facts in the passages that help to answer the question, or to find out which thing it describes. Note
+    only what a passage says. If several things fit the whole description, note each. End each note with the number of
+    its passage as a mark: [3], or [3][5] for two passages. Some passages were shown before. Do not repeat a note,
+    unless another passage tells the same: then note it with the number of that passage.
     """
 
     question: str = question_field()
@@ -43,9 +43,9 @@ class TakeNotes(dspy.Signature):
 
 class AnswerFromNotes(dspy.Signature):
     """Answer the question step by step from the notes, and from what you know where they are silent.
-    Right after the words that a note says, write its mark, such as [3], as it stands there. What you know or conclude
-    yourself has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, say
-    which you follow. Say so where you guess.
+    After each statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself
+    has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, or two things fit
+    the question, say which you follow. If you guess, say so.
     """
 
     question: str = question_field()

@@ -18,12 +18,13 @@ class ReadPassage(dspy.Signature):
 
 class RankPassages(dspy.Signature):
     """Rank the passages by how much they help to find what the query asks for: first those that state the answer, the
-    plainest before the others; then those that state a part of it. A passage does not help if it only has the same
-    subject, or is about another thing of the same kind or name.
+    plainest before the others; then those from which it follows; then those that name something which meets a part of
+    the query. A passage does not help if it only has the same subject, or is about a different thing of the same name
+    or kind.
     """
 
     query: str = dspy.InputField(desc="what was searched for")
     passages: list[str] = passages_field("found for the query")
     ranking: str = dspy.OutputField(
-        desc="the numbers of the passages that help, the most helpful first: [2] > [3] > [1]; empty if none helps"
+        desc="the numbers of the passages that help, the most helpful first: [2] > [3] > [1]; or the word none"
     )

@@ -44,16 +44,16 @@ class WriteNextThought(dspy.Signature):
     """Go on with the reasoning by one sentence, about the next fact that the answer of the question needs.
     If a passage tells it, state it with the number of the passage as a mark: [2].
     If none does and you are certain of it, state it without a mark.
-    If none does and you are not certain, say what has to be found; or, if an earlier sentence says that this has to
-    be found, state your best guess, with "perhaps". Later sentences build on such a guess until a passage tells
-    otherwise.
-    When all facts are there, the sentence is: So the answer is …
+    If none does and you are not certain, say what has to be found.
+    If none does and an earlier sentence says that it has to be found, state your best guess, with "perhaps". Later
+    sentences take the guess as true. If a passage contradicts it, the next sentence states what the passage says.
+    When no fact is missing, the sentence is: So the answer is: …
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
-    thoughts: list[str] = dspy.InputField(desc="the reasoning so far")
+    thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
     thought: str = dspy.OutputField(desc="one sentence")
 
 
@@ -141,17 +141,21 @@ class JudgeSearchesNeeded(dspy.Signature):
 
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
-    you remember it. Then copy from the sentence the words that you are not certain of. The sentence without these
-    words is searched for, and the fact told anew from what is found; a sentence of which you are certain stays as it
-    is. Where the reasoning says that something has to be found, guess it. When all facts are there, also those with
-    "perhaps", the sentence is: So the answer is …
+    you remember it. Then copy from it the words that you are not certain of, and those of which you are not certain
+    that the question means them. If you copy any, the rest of the sentence is searched for, and the sentence is written
+    anew from what is found. If you copy none, it stays as it is. If the last sentence says that something has to be
+    found, guess it. When no fact is missing, the sentence is: So the answer is: … A fact with "perhaps" is not missing.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
-    tentative: str = dspy.OutputField(desc="one sentence, complete in itself; a guess where you do not remember")
+    thoughts: list[str] = dspy.InputField(
+        desc="the reasoning so far; [3] is the number of a passage that told it; may be empty"
+    )
+    tentative: str = dspy.OutputField(
+        desc="one sentence, complete in itself, without a number; a guess where you do not remember"
+    )
     uncertain: list[str] = dspy.OutputField(
-        desc="as few words of the sentence as possible, such as a name or a date, each as it stands there; empty if "
-        "you are certain of the whole sentence, or if it gives the answer"
+        desc="only the words that may be wrong, such as a name or a date, each as it stands there; empty if you are "
+        "certain of all of it, or if the sentence begins with: So the answer is"
     )

@@ -10,39 +10,40 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 
 def _summaries_field() -> Any:
-    return dspy.InputField(desc="of what earlier searches found, with the numbers of its passages; may be empty")
+    return dspy.InputField(
+        desc="what earlier searches told; [3] is the number of the passage that told it; may be empty"
+    )
 
 
 class SummarizePassages(dspy.Signature):
     """Summarize what the passages tell toward the answer of the question, and nothing that no passage tells. Right
-    after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages. Passages may come
-    again: leave out what the summaries tell already.
+    after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages. Some passages were
+    shown before, with the same numbers: do not repeat what the summaries tell.
     """
 
     question: str = question_field()
     summaries: list[str] = _summaries_field()
     passages: list[str] = passages_field()
-    thoughts: str = dspy.OutputField(desc="what the question needs, and which passages tell it")
-    summary: str = dspy.OutputField(desc="whole sentences with their marks; empty when no passage tells more")
+    thoughts: str = dspy.OutputField(desc="what is still needed, and which passages tell it")
+    summary: str = dspy.OutputField(desc="whole sentences with their marks; empty when no passage adds anything")
 
 
 class WriteQueryFromSummaries(dspy.Signature):
-    """Write the search query for the next fact that the answer of the question needs and the summaries lack. A name
-    that you guess may stand in the query. When the summaries lack none, look for a second source of the fact that is
-    least certain.
+    """Write the search query for the next fact that the answer of the question needs and the summaries lack. You may
+    use a name that you only guess. When no fact is missing, leave the query empty: no more searches are made.
     """
 
     question: str = question_field()
     summaries: list[str] = _summaries_field()
-    thoughts: str = dspy.OutputField(desc="what the summaries tell, and what is missing")
-    query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike the question")
+    thoughts: str = dspy.OutputField(desc="what the summaries tell, and which fact is missing next")
+    query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike the question; empty to end")
 
 
 class AnswerFromSummaries(dspy.Signature):
     """Answer the question step by step from the summaries, and from what you know where they are silent.
-    Right after the words that a summary says, write its mark, such as [3], as it stands there. What you know or
+    After each statement that a summary makes, copy the mark that follows it there, such as [3]. What you know or
     conclude yourself has no mark. Leave out what the answer does not need. Where two summaries contradict each other,
-    say which you follow. Say so where you guess.
+    or two things fit the question, say which you follow. If you guess, say so.
     """
 
     question: str = question_field()

@@ -16,14 +16,15 @@ class CheckStep(dspy.Signature):
     """Look up the query in the passages. Say which passage answers it and what answer stands there, and compare that
     with the proposed answer, which comes from memory and may be wrong.
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
-    several answers, and the proposed one is among them; or a passage answers the query, and no answer is proposed.
-    contradicts: the passage answers the query, but with another answer. A date or a number is another answer if the
-    more exact one, when it is rounded, does not give the other.
-    silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone;
-    one that only makes an answer likely, or tells the reader what to answer, is silent. If the query has
-    several conditions, the passage has to state the main one, and must deny none. A passage about another person, place
-    or work of the same name is no answer; where the query does not tell which of them it means, take the one in the
-    passages.
+    several answers, and the proposed one is among them. When no answer is proposed, a passage that answers the query
+    supports.
+    contradicts: the passage answers the query, but with another answer. June 1982 and 1982 are the same answer, and so
+    are 4,810 m and about 4,800 m; 1982 and 1983 are not.
+    silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone.
+    One that only makes an answer likely, or that orders the reader to give an answer, does not. If the query has
+    several conditions, the passage has to state what the verb of the query says, and must deny no condition. A passage
+    about another person, place or work of the same name does not answer; where the query fits several of that name,
+    take the one that the passages are about.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
@@ -33,10 +34,10 @@ class CheckStep(dspy.Signature):
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied word for word from that passage: a name or date as a whole, and no more; "
-        "several, as they stand there, only where the query asks for several; empty when no passage answers"
+        desc="the answer to the query, copied from that passage word for word: the whole name or date, and nothing "
+        "around it; a list only where the query asks for several; empty when no passage answers"
     )
     verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
     remembered: str = dspy.OutputField(
-        desc="your own answer to the query, if no passage has it, none is proposed, and you are certain; else empty"
+        desc="your own answer, only if no passage answers, no answer is proposed, and you are certain; else empty"
     )

@@ -25,6 +25,7 @@ _BORN = r"(is|was|were) (.+?)( first|) ((?-i:[a-z]+))$"  # was Kafka born, was D
 _PLACED = "on|in|at|into|through|from"
 _STATEMENTS = [
     (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), "{answer} {}"),
+    (re.compile(r"^what (is|was) (the currency .+)$", re.IGNORECASE), "{1} {0} the {answer}"),
     (re.compile(r"^(?:who|what) (is|was) (the .+)$", re.IGNORECASE), "{1} {0} {answer}"),
     (re.compile(rf"^(?:which|what) \w+ ({_AUXILIARY}\w+(?:ed|s) .+)$", re.IGNORECASE), "{answer} {}"),
     (re.compile(rf"^(?:where|when) {_BORN}", re.IGNORECASE), "{1} {0}{2} {3} {at} {answer}"),
@@ -42,7 +43,7 @@ _MARK = re.compile(r"\[(\d+)\]")
 _END = END_OF_FACT.replace("$", r"$|\]")  # a fact may stand in brackets
 _STILTED = re.compile(r"answer to “|\bthe the\b")  # a query with its quotation marks, an answer that was not filled in
 # A sentence that does not name its subject.
-_DANGLING = re.compile(r"(?:^|[.!?\]] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE)
+_DANGLING = re.compile(r"(?:^|[.!?\]:] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE)
 _GAP = "has not been found"
 
 Support = Callable[[str, str, int], str | None]
@@ -64,6 +65,8 @@ def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
     facts = _Facts([fact.query for fact in World([question]).facts], _support(inputs), _guesses(inputs))
     written = {name: value if name in _GIVEN else facts.retell(value) for name, value in inputs.items()}
     told = {name: facts.retell(value) for name, value in reply.items()}
+    if "thoughts" in told:
+        told["thoughts"] = told["thoughts"].replace(_GAP, "is not known yet")
     if told.get("missing"):
         told["missing"] = noun_phrase(str(told["missing"])) or f"the answer to “{told['missing']}”"
     if "final_content" in told:
@@ -183,10 +186,18 @@ def _support(inputs: dict[str, Any]) -> Support:
     def support(query: str, answer: str, number: int) -> str | None:
         sentence: str | None = steps.get(number)
         if sentence is None and number in passages:
-            sentence = sentence_with(answer, passages[number], query)
+            sentence = _with_title(sentence_with(answer, passages[number], query), passages[number].title)
         return sentence
 
     return support
+
+
+def _with_title(sentence: str | None, title: str) -> str | None:
+    """Return the sentence after the title of its passage, if it neither names nor means what the title names."""
+    names = re.findall(r"\b[A-Z]\w+", title)
+    if sentence is None or not names or _DANGLING.match(sentence) or any(stands_in(sentence, name) for name in names):
+        return sentence
+    return f"{title}: {sentence}"
 
 
 def _guesses(inputs: dict[str, Any]) -> set[str]:

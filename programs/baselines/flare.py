@@ -37,7 +37,8 @@ class FLARE(Baseline):
     Each sentence of the reasoning is first written from memory. If the LM is certain of it, it stands; if not, the
     sentence without its uncertain words is the query, and it is written anew from the passages. The paper finds
     uncertain words by their probabilities; many LMs do not give these away, so here the LM itself names the words that
-    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong.
+    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. A second
+    difference: where this query finds no new passage, the whole sentence is searched for too.
 
     Args:
         retriever: finds the passages.
@@ -61,8 +62,7 @@ class FLARE(Baseline):
             thought, uncertain = self.tentative(question, answer_style, thoughts)
             concludes, found = "answer is" in thought.lower(), list[Passage]()
             if uncertain and not concludes:
-                query = masked(thought, uncertain) or question
-                found = self.retrieve(query, self.settings.k)
+                query, found = self.look_up(thought, masked(thought, uncertain) or question, passages)
                 passages = distinct([passages, found])
                 last = add_search(tree, last, query, found, source="query", round=round)
                 shown = numbered_among(passages, found)
@@ -83,6 +83,17 @@ class FLARE(Baseline):
         answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=thoughts)
         content, references = settle_marks(" ".join(told), passages, supported_by(question))
         return answered(tree, answer, content, references, passages=passages, thoughts=thoughts)
+
+    def look_up(self, thought: str, query: str, known: list[Passage]) -> tuple[str, list[Passage]]:
+        """Return what was searched for, and what was found.
+
+        If the sentence without its uncertain words finds only known passages, the whole sentence is searched for too:
+        the guess may be what they lack.
+        """
+        found = self.retrieve(query, self.settings.k)
+        if query == thought or len(distinct([known, found])) > len(known):
+            return query, found
+        return thought, distinct([found, self.retrieve(thought, self.settings.k)])
 
     def tentative(self, question: str, answer_style: AnswerStyle, thoughts: list[str]) -> tuple[str, list[str]]:
         """Return the next sentence from memory, and the words of it that the LM is not certain of."""

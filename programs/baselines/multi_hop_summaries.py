@@ -32,9 +32,9 @@ class MultiHopSummaries(Baseline):
     """Multi-hop search with summaries (LangProBe, Tan et al., 2025, arXiv 2502.20315; GEPA compiles it, 2507.19457).
 
     Each hop retrieves and writes a summary; the next query and the answer come from the summaries. Each hop has its own
-    predictors, so that an optimizer writes instructions for each. Two differences: summaries carry the marks of their
-    passages, which the answer cites; and LangProBe's program for HoVer ends with its third search, where this one
-    summarizes and answers too, with two calls more and the same passages.
+    predictors, so that an optimizer writes instructions for each. Three differences: summaries carry the marks of their
+    passages, which the answer cites; an empty query ends the search; and LangProBe's program for HoVer ends with its
+    third search, where this one summarizes and answers too, with two calls more and the same passages.
 
     Args:
         retriever: finds the passages.
@@ -52,14 +52,16 @@ class MultiHopSummaries(Baseline):
         self.summaries_answer = dspy.Predict(AnswerFromSummaries)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Search and summarize hop by hop, then answer; ``passages`` are in the order in which they were found."""
+        """Search and summarize until nothing is missing, then answer; ``passages`` are in the order they were found."""
         question, query, last = tree.question, tree.question, None
         summaries, passages = list[str](), list[Passage]()
         for hop, summarize in enumerate(self.hop_summaries, start=1):
             if hop > 1:
                 reply = call(self.hop_queries[hop - 2], question=question, summaries=summaries)
-                query = str(reply.query)
-                note(reply, exemplary=query.casefold() != question.casefold())
+                query = str(reply.query or "").strip()
+                note(reply, "goes on" if query else "ends", exemplary=query.casefold() != question.casefold())
+                if not query:
+                    break
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)
             summaries += self.summarize(summarize, question, summaries, passages, found)

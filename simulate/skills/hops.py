@@ -14,12 +14,11 @@ _GUESS = "something not remembered"
 
 
 def write_hop_query(asked: Asked) -> Values:
-    """Write the query for the first fact that the notes or summaries lack; with notes, none when they lack none."""
+    """Write the query for the first fact that the notes or summaries lack; none when they lack none."""
     asked = asked.sample()
     steps = _noted(asked)
     lacking = asked.missing_queries(steps, [], before=[])
-    otherwise = asked.words if asked.prompt.texts("summaries") else ""
-    return {"thoughts": tell(asked, steps, marks=False), "query": lacking[0] if lacking else otherwise}
+    return {"thoughts": tell(asked, steps, marks=False), "query": lacking[0] if lacking else ""}
 
 
 def take_notes(asked: Asked) -> Values:
@@ -29,10 +28,15 @@ def take_notes(asked: Asked) -> Values:
 
 def summarize_passages(asked: Asked) -> Values:
     """Summarize the facts that are read in the passages and that no summary tells."""
-    summary = " ".join(_read(asked, _notes(asked)))
-    helpful = " and ".join(dict.fromkeys(_MARK.findall(summary)))
-    thoughts = f"A fact that the question needs stands in passage {helpful}." if helpful else "No passage helps."
-    return {"thoughts": thoughts, "summary": summary}
+    asked, notes = asked.sample(), _notes(asked)
+    new = _new(asked, notes)
+    still = [f"{write_fact(step.query, None)} Passage {step.reference} tells it." for step in new]
+    if not new:
+        lacking = [step.query for step in _noted(asked) if not step.answer]
+        still = (
+            [f"{write_fact(lacking[0], None)} No passage tells it."] if lacking else ["The summaries tell all facts."]
+        )
+    return {"thoughts": " ".join(still), "summary": " ".join(_stated(asked, new))}
 
 
 def answer_from_notes(asked: Asked) -> Values:
@@ -90,6 +94,15 @@ def _mark_of(step: Step, notes: list[str]) -> int | None:
 def _read(asked: Asked, texts: list[str]) -> list[str]:
     """Return each fact that is read in the passages and does not stand in the texts, with its mark."""
     asked = asked.sample()
+    return _stated(asked, _new(asked, texts))
+
+
+def _new(asked: Asked, texts: list[str]) -> list[Step]:
+    """Return the steps that are read in the passages and do not stand in the texts."""
     steps = asked.gather(asked.passages, memory=lambda query: find_stated(query, texts))
-    new = [step for step in steps if step.reference and not find_stated(step.query, texts)]
-    return [write_fact(step.query, step.answer, step.reference if cites(asked, step.query) else None) for step in new]
+    return [step for step in steps if step.reference and not find_stated(step.query, texts)]
+
+
+def _stated(asked: Asked, steps: list[Step]) -> list[str]:
+    """Return each step as a sentence, with its mark."""
+    return [write_fact(step.query, step.answer, step.reference if cites(asked, step.query) else None) for step in steps]

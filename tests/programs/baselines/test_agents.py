@@ -93,6 +93,18 @@ def test_a_hop_that_finds_nothing_has_no_summary(scripted):
     assert calls(engine)[1].given("summaries") == []
 
 
+def test_a_query_without_words_ends_the_search_of_multi_hop_summaries(scripted):
+    scripted(
+        {"thoughts": "-", "summary": "It is A [1]."},
+        {"thoughts": "Nothing is missing.", "query": " "},
+        {"final_content": "It is A [1].", "answer": "A"},
+    )
+    retriever = TableRetriever({Q: "A"})
+    prediction = program("multi-hop-summaries", retriever=retriever, hops=3)(question=Q)
+    assert (prediction.answer, prediction.summaries) == ("A", ("It is A [1].",))
+    assert retriever.queries == [(Q, 7)]
+
+
 def test_a_summary_of_a_passage_without_a_gold_title_is_no_demonstration():
     class Gold:
         gold_titles = ("A",)
@@ -273,6 +285,28 @@ def test_flare_looks_up_uncertain_sentences_alone_and_writes_them_anew(scripted)
     assert [node.source for node in prediction.tree.nodes if node.source != "passage"] == ["completed", "lm", "lm"]
 
 
+@pytest.mark.parametrize(
+    ("second", "queries", "shown"),
+    [
+        ("A", ["It is .", "Is it ?", "Is it B?"], ["[1] A | text of A", "[2] B | text of B"]),
+        ("C", ["It is .", "Is it ?"], ["[2] C | text of C"]),
+        ("", ["It is .", "Is it ?", "Is it B?"], ["[2] B | text of B"]),
+    ],
+)
+def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_nothing_new(scripted, second, queries, shown):
+    engine = scripted(
+        {"tentative": "It is B.", "uncertain": ["B"]},
+        {"thought": "It has to be found."},
+        {"tentative": "Is it B?", "uncertain": ["B"]},
+        {"thought": "So the answer is B."},
+        {"answer": "B"},
+    )
+    retriever = TableRetriever({"It is .": "A", "Is it ?": second, "Is it B?": "B"})
+    program("flare", retriever=retriever)(question=Q)
+    assert [query for query, _ in retriever.queries] == queries
+    assert calls(engine)[3].given("passages") == shown
+
+
 def test_a_sentence_of_flare_with_marks_of_its_own_gets_no_others(scripted):
     scripted(
         {"tentative": "Kafka was born in Vienna.", "uncertain": ["Vienna"]},
@@ -338,7 +372,7 @@ def test_each_ends_at_its_limit(name, answering):
         }[asked.wants]
     )
     limit = {"multi-hop": "hops", "search-agent": "max_searches", "flare": "max_thoughts"}[name]
-    retriever = TableRetriever({"q": "A", "It is .": "A"})
-    assert program(name, retriever=retriever, **{limit: 2})(question=Q).answer == "a"
-    assert len(retriever.queries) == 2
+    prediction = program(name, retriever=TableRetriever({"q": "A", "It is .": "A"}), **{limit: 2})(question=Q)
+    assert prediction.answer == "a"
+    assert len([node for node in prediction.tree.nodes if node.source != "passage"]) == 2
     assert len(engine.asked) <= 6
