@@ -13,7 +13,7 @@ from questree.retrieval import build_index
 from questree.simulate import Mind, Traits, World
 
 from .killing import EVENTS, LATENCY, SAID, Commands, Point, commands
-from .left_behind import Finished, finished, result
+from .left_behind import RUN, Finished, finished, result
 from .small_encoder import save_small_encoder, write_corpus
 
 PASSAGES = 8_000  # eight chunks
@@ -149,6 +149,9 @@ class _Report:
                 break
             killed += 1
             self.counts.kept += len(there)
+            if self.counts.kind.startswith("index") and (folder / RUN).exists():
+                code = 0  # the whole index was in its place, and only Ray was still to end
+                break
         else:
             code = self.running.run(self.words, folder)
             now = finished(folder)

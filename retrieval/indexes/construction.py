@@ -12,11 +12,11 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ...common.errors import QuestreeError
+from ...common.errors import IndexRefused, QuestreeError
 from ...common.files import check_name, restore_folder, swap_folder
 from ...common.text import readable_size
 from .chunks import ROWS
-from .contents import NAME, OFFSETS, PASSAGES, former_folder
+from .contents import NAME, OFFSETS, PASSAGES, former_folder, manifest_in
 
 MARK = ".questree-building"
 """The file that marks a folder as one that may be emptied."""
@@ -184,8 +184,17 @@ def _check_target(out: Path, *, overwrite: bool) -> None:
         raise QuestreeError(f"{out} exists and is no index of questree's: it is left as it is. Choose another --out.")
     if not overwrite:
         raise QuestreeError(
-            f"{out} already holds an index. Choose another --out, overwrite it (--overwrite), or add to it (--add)."
+            f"{out} already holds an index{_described(out)}. Choose another --out, overwrite it (--overwrite), or add "
+            "to it (--add)."
         )
+
+
+def _described(index: Path) -> str:
+    """Return what an index holds, for whoever ran the command again that had built it; nothing if it is damaged."""
+    with suppress(IndexRefused):
+        held = manifest_in(index)
+        return f", whole: {held.corpus.passages:,} passages of {held.corpus.name}, {held.kind}"
+    return ""
 
 
 def _remove(path: Path) -> None:

@@ -197,7 +197,7 @@ def test_a_bad_corpus_leaves_nothing(tmp_path):
 
 
 def test_a_taken_folder_is_left_alone(folder, corpus_file, passages, tmp_path):
-    with pytest.raises(QuestreeError, match="already holds an index"):
+    with pytest.raises(QuestreeError, match=r"already holds an index, whole: \d+ passages of \S+, \w+\. Choose"):
         build_index(corpus_file, folder, kind="bm25")
     build_index(passages[:10], folder, kind="bm25", overwrite=True)
     assert len(load_index(folder).passages) == 10
