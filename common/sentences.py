@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 
-_TITLES = r"(?<!\b(?:Mr|Ms|Dr|St|Jr|Sr|Lt|Co|vs))(?<!\b(?:Mrs|Rev|Gen|Gov|Sen|Col|Inc|Ltd))(?<!\bProf)"
+_TITLES = (
+    r"(?<!\b(?:Mr|Ms|Dr|St|Jr|Sr|Lt|Co|vs))(?<!\b(?:Mrs|Rev|Gen|Gov|Sen|Col|Inc|Ltd))(?<!\b(?:Prof|Bros|Corp|Capt))"
+)
 _NUMBER = r"(?<!\bNo(?=\.\s\d))"  # "No. 5", but not the answer "No."
 _INITIAL = r"(?<!\b[^\W\d_a-z])"  # "J. R. R. Tolkien", "Washington, D.C."
-_OPENING = r"(?:So|Thus|Therefore|Hence|The|It|They|This)\b"  # words that begin a sentence even after these
+_OPENING = (
+    r"(?:So|Thus|Therefore|Hence|The|It|They|This|He|She|His|Her|Its|In)\b"  # they begin a sentence even after these
+)
 _END = re.compile(
     rf"(?:{_TITLES}{_NUMBER}{_INITIAL}(?<![.!?])[.!?]+|\.(?=\s+{_OPENING}))[\"”’')\]]*"
     r"(?=\s+[\"“‘'(\[]*[^\W_a-z])\s+"  # what follows begins with no small letter

@@ -57,9 +57,8 @@ class PlanChain(dspy.Signature):
     without the question. Where several well-known things share a name, add which kind of thing is meant: the song …,
     the prince …; a rare name needs no such word. Where the question shortens a proper name (the Pact, the War), write
     the full name that is most likely meant. Add nothing else that you remember to a query. Where the question only
-    describes a thing, one query asks for its name; it holds the whole description, in the words of the question.
-    Where the question can be read in several ways, take the most likely one. Comparing the answers, or drawing the
-    conclusion, needs no query.
+    describes a thing, one query asks for its name, with the whole description. Where the question can be read in
+    several ways, take the most likely one. Comparing the answers, or drawing the conclusion, needs no query.
     """
 
     question: str = question_field()
@@ -81,15 +80,15 @@ class PlanWholeChain(dspy.Signature):
 class ReviseChain(dspy.Signature):
     """One query of the chain was looked up, and no passage answers it. Plan the rest of the chain anew from that query
     on: ask for the same fact in other words, or go another way to the answer of the question. The queries will be
-    looked up as before. Write #1 for the answer of the first step of the chain, #2 for the second, and so on; your
-    first query has the number of the one that failed.
+    looked up as before. Write #1 for the answer of the first step of the chain, #2 for the second, and so on. The
+    solved steps keep their numbers; your first query has the next one.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
     failed_query: str = dspy.InputField(desc="the query that no passage answers")
-    later_queries: list[str] = dspy.InputField(desc="the queries that stood after it")
+    later_queries: list[str] = dspy.InputField(desc="the queries that stood after it, with numbers for answers")
     tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
     passages: list[str] = passages_field("found for the query", "names in them may help")
     rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; empty when there is nothing better to ask")
@@ -160,8 +159,8 @@ class TraceAnswer(dspy.Signature):
     at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
     tell it without one. If a step is not sure, say that its answer is a guess; if it has a mark as well, tell it with
     its mark, and say that it builds on a guess. Where a step has no answer, say that it was not found. If a support
-    does not say exactly what its query asks, tell what the support says. Add no facts that are not in the answers and
-    supports of the steps.
+    does not say exactly what its query asks, tell what the support says. If two supports contradict each other, say
+    which you follow. Add no facts that are not in the answers and supports of the steps.
     """
 
     question: str = question_field()

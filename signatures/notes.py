@@ -8,10 +8,10 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 
 class WriteHopQuery(dspy.Signature):
-    """Write the search query for the next fact that the answer of the question needs and the notes lack. You may use
-    a name that you only guess. Where the notes still lack what an earlier query asked for, ask for it once more, in
-    other words; after that, ask for the next fact that is missing. When no fact is missing, or each that is has been
-    asked for twice, leave the query empty: no more searches are made.
+    """Write the search query for the next fact that the answer of the question needs and the notes lack. Where the
+    notes still lack what an earlier query asked for, ask for it once more, in other words; after that, guess it, and
+    ask for the next fact with the name that you guess. When no fact is missing, or every missing fact was asked for
+    twice, leave the query empty: no more searches are made.
     """
 
     question: str = question_field()
@@ -27,7 +27,7 @@ class WriteHopQuery(dspy.Signature):
 
 class TakeNotes(dspy.Signature):
     """Note the facts in the passages that help to answer the question, or to find out which thing it describes. Note
-    only what a passage says. If several things fit the whole description, note each. End each note with the number of
+    only what a passage says. If several may be the thing that is meant, note each. End each note with the number of
     its passage as a mark: [3], or [3][5] for two passages. Some passages were shown before. Do not repeat a note,
     unless another passage tells the same: then note it with the number of that passage.
     """
@@ -44,12 +44,13 @@ class TakeNotes(dspy.Signature):
 class AnswerFromNotes(dspy.Signature):
     """Answer the question step by step from the notes, and from what you know where they are silent.
     After each statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself
-    has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, or two things fit
-    the question, say which you follow. If you guess, say so.
+    has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, or
+    several things may be meant, say which you follow. If you guess, or a query did, say so.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
     notes: list[str] = dspy.InputField(desc="facts that were found, each with the number of its passage; may be empty")
+    queries: list[str] = dspy.InputField(desc="what was searched for; a name in a query may be a guess")
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()

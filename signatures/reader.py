@@ -18,9 +18,8 @@ class ReadPassage(dspy.Signature):
 
 class RankPassages(dspy.Signature):
     """Rank the passages by how much they help to find what the query asks for: first those that state the answer, the
-    plainest before the others; then those from which it follows; then those that name something which meets a part of
-    the query. A passage does not help if it only has the same subject, or is about a different thing of the same name
-    or kind.
+    plainest before the others; then those from which it follows, or that tell a part of it. A passage does not help if
+    it only has the same subject, or is about a different thing of the same name or kind.
     """
 
     query: str = dspy.InputField(desc="what was searched for")

@@ -141,19 +141,20 @@ class JudgeSearchesNeeded(dspy.Signature):
 
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
-    you remember it. Then copy from it the words that you are not certain of, and those of which you are not certain
-    that the question means them. If you copy any, the rest of the sentence is searched for, and the sentence is written
-    anew from what is found. If you copy none, it stays as it is. If the last sentence says that something has to be
-    found, guess it. When no fact is missing, the sentence is: So the answer is: … A fact with "perhaps" is not missing.
+    you remember it. Then copy from it the words that may be wrong, and the names that may not be what the question
+    means. If you copy any, the rest of the sentence is searched for, and the sentence is written anew from what is
+    found. If you copy none, it stays as it is. If the last sentence says that something has to be found, guess it, in
+    other words than that sentence. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is:
+    So the answer is: …
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
     thoughts: list[str] = dspy.InputField(
-        desc="the reasoning so far; [3] is the number of a passage that told it; may be empty"
+        desc="the reasoning so far; a mark such as [3] names the passage that told it; may be empty"
     )
     tentative: str = dspy.OutputField(
-        desc="one sentence, complete in itself, without a number; a guess where you do not remember"
+        desc="one sentence, complete in itself, without a mark such as [3]; a guess where you do not remember"
     )
     uncertain: list[str] = dspy.OutputField(
         desc="only the words that may be wrong, such as a name or a date, each as it stands there; empty if you are "

@@ -18,13 +18,13 @@ def _summaries_field() -> Any:
 class SummarizePassages(dspy.Signature):
     """Summarize what the passages tell toward the answer of the question, and nothing that no passage tells. Right
     after each fact, write the number of its passage as a mark: [3], or [3][5] for two passages. Some passages were
-    shown before, with the same numbers: do not repeat what the summaries tell.
+    shown before, with the same numbers. Do not repeat what the summaries tell.
     """
 
     question: str = question_field()
     summaries: list[str] = _summaries_field()
     passages: list[str] = passages_field()
-    thoughts: str = dspy.OutputField(desc="what is still needed, and which passages tell it")
+    thoughts: str = dspy.OutputField(desc="which missing facts the passages tell")
     summary: str = dspy.OutputField(desc="whole sentences with their marks; empty when no passage adds anything")
 
 
@@ -35,15 +35,16 @@ class WriteQueryFromSummaries(dspy.Signature):
 
     question: str = question_field()
     summaries: list[str] = _summaries_field()
+    tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
     thoughts: str = dspy.OutputField(desc="what the summaries tell, and which fact is missing next")
-    query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike the question; empty to end")
+    query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike those tried; empty to end")
 
 
 class AnswerFromSummaries(dspy.Signature):
     """Answer the question step by step from the summaries, and from what you know where they are silent.
     After each statement that a summary makes, copy the mark that follows it there, such as [3]. What you know or
     conclude yourself has no mark. Leave out what the answer does not need. Where two summaries contradict each other,
-    or two things fit the question, say which you follow. If you guess, say so.
+    or several things may be meant, say which you follow. If you guess, say so.
     """
 
     question: str = question_field()

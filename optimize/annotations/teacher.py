@@ -143,10 +143,16 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
     if teacher.retriever is not None:
         teacher.retriever = UnevenRetriever(teacher.retriever, planner)
     for predictor in teacher.predictors():
-        mind = planner if is_planner(predictor) or "uncertain" in predictor.signature.output_fields else reader
+        mind = planner if is_planner(predictor) or _recalls_or_rewords(predictor) else reader
         predictor.lm = dspy.LM(f"{NAME}/{mind.fingerprint}", engine=SimulatedEngine(mind), cache=False, num_retries=0)
     teacher._compiled = True  # or DSPy would give it rows of the task as demonstrations, and take its LM away
     return teacher
+
+
+def _recalls_or_rewords(predictor: dspy.Predict) -> bool:
+    """Return whether a step says what it recalls without being certain, or asks again in other words."""
+    signature = predictor.signature
+    return "uncertain" in signature.output_fields or {"queries", "query"} <= signature.fields.keys()
 
 
 def is_free(lm: dspy.BaseLM | None) -> bool:

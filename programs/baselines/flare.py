@@ -100,7 +100,7 @@ class FLARE(Baseline):
         reply = call(self.write_tentatively, question=question, answer_style=answer_style, thoughts=thoughts)
         written = sentences(str(reply.tentative))
         thought = written[0] if written else ""
-        uncertain = [words for words in map(str.strip, reply.uncertain) if words and words in thought]
+        uncertain = [words for words in map(str.strip, reply.uncertain) if words]
         ends = "answer is" in thought.lower()
         note(reply, "ends" if ends else "uncertain" if uncertain else "certain", exemplary=len(written) == 1)
         return thought, uncertain

@@ -66,7 +66,9 @@ class MultiHop(Baseline):
             queries[query] = queries.get(query, 0) + len(new)
             notes = [*notes, *new]
             passages = distinct([passages, found])
-        reply = call(self.notes_answer, question=question, answer_style=answer_style, notes=notes)
+        reply = call(
+            self.notes_answer, question=question, answer_style=answer_style, notes=notes, queries=list(queries)
+        )
         content, references = settle_marks(reply.final_content, passages, supported_by(question))
         note(reply, exemplary=kept_all_marks(reply.final_content, content))
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
@@ -88,7 +90,8 @@ class MultiHop(Baseline):
         reply = call(self.hop_query, question=question, notes=notes, queries=made)
         query = str(reply.query or "").strip()
         known = {one.casefold() for one in queries}
-        kind = "ends" if not query else "goes on" if notes else "begins"
+        failed = bool(queries) and not list(queries.values())[-1]
+        kind = "ends" if not query else "asks again" if failed else "goes on" if notes else "begins"
         note(reply, kind, exemplary=query.casefold() not in known)
         return query
 

@@ -53,15 +53,17 @@ class MultiHopSummaries(Baseline):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search and summarize until nothing is missing, then answer; ``passages`` are in the order they were found."""
-        question, query, last = tree.question, tree.question, None
+        question, query, last, tried = tree.question, tree.question, None, [tree.question]
         summaries, passages = list[str](), list[Passage]()
         for hop, summarize in enumerate(self.hop_summaries, start=1):
             if hop > 1:
-                reply = call(self.hop_queries[hop - 2], question=question, summaries=summaries)
+                reply = call(self.hop_queries[hop - 2], question=question, summaries=summaries, tried=tried)
                 query = str(reply.query or "").strip()
-                note(reply, "goes on" if query else "ends", exemplary=query.casefold() != question.casefold())
+                known = {one.casefold() for one in tried}
+                note(reply, "goes on" if query else "ends", exemplary=query.casefold() not in known)
                 if not query:
                     break
+                tried.append(query)
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=hop)
             summaries += self.summarize(summarize, question, summaries, passages, found)

@@ -84,7 +84,7 @@ class RevisedChain(dspy.Module):
             answer_style=answer_style,
             solved=as_steps(solved),
             failed_query=node.query,
-            later_queries=[one.query for one in later],
+            later_queries=[one.template or one.query for one in later],
             tried=tried,
             passages=numbered(list(node.found)),
         )

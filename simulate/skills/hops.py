@@ -14,11 +14,17 @@ _GUESS = "something not remembered"
 
 
 def write_hop_query(asked: Asked) -> Values:
-    """Write the query for the first fact that the notes or summaries lack; none when they lack none."""
+    """Write the query for the first fact that the notes or summaries lack; none when they lack none.
+
+    A query that was made before is made in other words, if the model has any.
+    """
     asked = asked.sample()
     steps = _noted(asked)
-    lacking = asked.missing_queries(steps, [], before=[])
-    return {"thoughts": tell(asked, steps, marks=False), "query": lacking[0] if lacking else ""}
+    query = next(iter(asked.missing_queries(steps, [], before=[])), "")
+    made = [*asked.prompt.texts("tried"), *(text.rpartition(" → ")[0] for text in asked.prompt.texts("queries"))]
+    if query in made:
+        query = asked.mind.rewords(query) or query
+    return {"thoughts": tell(asked, steps, marks=False), "query": query}
 
 
 def take_notes(asked: Asked) -> Values:

@@ -11,6 +11,7 @@ from questree.common.sentences import sentences
     "whole",
     [
         "J. R. R. Tolkien met Dr. Smith.",
+        "His record label is Warner Bros. Records.",
         "Prof. J.P. Hayes of Acme Inc. taught in Washington, D.C. for years.",
         "The Dinosaurs! aired on ABC.",
         'The song "Where Are You?" was sung in 1978.',
@@ -26,6 +27,7 @@ def test_what_ends_no_sentence(whole):
     ("first", "second"),
     [
         ("He left!", "Why?"),
+        ("It came out on Warner Bros.", "In 2008 it was sold."),
         ("She said: “No.”", "He left."),
         ("It is the code DEU.", "So the answer is DEU."),
         ("He was crowned in 800 A.D.", "Thus he was an emperor."),

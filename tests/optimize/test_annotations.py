@@ -62,6 +62,15 @@ def test_what_the_question_names_is_often_certain_and_a_guess_is_right(mini):
     assert set(guesses) <= true
 
 
+def test_a_search_that_found_nothing_is_shown_with_the_next_one_in_other_words(mini):
+    multi_hop = build("multi-hop", {}, retriever=mini.index)
+    examples = mini.examples(train=40, dev=1)
+    taught = compile_program(multi_hop, examples, mini.metric, optimizer=optimizer("annotated-few-shot", k=4)).program
+    again = [demo for demo in taught.hop_query.demos if demo.queries and demo.queries[-1].endswith(" → no notes")]
+    assert again
+    assert all(demo.query and not any(made.startswith(demo.query) for made in demo.queries) for demo in again)
+
+
 def test_what_a_demonstration_says_from_memory_is_annotated(mini):
     answers = {example.question: [step["answer"] for step in example.annotated_steps] for example in mini.train}
     for name in ("searchain", "tree-of-reviews", "blendfilter"):

@@ -146,6 +146,7 @@ def test_where_nothing_is_found_the_lm_plans_anew_and_once_for_all_rounds(script
     described = "Where was (the answer to: Who is the author of the novella The Metamorphosis) born?"
     prediction = searchain({**passages, described: "Nothing."})(question=QUESTION)
     assert "Who wrote The Metamorphosis?" in engine.prompts[2]
+    assert '["Where was #1 born?", "Which river flows through #2?"]' in engine.prompts[2], "as the plan has them"
     assert prediction.answer == "", "words that say that there is no answer are none"
     assert prediction.references == []
 

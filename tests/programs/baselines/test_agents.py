@@ -62,6 +62,7 @@ def test_summaries_of_hops_lead_to_the_next_query_and_to_the_answer(scripted):
     asked, first = calls(engine), "Kafka was born in Prague [1]."
     assert [one.wants for one in asked] == ["thoughts", "thoughts", "thoughts", "final_content"]
     assert [one.given("summaries") for one in asked] == [[], [first], [first], list(prediction.summaries)]
+    assert asked[1].given("tried") == [Q]
     assert asked[0].given("passages") == ["[1] T0 | Kafka was born in Prague."]
     assert asked[2].given("passages") == ["[2] T1 | The Vltava flows through Prague."]  # one numbering for all hops
     assert (asked[1].given("passages"), asked[3].given("passages")) == (None, None)
