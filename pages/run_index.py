@@ -11,6 +11,7 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -32,6 +33,9 @@ from .asked_question import AnsweredQuestion
 
 FORMAT = 1
 """Of the file. An index of another format is made anew."""
+
+MOST = 16
+"""Indexes in the cache folder. One more takes the place of the one that was opened longest ago."""
 
 RIGHT = 1.0
 """The score from which an answer counts as right, as in `questree analyse misled`."""
@@ -120,7 +124,7 @@ class RunIndex:
 def open_index(source: Path) -> RunIndex:
     """Return the index of a folder of runs, or of a capsule: the one in the cache folder, if it is of these very files.
 
-    Where the cache folder cannot be written, the index is made in memory.
+    The cache folder keeps `MOST` indexes. Where it cannot be written, the index is made in memory.
 
     Raises:
         QuestreeError: the runs cannot be read.
@@ -131,11 +135,13 @@ def open_index(source: Path) -> RunIndex:
         file.parent.mkdir(parents=True, exist_ok=True)
         with in_turn(file.with_suffix(".lock"), f"reading {source}"):
             if (found := _found(file, state)) is not None:
+                file.touch()
                 return found
             with replacing(file) as unfinished:
                 unfinished.unlink(missing_ok=True)
                 _fill(_connect(unfinished), read_sources([source]), state).close()
-        return RunIndex(_connect(file))
+            _remove_oldest(file.parent)
+            return RunIndex(_connect(file))
     except (OSError, sqlite3.OperationalError) as problem:
         logger.warning("%s cannot be written (%s): the runs of %s are kept in memory.", file, problem, source)
         return index_of(read_sources([source]))
@@ -167,6 +173,14 @@ def _state(source: Path) -> str:
     stats = [(str(file), file.stat()) for file in files]
     read = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
     return json_hash([FORMAT, installed_versions(["questree"]), read])
+
+
+def _remove_oldest(folder: Path) -> None:
+    """Remove the indexes that were opened longest ago, beyond `MOST`; a server that has one open goes on reading it."""
+    oldest_first = sorted(folder.glob("*.sqlite"), key=lambda file: file.stat().st_mtime_ns)
+    for file in oldest_first[:-MOST]:
+        with suppress(OSError):  # Windows removes no file that is open
+            file.unlink()
 
 
 def _connect(place: Path | str) -> sqlite3.Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -63,6 +64,29 @@ def test_an_index_of_another_version_is_made_anew(study, workplace, readings, mo
     monkeypatch.setattr(manifests, "version", lambda package: f"1.2.3 of {package}")
     assert len(open_index(study / "runs").runs["direct"].rows) == 3
     assert len(readings) == 2
+
+
+def test_only_the_indexes_that_were_opened_last_are_kept(study, workplace, readings, monkeypatch):
+    monkeypatch.setattr(run_index, "MOST", 2)
+    indexes = workplace / "cache" / "run-pages"
+
+    def opened(name):
+        for file in indexes.glob("*.sqlite"):
+            os.utime(file, ns=(0, file.stat().st_mtime_ns - 10**9))  # as if it were a second ago
+        return open_index(workplace / name)
+
+    for name in "abc":
+        shutil.copytree(study / "runs" / "direct", workplace / name)
+    for name in "abac":
+        last = opened(name)
+    assert len(list(indexes.glob("*.sqlite"))) == 2
+    assert len(readings) == 3
+    opened("a")
+    assert len(readings) == 3
+    opened("b")
+    assert len(readings) == 4
+    [(name, run)] = last.runs.items()  # of c: its file is gone by now, and it is read all the same
+    assert [last.record(name, id).id for id in run.rows] == list(run.rows)
 
 
 @pytest.mark.parametrize("damage", [b"", b"no database" * 500, None])
