@@ -126,6 +126,16 @@ def open_run(path: Path, identity: dict[str, Any]) -> Iterator[RunFolder]:
         yield RunFolder(path)
 
 
+def write_run(path: Path, identity: dict[str, Any], records: Sequence[Record]) -> None:
+    """Write a run that has ended into an empty folder; whatever reads runs can read it.
+
+    Raises:
+        QuestreeError: if it cannot be written.
+    """
+    claim(path / "run.json", identity)
+    write_atomically(path / "records.jsonl", "".join(f"{record.model_dump_json()}\n" for record in records))
+
+
 def claim(manifest: Path, identity: dict[str, Any], ignored: Collection[str] = (), added: Collection[str] = ()) -> None:
     """Write down what the run is about; if that was done before, compare.
 

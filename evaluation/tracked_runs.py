@@ -1,14 +1,20 @@
-"""The runs of an MLflow store as a list: the newest of an experiment, without the candidates of optimizers."""
+"""The runs of an MLflow store: the newest of an experiment as a list, and each with the questions that it asked."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..lm.failure import first_line
-from .tracking import SQLITE, Tracking, without_password
+from .run_folder import StoredRun, stored_runs
+from .tracking import RUN, SQLITE, Tracking, without_password
 
 MOST = 200
 """Runs in a list."""
@@ -36,8 +42,82 @@ class ListedRun(NamedTuple):
     state: str
 
 
+class KeptRun(NamedTuple):
+    """A run folder among the artifacts of a run.
+
+    Attributes:
+        name: the run's; of a compilation ``before`` and ``after``.
+        id: of the run.
+        path: of the artifact.
+    """
+
+    name: str
+    id: str
+    path: str
+
+
+class OpenedRun(NamedTuple):
+    """A run of an MLflow store.
+
+    Attributes:
+        listed: as the list shows it.
+        figures, params: by name.
+        kept: the run folders of the run itself, or else of the runs nested in it; none of those of older versions.
+    """
+
+    listed: ListedRun
+    figures: Mapping[str, float]
+    params: Mapping[str, str]
+    kept: tuple[KeptRun, ...]
+
+
 def tracked_runs(tracking: Tracking) -> list[ListedRun]:
     """Return the runs of a store's experiment, the newest first.
+
+    Raises:
+        QuestreeError: the store cannot be read.
+    """
+    with _asking(tracking) as client:
+        found = _found(client, tracking.experiment)
+    names = {run.info.run_id: run.info.run_name for run in found}
+    return [_listed(run, names) for run in found]
+
+
+def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
+    """Return a run of a store's experiment.
+
+    Raises:
+        QuestreeError: the store cannot be read, or the experiment has no such run.
+    """
+    with _asking(tracking) as client:
+        run, held = client.get_run(id), client.get_experiment_by_name(tracking.experiment)
+        if held is None or run.info.experiment_id != held.experiment_id:
+            raise QuestreeError(f"The experiment {tracking.experiment} has no run {id}.")
+        kept = tuple(_kept(client, run)) or tuple(
+            one for nested in _nested(client, run) for one in _kept(client, nested) if one.path == RUN
+        )
+    return OpenedRun(_listed(run, {}), run.data.metrics, run.data.params, kept)
+
+
+def read_kept(tracking: Tracking, kept: Sequence[KeptRun]) -> list[StoredRun]:
+    """Return the runs that are kept, with unique names.
+
+    Raises:
+        QuestreeError: the store, or one of them, cannot be read.
+    """
+    runs: dict[str, StoredRun] = {}
+    with _asking(tracking) as client:
+        for name, id, path in kept:
+            with TemporaryDirectory() as folder:
+                [run] = stored_runs([Path(client.download_artifacts(id, path, folder))])
+            unique = f"{name} {id}" if name in runs else name
+            runs[unique] = replace(run, name=unique)
+    return list(runs.values())
+
+
+@contextmanager
+def _asking(tracking: Tracking) -> Iterator[Any]:
+    """Give a client of the store; whatever it raises in the block becomes an error that says so.
 
     Raises:
         QuestreeError: the store cannot be read.
@@ -47,13 +127,31 @@ def tracked_runs(tracking: Tracking) -> list[ListedRun]:
     file = tracking.uri.removeprefix(SQLITE).partition("?")[0]
     if tracking.uri.startswith(SQLITE) and not Path(file).exists():  # MLflow would make one
         raise QuestreeError(f"There is no MLflow store at {file}.")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
-        found = _found(mlflow.MlflowClient(tracking.uri), tracking.experiment)
+        yield mlflow.MlflowClient(tracking.uri)
+    except QuestreeError:
+        raise
     except Exception as error:  # MLflow lets errors of a database through as they are
         uri = without_password(tracking.uri)
-        raise QuestreeError(f"The runs in {uri} cannot be listed: {first_line(error).rstrip('.')}.") from error
-    names = {run.info.run_id: run.info.run_name for run in found}
-    return [_listed(run, names) for run in found]
+        raise QuestreeError(f"The runs in {uri} cannot be read: {first_line(error).rstrip('.')}.") from error
+
+
+def _kept(client: Any, run: Any) -> Iterator[KeptRun]:
+    """Yield the run folders among the artifacts of a run."""
+    there = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}
+    for stage in ("", "before", "after"):
+        path = f"{stage}_{RUN}" if stage else RUN
+        if path in there:
+            yield KeptRun(stage or run.info.run_name, run.info.run_id, path)
+
+
+def _nested(client: Any, run: Any) -> list[Any]:
+    """Return the runs nested in a run, in the order in which they began, without the candidates of an optimizer."""
+    inside = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
+    oldest = {"max_results": MOST, "order_by": ["start_time ASC"]}
+    nested = client.search_runs([run.info.experiment_id], inside, **oldest)
+    return [one for one in nested if "candidate" not in one.data.params]
 
 
 def _found(client: Any, experiment: str) -> list[Any]:

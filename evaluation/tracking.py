@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -25,7 +26,11 @@ from ..programs import Program
 from ..programs.prompts import RenderedPrompt, rendered_prompts
 from .evaluation import Evaluation
 from .genai import expectations_of
+from .run_folder import write_run
 from .traces import traced
+
+RUN = "run"
+"""The artifact of a run that is a run folder; that of a compilation's evaluation has a prefix."""
 
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
 SQLITE = "sqlite:///"
@@ -88,7 +93,7 @@ class Tracking:
                     "Check the tracking URI, or run without tracking."
                 ) from error
             with _no_model_of_another_store(), run:
-                tracked = TrackedRun(run.info.run_id, experiment, self, tags)
+                tracked = TrackedRun(run.info.run_id, experiment, self, tags, params)
                 tracked.params(params)
                 yield tracked
         finally:
@@ -114,6 +119,7 @@ class TrackedRun:
 
     Attributes:
         on: whether what is logged goes anywhere.
+        facts: what the run was opened with.
     """
 
     on: ClassVar[bool] = True
@@ -121,15 +127,16 @@ class TrackedRun:
     experiment: str
     tracking: Tracking
     tags: Mapping[str, str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
     _traces: dict[str, str] = field(default_factory=dict)
 
     def params(self, params: Mapping[str, Any]) -> None:
         """Log parameters."""
         import mlflow
 
-        flat = list(_flat(params))
-        for start in range(0, len(flat), _AT_ONCE):
-            mlflow.log_params(dict(flat[start : start + _AT_ONCE]))
+        named = list(flat(params))
+        for start in range(0, len(named), _AT_ONCE):
+            mlflow.log_params(dict(named[start : start + _AT_ONCE]))
 
     def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
         """Log numbers; a run with several steps says of which."""
@@ -141,9 +148,10 @@ class TrackedRun:
         """Log the figures of an evaluation, its questions, and what each trace was worth.
 
         Args:
-            evaluation: its questions become a table and, with their gold answers, an input of the run.
+            evaluation: its questions become a table, a run folder without what was asked of the LM and, with their
+                gold answers, an input of the run.
             task: the name of what was asked.
-            prefix: to the name of each figure.
+            prefix: to the name of each figure, of the table and of the folder.
         """
         import mlflow
         from mlflow.data.pandas_dataset import from_pandas
@@ -153,6 +161,9 @@ class TrackedRun:
         rows = evaluation.table()
         mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
         asked = DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
+        with TemporaryDirectory() as folder:
+            write_run(Path(folder), without_secrets(dict(self.facts)), evaluation.records)
+            mlflow.log_artifacts(folder, f"{prefix}{RUN}")
         mlflow.log_input(from_pandas(asked, name=task or "questions"), context="evaluation")
         try:
             self._judge(evaluation)
@@ -332,10 +343,11 @@ def without_password(uri: str) -> str:
         return f"{uri.partition(':')[0]}:…"
 
 
-def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield parameters as texts, nested ones as ``outer.inner``."""
     for name, value in params.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", without_secrets(str(value))[:_LONGEST]
 

@@ -10,7 +10,7 @@ import json
 import logging
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -122,15 +122,30 @@ class RunIndex:
 
 
 def open_index(source: Path) -> RunIndex:
-    """Return the index of a folder of runs, or of a capsule: the one in the cache folder, if it is of these very files.
-
-    The cache folder keeps `MOST` indexes. Where it cannot be written, the index is made in memory.
+    """Return the index of a folder of runs, or of a capsule, as its files are now.
 
     Raises:
         QuestreeError: the runs cannot be read.
     """
-    source, state = source.resolve(), _state(source)
-    file = cache_folder() / "run-pages" / f"{json_hash(str(source))[:16]}.sqlite"
+    source = source.resolve()
+    return kept_index(str(source), _files(source), lambda: read_sources([source]))
+
+
+def kept_index(source: str, version: Any, read: Callable[[], Sequence[ShownRun]]) -> RunIndex:
+    """Return the index of runs: the one in the cache folder, if it is of this version of them.
+
+    The cache folder keeps `MOST` indexes. Where it cannot be written, the index is made in memory.
+
+    Args:
+        source: tells these runs from others.
+        version: what changes when they do, as JSON.
+        read: returns the runs.
+
+    Raises:
+        QuestreeError: from `read`.
+    """
+    state = json_hash([FORMAT, installed_versions(["questree"]), version])
+    file = cache_folder() / "run-pages" / f"{json_hash(source)[:16]}.sqlite"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with in_turn(file.with_suffix(".lock"), f"reading {source}"):
@@ -139,12 +154,12 @@ def open_index(source: Path) -> RunIndex:
                 return found
             with replacing(file) as unfinished:
                 unfinished.unlink(missing_ok=True)
-                _fill(_connect(unfinished), read_sources([source]), state).close()
+                _fill(_connect(unfinished), read(), state).close()
             _remove_oldest(file.parent)
             return RunIndex(_connect(file))
     except (OSError, sqlite3.OperationalError) as problem:
         logger.warning("%s cannot be written (%s): the runs of %s are kept in memory.", file, problem, source)
-        return index_of(read_sources([source]))
+        return index_of(read())
 
 
 def index_of(runs: Sequence[ShownRun]) -> RunIndex:
@@ -167,12 +182,11 @@ def shown_record(record: Record, simulated: bool = False) -> AnsweredQuestion:
     )
 
 
-def _state(source: Path) -> str:
-    """Return what changes when a file of the runs does, or the version by which they are compared and drawn."""
+def _files(source: Path) -> list[Any]:
+    """Return what changes when a file of the runs does."""
     files = [source] if source.is_file() else sorted([*source.glob("*.json*"), *source.glob("*/*.json*")])
     stats = [(str(file), file.stat()) for file in files]
-    read = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
-    return json_hash([FORMAT, installed_versions(["questree"]), read])
+    return [(name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats]
 
 
 def _remove_oldest(folder: Path) -> None:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from ..common.errors import QuestreeError
 from ..evaluation.records import Record
+from ..evaluation.tracking import flat
 from ..programs.tree_views import node_view
 from .html import as_html
 from .question_page import shown_answer
@@ -94,9 +95,9 @@ class Study:
         ]
         simulated = any(run.simulated for run in self.runs.values())
         shown: dict[str, Any] = {"title": self.title, "compared": compared, "simulated": simulated}
-        return self._drawn(
-            "study.html", "index.html", lists=list(self._lists.values()), runs=self.runs.values(), **shown
-        )
+        shown |= {"lists": list(self._lists.values()), "runs": self.runs.values()}
+        parameters = {run.name: list(flat(run.identity)) for run in self.runs.values()}
+        return self._drawn("study.html", "index.html", parameters=parameters, **shown)
 
     def _list(self, one: QuestionList, name: str) -> str:
         part = one.parts.index(name)

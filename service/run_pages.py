@@ -14,15 +14,11 @@ from fastapi.responses import HTMLResponse, Response
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
 from ..evaluation.comparison.plots import STYLE
-from ..evaluation.tracked_runs import ListedRun, tracked_runs
-from ..evaluation.tracking import without_password
 from ..pages import as_html
 from ..pages.run_index import open_index
 from ..pages.study import Study
 from ..retrieval.serving.server_limits import Refused
-
-_PATIENCE = 30.0
-"""Seconds for a tracking server to list its runs: MLflow itself tries for minutes."""
+from .tracked_store import TrackedStore
 
 
 def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow: str = "") -> APIRouter:
@@ -34,7 +30,7 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
         mlflow: the address of MLflow's pages, for links to runs and traces; empty if it is not known.
     """
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-
+    store = TrackedStore(tracking, mlflow) if tracking else None
     reading = Lock()
 
     @lru_cache(maxsize=4)
@@ -52,22 +48,22 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
 
     @routes.get("/runs")
     async def runs() -> str:
-        tracked, problem = await listed(tracking) if tracking else (None, "")
-        store = without_password(tracking.uri) if tracking else ""
         named = [str(source) for source in sources]
-        return as_html("runs.html", sources=named, tracked=tracked, problem=problem, store=store, mlflow=mlflow)
+        return as_html("runs.html", sources=named, tracked=await store.runs() if store else None, mlflow=mlflow)
 
-    async def listed(tracking: Tracking) -> tuple[list[ListedRun], str]:
-        with anyio.move_on_after(_PATIENCE):
-            try:
-                return await anyio.to_thread.run_sync(tracked_runs, tracking, abandon_on_cancel=True), ""
-            except QuestreeError as error:
-                return [], str(error)
-        return [], f"It has not answered for {_PATIENCE:.0f} seconds."
+    @routes.get("/runs/mlflow/{id}/{name}")
+    async def tracked_page(id: str, name: str) -> str:
+        try:
+            content = await store.page(id, name) if store else None
+        except QuestreeError as error:
+            raise Refused(404, str(error), "unreadable") from None
+        return found(content)
 
     @routes.get("/runs/{number}/{name}")
     async def page(number: int, name: str) -> str:
-        content = await anyio.to_thread.run_sync(drawn, number, name) if 1 <= number <= len(sources) else None
+        return found(await anyio.to_thread.run_sync(drawn, number, name) if 1 <= number <= len(sources) else None)
+
+    def found(content: str | None) -> str:
         if content is None:
             raise Refused(404, "there is no such page", "not_found")
         return content

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
 from threading import Barrier, BrokenBarrierError, Event
+from time import monotonic
 
 import pytest
 from fastapi.testclient import TestClient
@@ -19,7 +22,7 @@ from questree.pages import run_index
 from questree.pages.run_index import ShownRun, index_of
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
-from questree.service import create_app, run_pages
+from questree.service import create_app, tracked_store
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +109,60 @@ def test_tracked_runs_are_listed_and_none_of_them_is_markup(make_service, tmp_pa
         run.figures({"score": 0.25})
         run.candidate(0, {"score": 1.0}, {"plan": {"demos": []}})
     page = runs_page(make_service, tracking, "http://127.0.0.1:5000")
-    assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}">&lt;img src=x&gt;</a>' in page
+    assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
+    assert f'href="/runs/mlflow/{run.id}/index.html">&lt;img src=x&gt;</a>' in page
     assert all(told in page for told in ("&lt;b&gt;", "theirs", "0.250", "simulated", "finished"))
     assert page.count('<th scope="row">') == 1
-    assert f'<small class="quiet">{run.id}</small>' in runs_page(make_service, tracking)
+    assert "127.0.0.1:5000" not in runs_page(make_service, tracking)
+
+
+def test_a_tracked_run_without_questions_shows_scores_and_parameters_and_leads_to_mlflow(
+    make_service, tmp_path, tracking_store
+):
+    tracking = Tracking(uri=tracking_store(tmp_path))
+    with tracking.run("<img src=x>", {"task": "<b>"}, simulated=True) as run:
+        run.figures({"score": 0.25})
+    with replace(tracking, experiment="another").run("not ours", {}) as foreign:
+        pass
+    app = create_app(make_service(), tracking=tracking, mlflow="http://127.0.0.1:5000")
+    with TestClient(app, base_url="http://localhost") as client:
+        page = client.get(f"/runs/mlflow/{run.id}/index.html").text
+        assert "This run holds no questions to look at" in page
+        assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
+        told = ("&lt;img src=x&gt;", "&lt;b&gt;", "0.25", "The LM is simulated")
+        assert all(one in page for one in told)
+        for absent in (f"{run.id}/questions.html", f"{foreign.id}/index.html", f"{'0' * 32}/index.html"):
+            assert client.get(f"/runs/mlflow/{absent}").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def tracked_comparison(tmp_path_factory, tracking_store):
+    """A comparison in a folder, and where the same is tracked."""
+    from questree.cli import app
+
+    out = tmp_path_factory.mktemp("tracked")
+    tracking = Tracking(uri=tracking_store(out))
+    words = ["compare", "searchain", "direct", "--limit", "2", "--tracking-uri", tracking.uri, "--out", f"{out}/runs"]
+    app(words, standalone_mode=False)
+    return out / "runs", tracking
+
+
+def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_service, tracked_comparison):
+    folder, tracking = tracked_comparison
+    direct, _, both = tracked.tracked_runs(tracking)
+    assert direct.part_of == both.name
+    app = create_app(make_service(), runs=[folder], tracking=tracking, mlflow="http://127.0.0.1:5000")
+    with TestClient(app, base_url="http://localhost") as client:
+        ours, theirs = (f"/runs/mlflow/{both.id}", "/runs/1")  # the first is the one that was named first
+        assert "lost-2.html" in client.get(f"{ours}/questions.html").text
+        pages = [client.get(page).text for page in (f"{ours}/question-2-1.html", f"{theirs}/question-2-2.html")]
+        trees = [page.partition("<h2>Reasoning</h2>")[2].partition("<h2>Prompts")[0] for page in pages]
+        assert trees[0] == trees[1] != ""
+        begin = client.get(f"/runs/mlflow/{direct.id}/index.html").text
+        assert '<th scope="row">lm.simulated</th><td>True</td>' in begin
+        answer = client.get(f"/runs/mlflow/{direct.id}/question-1-1.html").text
+        assert 'href="http://127.0.0.1:5000/#/experiments/1/traces/' in answer
+        assert "its trace in MLflow holds them" in answer
 
 
 def test_candidates_push_no_run_off_the_list(tmp_path, tracking_store, monkeypatch):
@@ -125,7 +178,7 @@ def test_candidates_push_no_run_off_the_list(tmp_path, tracking_store, monkeypat
 @pytest.mark.parametrize("uri", ["sqlite:///{}", "nonsense://here"])
 def test_a_store_of_no_use_is_an_error_that_says_so(tmp_path, uri):
     (tmp_path / "notes.db").write_text("no database " * 100)
-    with pytest.raises(QuestreeError, match=r"The runs in .* cannot be listed: \S"):
+    with pytest.raises(QuestreeError, match=r"The runs in .* cannot be read: \S"):
         tracked.tracked_runs(Tracking(uri=uri.format(tmp_path / "notes.db")))
 
 
@@ -133,12 +186,30 @@ def test_a_store_that_cannot_be_listed_says_why(make_service, tmp_path, monkeypa
     missing = tmp_path / "mlflow.db"
     assert f"There is no MLflow store at {missing}." in runs_page(make_service, Tracking(uri=f"sqlite:///{missing}"))
     assert not missing.exists()
-    monkeypatch.setattr(run_pages, "_PATIENCE", 0.01)
-    ended = Event()
-    monkeypatch.setattr(run_pages, "tracked_runs", lambda tracking: ended.wait(60))
-    try:
-        assert "It has not answered" in runs_page(make_service, Tracking(uri="http://u:secret@localhost"))
-    finally:
+
+
+def test_a_silent_store_holds_one_thread_and_shows_what_it_told_last(make_service, monkeypatch):
+    silent, ended, asked = Event(), Event(), []
+
+    def listed(tracking):
+        asked.append(tracking)
+        if silent.is_set():
+            ended.wait(60)
+        return [known]
+
+    known = tracked.ListedRun("1", "what it told", "", "", "", "", 0.5, False, datetime.now(timezone.utc), "finished")
+    monkeypatch.setattr(tracked_store, "tracked_runs", listed)
+    monkeypatch.setattr(tracked_store, "_PATIENCE", 0.01)
+    app = create_app(make_service(), tracking=Tracking(uri="http://u:secret@localhost"))
+    with TestClient(app, base_url="http://localhost") as client:
+        assert "seconds old" not in client.get("/runs").text
+        silent.set()
+        monkeypatch.setattr(tracked_store, "monotonic", lambda: monotonic() + 90)
+        pages = [client.get("/runs").text for _ in range(3)]
+        assert all("It has not answered" in page and "what it told" in page for page in pages)
+        assert all("The list is 90 seconds old." in page for page in pages)
+        assert "It has not answered" in client.get("/runs/mlflow/1/index.html").text
+        assert len(asked) == 2
         ended.set()
 
 
