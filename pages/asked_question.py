@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -59,6 +59,21 @@ class AnsweredQuestion(BaseModel):
     references: list[Passage] = Field(default_factory=list)
     failure: Failure | None = None
     simulated: bool = False
+
+    @classmethod
+    def of_prediction(cls, answered: Any, *, simulated: bool) -> AnsweredQuestion:
+        """Return what a prediction or a record says; a record may be without a tree."""
+        return AnsweredQuestion(
+            tree=answered.tree or ReasoningTree(question=answered.question),
+            state="answered" if answered.failure is None else "failed",
+            spent=answered.spent,
+            seconds=answered.seconds,
+            answer=answered.answer,
+            final_content=answered.final_content,
+            references=list(answered.references),
+            failure=answered.failure,
+            simulated=simulated,
+        )
 
     @property
     def finished(self) -> bool:

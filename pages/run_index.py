@@ -28,7 +28,6 @@ from ..evaluation.kept_exchanges import KeptExchanges
 from ..evaluation.records import Record
 from ..evaluation.run_folder import StoredRun
 from ..lm.exchanges import Exchange
-from ..programs import ReasoningTree
 from .asked_question import AnsweredQuestion
 
 FORMAT = 1
@@ -167,21 +166,6 @@ def index_of(runs: Sequence[ShownRun]) -> RunIndex:
     return RunIndex(_fill(_connect(":memory:"), runs))
 
 
-def shown_record(record: Record, simulated: bool = False) -> AnsweredQuestion:
-    """Return a record as the page of a question draws it."""
-    return AnsweredQuestion(
-        tree=record.tree or ReasoningTree(question=record.question),
-        state="answered" if record.failure is None else "failed",
-        spent=record.spent,
-        seconds=record.seconds,
-        answer=record.answer,
-        final_content=record.final_content,
-        references=list(record.references),
-        failure=record.failure,
-        simulated=simulated,
-    )
-
-
 def _files(source: Path) -> list[Any]:
     """Return what changes when a file of the runs does."""
     files = [source] if source.is_file() else sorted([*source.glob("*.json*"), *source.glob("*/*.json*")])
@@ -232,7 +216,7 @@ def _rows(number: int, run: StoredRun) -> Iterator[tuple[Any, ...]]:
     for record in run.records:
         gold, failed = next(iter(record.answers), ""), record.failure is not None
         worth = _verdict(record, metric)
-        falsely = shown_record(record).cites_falsely()
+        falsely = AnsweredQuestion.of_prediction(record, simulated=run.simulated).cites_falsely()
         yield number, *Row(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
 
 

@@ -13,9 +13,10 @@ from ..common.errors import QuestreeError
 from ..evaluation.records import Record
 from ..evaluation.tracking import flat
 from ..programs.tree_views import node_view
+from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer
-from .run_index import Row, RunIndex, shown_record
+from .run_index import Row, RunIndex
 from .steps import step
 from .trees import cards
 
@@ -118,7 +119,7 @@ class Study:
             record = records[answer.run]
             steps = [step(place, one) for place, one in enumerate(self._index.asked(answer.run, id), start=1)]
             shown |= {"answer": answer, "record": record, "cards": trees[answer.run], "steps": steps}
-            asked = shown_record(record, self.runs[answer.run].simulated)
+            asked = AnsweredQuestion.of_prediction(record, simulated=self.runs[answer.run].simulated)
             return self._drawn("answer.html", **shown, **shown_answer(asked))
         return None
 

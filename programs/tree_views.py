@@ -1,4 +1,4 @@
-"""A reasoning tree as text, as a Mermaid diagram, and as an HTML page.
+"""A reasoning tree as text, as a Mermaid diagram, and as a notebook shows it.
 
 Nodes of a chain of query show where their answer comes from; nodes for a paragraph or a blended query show what was
 done with it.
@@ -6,7 +6,6 @@ done with it.
 
 from __future__ import annotations
 
-from string import Template
 from textwrap import shorten
 from typing import NamedTuple
 
@@ -57,23 +56,6 @@ def as_mermaid(tree: ReasoningTree) -> str:
     lines += [f"  classDef {source} stroke:{colour},stroke-width:2px" for source, (_, colour) in _legend(tree).items()]
     lines.append("  classDef left stroke-dasharray:4 4,opacity:0.6")
     return "\n".join(lines)
-
-
-def as_html(tree: ReasoningTree, answer: str = "", final_content: str = "", references: list[str] | None = None) -> str:
-    """Return one self-contained page: the answer with its references, then the tree. Everything in it is escaped.
-
-    Args:
-        tree: what to show.
-        answer, final_content, references: of the prediction; left out of the page if empty.
-    """
-    return _PAGE.substitute(
-        question=in_page(tree.question),
-        answer=f"<p class=answer>{in_page(answer)}</p>" if answer else "",
-        content=f"<p>{in_page(final_content)}</p>" if final_content else "",
-        references="".join(f"<li>{in_page(reference)}</li>" for reference in references or []),
-        tree=as_fragment(tree),
-        style=TREE_STYLE,
-    )
 
 
 def as_fragment(tree: ReasoningTree) -> str:
@@ -201,16 +183,6 @@ ul.tree,.tree ul{{list-style:none;margin:0;padding-left:1.6rem;border-left:1px s
 .tree div{{padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}}
 .tree p{{margin:.2rem 0}} .left{{opacity:.55}} details{{font-size:.9rem}} small{{color:#777;float:right}}
 {_COLOURS}"""
-
-_PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>$question</title><style>
-body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-h1{font-size:1.4rem} .answer{font-size:1.2rem;font-weight:600}
-@media (prefers-color-scheme:dark){body{background:#191919;color:#ddd}}
-$style</style></head><body>
-<h1>$question</h1>$answer$content<ol>$references</ol>$tree</body></html>
-""")
 
 
 def _in_notebook(tree: ReasoningTree) -> str:

@@ -117,7 +117,7 @@ def cases(
 ) -> None:
     """Show the answers, references and trees of several runs side by side, on one page."""
     from ..common.files import write_atomically
-    from ..evaluation.case_studies import case_studies, telling_questions
+    from ..pages.answer_pages import case_studies, telling_questions
 
     stored = _stored(runs)
     ids = id or telling_questions(stored, limit)

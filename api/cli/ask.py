@@ -77,11 +77,14 @@ def ask_live(program: Any, question: str, style: str) -> Any:
 
 def _written(prediction: Any, form: Form) -> str:
     """Return a prediction in a form."""
+    import dspy
+
+    from ..pages.answer_pages import answer_page
     from ..programs.tree_views import as_mermaid, as_text
-    from .report import as_page
+    from ..simulate import is_simulated
 
     if form == "html":
-        return as_page(prediction, prediction.tree)
+        return answer_page(prediction, simulated=is_simulated(dspy.settings.lm))
     if form == "mermaid":
         return as_mermaid(prediction.tree)
     if form == "json":

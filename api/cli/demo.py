@@ -79,8 +79,8 @@ def _compile(experiment: Experiment, candidates: int) -> str:
 
 
 def _ask(experiment: Experiment, address: str, page: Path) -> None:
+    from ..pages.answer_pages import answer_page
     from .ask import ask_live
-    from .report import as_page
 
     prediction = ask_live(experiment.program(address), QUESTION, "short")
-    page.write_text(as_page(prediction, prediction.tree), encoding="utf-8")
+    page.write_text(answer_page(prediction, simulated=True), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..optimize import Compiled, CompileProgress
     from ..optimize.readers import ReaderScores, ThetaPoint, TrainingProgress
     from ..optimize.recheck import Recheck
-    from ..programs import ReasoningTree
     from ..reader_experiments import Calibration
 
 SIMULATED = "simulated LM: these numbers say nothing about methods"
@@ -291,10 +290,3 @@ def print_looks(history: Sequence[Mapping[str, float]]) -> None:
     ]
     if rows:
         print_figures(rows, simulated=False)
-
-
-def as_page(answered: Any, tree: ReasoningTree) -> str:
-    """Return the page of a prediction or a record."""
-    from ..programs.tree_views import as_html
-
-    return as_html(tree, answered.answer, answered.final_content, [passage.cited() for passage in answered.references])

@@ -154,11 +154,12 @@ def _tree(record: Record, form: Form, *, simulated: bool) -> str:
     """Return a question's tree in a form."""
     from ..programs import ReasoningTree
     from ..programs.tree_views import as_mermaid, as_text
-    from .report import as_page
 
     tree = record.tree or ReasoningTree(question=record.question)  # a fault in a program leaves none
     if form == "html":
-        return as_page(record, tree)
+        from ..pages.answer_pages import answer_page
+
+        return answer_page(record, simulated=simulated)
     if form == "mermaid":
         return as_mermaid(tree)
     answer = record.answer if record.failure is None else f"none ({record.failure})"

@@ -18,9 +18,11 @@ from pydantic import BaseModel
 
 import questree.signatures as signatures
 from questree.common.text import printable
+from questree.evaluation.records import Record
 from questree.lm.guard import guarded, shown_demonstrations
+from questree.pages import answer_page
 from questree.programs import ReasoningTree
-from questree.programs.tree_views import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage, Span
 
 from .hostile_texts import as_copied, hostile_text
@@ -72,7 +74,7 @@ def fuzz(cases: int, seed: int = 0) -> Fuzzed:
             found.note("trajectories", trajectory_holds(adapter, text), text)
         tree = hostile_tree(text)
         found.note("tree", ReasoningTree.model_validate_json(tree.model_dump_json()) == tree, text)
-        found.note("page", page_is_inert(as_html(tree, text, text, [text])), text)
+        found.note("page", page_is_inert(hostile_page(text)), text)
         found.note("diagram", mermaid_is_inert(as_mermaid(tree)), text)
         found.note("screen", screen_is_still(as_text(tree)) and screen_is_still(printable(text)), text)
     return found
@@ -158,6 +160,13 @@ def hostile_tree(text: str) -> ReasoningTree:
     return tree
 
 
+def hostile_page(text: str) -> str:
+    """The page of an answer with the text wherever a text may stand."""
+    tree = hostile_tree(text)
+    said = {"question": tree.question, "answer": tree.question, "final_content": tree.question}
+    return answer_page(Record(id="1", tree=tree, **said), simulated=False)
+
+
 class _Parsed(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -183,7 +192,7 @@ def shape_of(page: str) -> list[tuple[Any, ...]]:
 
 def page_is_inert(page: str) -> bool:
     """Whether a tree's page has the elements of a harmless one, and writes nothing that turns the writing around."""
-    harmless = as_html(hostile_tree("a river"), "a river", "a river", ["a river"])
+    harmless = hostile_page("a river")
     return shape_of(page) == shape_of(harmless) and screen_is_still(page)
 
 

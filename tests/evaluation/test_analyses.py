@@ -14,11 +14,11 @@ from questree.evaluation.analyses import (
     reasoning_steps,
     steps_by_hops,
 )
-from questree.evaluation.case_studies import case_studies, telling_questions
 from questree.evaluation.records import Record, record_answer
 from questree.evaluation.run_folder import StoredRun, open_run, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.ledger import Spent
+from questree.pages.answer_pages import case_studies, telling_questions
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 
@@ -174,10 +174,10 @@ def test_case_studies_stand_side_by_side_and_run_nothing():
     failed = answered("1", 0, failed=True, tree=None)
     page = case_studies([run(hostile, bad, simulated=True), run("second", failed)], ["1"])
     assert "<script" not in page
-    assert "simulated LM" in page
-    assert page.count("<article>") == 2
+    assert "The LM is simulated" in page
+    assert page.count("<h3>") == 2
     assert "timeout: late" in page
     assert "no tree" in page
-    assert page.count('class="tree root-list"') == 1
+    assert page.count('<ul class="tree"') == 1
     with pytest.raises(QuestreeError, match="no question '7'"):
         case_studies([run("one", bad)], ["7"])

@@ -9,8 +9,9 @@ import pytest
 from tiny_world import QUESTIONS, SURE
 
 from questree.evaluation.records import Record, record_answer, score
+from questree.pages import answer_page
 from questree.programs import PROGRAMS, build, takes_retriever
-from questree.programs.tree_views import as_html, as_text
+from questree.programs.tree_views import as_text
 from questree.retrieval import BaseRetriever, Passage
 from questree.simulate import simulated_lm
 from questree.simulate.engine import SimulatedEngine
@@ -61,7 +62,7 @@ def test_no_passage_answers_in_the_lms_place(name, echoing):
     example = asked.to_example()
     kept = score(record_answer(example, prediction), example, [lambda *_: 1.0])
     assert Record.model_validate_json(kept.model_dump_json()) == kept
-    page = as_html(prediction.tree, prediction.answer, prediction.final_content, [])
+    page = answer_page(prediction, simulated=True)
     assert "<script" not in page
     assert "\x1b" not in page + as_text(prediction.tree)
 

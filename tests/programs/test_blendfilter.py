@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from questree.programs import BlendFilter, BlendFilterSettings
 from questree.programs.modules import PublishedKnowledgeFilter
-from questree.programs.tree_views import as_html, as_text
+from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
 
 Q = "Which river?"
@@ -91,7 +91,7 @@ def test_the_tree_holds_each_query_with_its_passages_and_what_was_kept(answering
         "   ├─○ D  (filtered out)",
         "   └─● A  (kept)",
     ]
-    assert 'class="kept"' in as_html(tree)
+    assert 'class="kept"' in tree._repr_html_()
 
 
 def test_independent_calls_are_in_flight_together(answering):

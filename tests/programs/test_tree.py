@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from questree.programs import ReasoningTree
-from questree.programs.tree_views import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage, Span
 
 
@@ -82,12 +82,12 @@ class _Tags(HTMLParser):
         self.attributes += [name for name, _ in attrs]
 
 
-def test_the_page_is_self_contained_and_escapes_everything():
+def test_a_notebook_shows_a_tree_that_asks_for_nothing_and_escapes_everything():
     tree = ReasoningTree(question=HOSTILE)
     passage = Passage(id="1", title=HOSTILE, text=HOSTILE)
     tree.grow(None, query=HOSTILE, answer=HOSTILE, passage=passage, span=Span(text=HOSTILE, score=1.0))
     page = _Tags()
-    page.feed(as_html(tree, HOSTILE, HOSTILE, [HOSTILE]))
+    page.feed(tree._repr_html_())
     assert not {"script", "img", "link", "iframe"} & set(page.tags)
     assert not {"src", "href", "onload", "onerror"} & set(page.attributes)
     assert page.tags.count("details") == 1

@@ -13,7 +13,7 @@ from answering import AlikeRetriever, Asked, Gate, TableRetriever
 from questree.lm.failure import SettingsError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
 from questree.programs.evidence import Evidence, agreeing
-from questree.programs.tree_views import as_html, as_mermaid, as_text
+from questree.programs.tree_views import as_mermaid, as_text
 from questree.signatures import ReviewParagraphs, ReviewParagraphsCoT
 
 Q = "Which river flows through the birthplace of the author of The Metamorphosis?"
@@ -134,8 +134,8 @@ def test_its_prints(answering):
     ]
     assert "class n0 search" in as_mermaid(tree)
     assert "class n1 left" in as_mermaid(tree)
-    assert 'class="accept"' in as_html(tree)
-    assert "known by the LM" not in as_html(tree)
+    assert 'class="accept"' in tree._repr_html_()
+    assert "known by the LM" not in tree._repr_html_()
 
 
 def meeting(*groups: set[str]) -> Any:

@@ -9,7 +9,7 @@ from fakes import ListRetriever
 
 from questree import program
 from questree.programs.baselines.ircot import states_fact, without_question_words
-from questree.programs.tree_views import as_html, as_text
+from questree.programs.tree_views import as_text
 
 Q = "Which river?"
 
@@ -53,7 +53,7 @@ def test_ircot_writes_a_sentence_and_retrieves_with_it_until_the_answer_is_there
         "   ├─● A  (kept)",
         "   └─● Kafka of Prague.  (query)",
     ]
-    assert 'class="query"' in as_html(prediction.tree)
+    assert 'class="query"' in prediction.tree._repr_html_()
 
 
 def test_ircot_keeps_one_sentence_of_a_reply_and_searches_for_facts_alone(scripted):
