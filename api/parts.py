@@ -98,14 +98,15 @@ class Parts:
         return _served_lm(self.settings)
 
     def use_lm(self) -> None:
-        """Configure DSPy with the LM, its cache on disk, and the limits of the settings."""
+        """Configure DSPy with the LM, its adapter, its cache on disk, and the limits of the settings."""
         import dspy
 
+        from .lm.guard import adapter_named
         from .lm.kept_replies import use_lm_cache
         from .lm.limits import limit_process
 
         use_lm_cache(self.settings.api_base)
-        dspy.configure(lm=self.lm)
+        dspy.configure(lm=self.lm, adapter=adapter_named(self.settings.adapter))
         limit_process(self.settings.limits)
 
     @cached_property
@@ -263,6 +264,9 @@ class Parts:
                 f"{place} was compiled with the LM {manifest.lm.get('name')!r}. Say which LM to ask: --lm or "
                 "QUESTREE_LM; 'simulated' is for rehearsals."
             )
+        if (adapter := manifest.lm.get("adapter", "chat")) != self.settings.adapter:
+            told_of = "%s was compiled with the adapter %s and is asked with %s: scores may differ (--adapter)."
+            logger.warning(told_of, place, adapter, self.settings.adapter)
         compiled_over = manifest.retriever
         if not compiled_over and "retriever" not in told:  # of a program that does not search
             retriever = None

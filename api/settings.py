@@ -51,6 +51,10 @@ class RunSettings(RunPolicy, BaseSettings):
     reply_tokens: int | None = Field(
         default=None, ge=1, description="Tokens that a reply of the LM may have. Default: the model's own."
     )
+    adapter: Literal["chat", "json", "xml", "baml"] = Field(
+        default="chat",
+        description="DSPy's adapter, which gives prompts and replies their form: chat, json, xml or baml.",
+    )
     retriever: str | None = Field(
         default=None,
         description="Folder of an index (`questree index`), http://host:port of a server (`questree serve-retriever`), "

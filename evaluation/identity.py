@@ -9,6 +9,7 @@ import dspy
 from pydantic import TypeAdapter
 
 from ..common.manifests import installed_versions, json_hash
+from ..lm.guard import adapter_name
 from ..programs import Program
 from ..simulate import is_simulated
 
@@ -22,12 +23,17 @@ def digest(value: Any) -> str:
 
 
 def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
-    """Return the LM's name, how it samples, and whether it is simulated; None stands for the configured LM."""
+    """Return the LM's name, how it is asked, and whether it is simulated; None stands for the configured LM.
+
+    The adapter is named unless it is DSPy's `ChatAdapter`: with another one the prompts are others.
+    """
     lm = lm or dspy.settings.lm
     if lm is None:
         return {"name": "none", "simulated": False}
     traits = {key: lm.kwargs[key] for key in _LM_TRAITS if lm.kwargs.get(key) is not None}
-    return {"name": str(lm.model), **traits, "simulated": is_simulated(lm)}
+    adapter = adapter_name()
+    asked = traits if adapter == "chat" else traits | {"adapter": adapter}
+    return {"name": str(lm.model), **asked, "simulated": is_simulated(lm)}
 
 
 def retriever_facts(program: Program) -> dict[str, str]:

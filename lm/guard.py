@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any
 
 import dspy
+from dspy.adapters.baml_adapter import BAMLAdapter
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
@@ -20,6 +21,35 @@ _BRACES = str.maketrans("{}`", "()'")
 _PART = r"(?:thought|tool_name|tool_args|observation)_\d+"
 _TURN = re.compile(rf"(?m)^(\[\[ ## {_PART} ## \]\]|</?{_PART}>)$")  # DSPy's markers, by the chat and the XML adapter
 _WITH_MARKERS = {"trajectory"}  # written by DSPy's ReAct, with markers of its own; `Acting` guards the texts in it
+
+
+ADAPTERS: dict[str, type[dspy.Adapter]] = {
+    "chat": dspy.ChatAdapter,
+    "json": dspy.JSONAdapter,
+    "xml": dspy.XMLAdapter,
+    "baml": BAMLAdapter,
+}
+"""DSPy's adapters that can be used here, by their short names."""
+
+
+def adapter_named(name: str) -> dspy.Adapter | None:
+    """Return a new adapter, to be configured; None for "chat", which is used where none is configured.
+
+    None of them asks once more in another adapter's form, as `adapter_in_use` says.
+    """
+    if name == "xml":
+        return dspy.XMLAdapter(use_json_adapter_fallback=False)
+    return None if name == "chat" else ADAPTERS[name]()
+
+
+def adapter_name() -> str:
+    """Return the short name of the adapter in use, or the class of one that is not DSPy's.
+
+    Raises:
+        QuestreeError: as `adapter_in_use`.
+    """
+    kind = type(adapter_in_use())
+    return next((name for name, one in ADAPTERS.items() if one is kind), kind.__name__)
 
 
 def adapter_in_use() -> dspy.Adapter:

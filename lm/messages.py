@@ -7,15 +7,16 @@ from functools import lru_cache, partial
 from typing import Any
 
 import dspy
-from dspy.adapters.baml_adapter import BAMLAdapter
 
-_OF_SIGNATURES = (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter)
-"""DSPy's adapters whose system message is made of nothing but the signature."""
+from .guard import ADAPTERS
 
 
 def keeping_messages(adapter: dspy.Adapter) -> dspy.Adapter:
-    """Return the adapter, which writes the system message of a signature once; another's adapter as it is."""
-    if type(adapter) not in _OF_SIGNATURES:
+    """Return the adapter, which writes the system message of a signature once; another's adapter as it is.
+
+    The system message of DSPy's is made of nothing but the signature.
+    """
+    if type(adapter) not in ADAPTERS.values():
         return adapter
     keeping = copy.copy(adapter)
     keeping.format_system_message = partial(_system_message, type(adapter))

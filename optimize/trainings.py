@@ -49,7 +49,7 @@ def check_trainable(program: Program, policy: RunPolicy) -> None:
         )
     if isinstance(adapter_in_use(), dspy.JSONAdapter):
         raise QuestreeError(
-            "DSPy writes no training data in the form of its JSON adapter: configure its ChatAdapter or XMLAdapter."
+            "DSPy writes no training data in the form of its JSON and BAML adapters: take another one (--adapter chat)."
         )
     if any(predictor.lm not in (None, lm) for predictor in program.predictors()):
         raise QuestreeError(

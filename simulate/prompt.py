@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from xml.etree import ElementTree
+from xml.sax.saxutils import unescape
 
 from dspy.lm15 import Request
 
 from ..signatures.answers import FORMS
 
-Form = Literal["chat", "json", "plain"]
+Form = Literal["chat", "json", "xml", "plain"]
 Values = dict[str, Any]
 
 _INPUTS, _OUTPUTS, _STRUCTURE = (
@@ -25,9 +27,10 @@ _FIELD = re.compile(r"^\d+\. `(\w+)` \((.*?)\):", re.MULTILINE)
 _SCHEMA = re.compile(r"must adhere to the JSON schema: (\{.*)")
 _JSON = ("Outputs will be a JSON object", "\nOutput field `")  # as the JSON adapter says it, and as the BAML adapter
 _TAIL = re.compile(
-    r"\n\s*Respond with (?:the corresponding output fields, starting with|a JSON object in the following)"
+    r"\n\s*Respond with "
+    r"(?:the corresponding output fields(?:, starting with| wrapped in XML)|a JSON object in the following)"
 )
-_MARKER = r"^[ \t]*\[\[ ## {} ## \]\][ \t]*$"
+_CHAT, _XML = r"^[ \t]*\[\[ ## {} ## \]\][ \t]*$", "^<{}>"  # what stands before a field
 _NOT_SUPPLIED = "Not supplied for this"
 
 
@@ -77,7 +80,7 @@ class Prompt:
 
 
 def read_prompt(request: Request) -> Prompt:
-    """Read a request that DSPy's chat, JSON or BAML adapter wrote; any other is ``plain``.
+    """Read a request that DSPy's chat, JSON, XML or BAML adapter wrote; any other is ``plain``.
 
     Only field names that the system text lists are looked for, and inputs only in the last user message. So
     neither an instruction that an optimizer rewrote nor a marker inside a passage changes what is read.
@@ -89,14 +92,17 @@ def read_prompt(request: Request) -> Prompt:
     users = [content for role, content in turns if role == "user"]
     if not outputs or not users:
         return Prompt(form="plain", text=text)
-    form: Form = "json" if any(said in system for said in _JSON) else "chat"
+    structure = system[system.find(_STRUCTURE) :]
+    by_tags = re.search(_XML.format(re.escape(outputs[0].name)), structure, re.MULTILINE)
+    form: Form = "json" if any(said in system for said in _JSON) else "xml" if by_tags else "chat"
+    marker = _XML if form == "xml" else _CHAT
     return Prompt(
         form=form,
         text=text,
         inputs=inputs,
         outputs=tuple(Field(f.name, f.type, _schema(system, f.name)) for f in outputs),
-        values=_name_style(_sections(_without_tail(users[-1]), inputs)),
-        demos=tuple(_demos(turns[:-1], inputs, outputs, form)),
+        values=_name_style(_sections(_without_tail(users[-1]), inputs, marker)),
+        demos=tuple(_demos(turns[:-1], inputs, outputs, form, marker)),
     )
 
 
@@ -129,16 +135,16 @@ def _schema(system: str, name: str) -> dict[str, Any] | None:
 
 
 def _demos(
-    turns: list[tuple[str, str]], inputs: tuple[Field, ...], outputs: tuple[Field, ...], form: Form
+    turns: list[tuple[str, str]], inputs: tuple[Field, ...], outputs: tuple[Field, ...], form: Form, marker: str
 ) -> Iterator[Values]:
     """Yield the demonstrations that lack no output."""
     for (role, content), (next_role, reply) in itertools.pairwise(turns):
         if (role, next_role) != ("user", "assistant"):
             continue
-        replied = _decoded(reply) if form == "json" else _sections(reply, outputs)
+        replied = _decoded(reply) if form == "json" else _sections(reply, outputs, marker)
         replied = replied if isinstance(replied, dict) else {}
         if not any(str(replied.get(f.name, _NOT_SUPPLIED)).startswith(_NOT_SUPPLIED) for f in outputs):
-            yield {**_sections(_without_tail(content), inputs), **replied}
+            yield {**_sections(_without_tail(content), inputs, marker), **replied}
 
 
 def _name_style(values: Values) -> Values:
@@ -147,7 +153,7 @@ def _name_style(values: Values) -> Values:
     return values | {"answer_style": style} if style else values
 
 
-def _sections(content: str, fields: tuple[Field, ...]) -> Values:
+def _sections(content: str, fields: tuple[Field, ...], marker: str) -> Values:
     """Return the value of each field that has a marker.
 
     The last field is looked for first, and the others before it: so a marker inside the value of an earlier field,
@@ -155,10 +161,15 @@ def _sections(content: str, fields: tuple[Field, ...]) -> Values:
     """
     values: Values = {}
     for one in reversed(fields):
-        markers = list(re.finditer(_MARKER.format(re.escape(one.name)), content, re.MULTILINE))
+        markers = list(re.finditer(marker.format(re.escape(one.name)), content, re.MULTILINE))
         if markers:
-            raw = content[markers[-1].end() :].split("\n[[ ## completed ## ]]")[0].strip()
-            values[one.name] = raw if one.type == "str" else _decoded(raw)
+            rest = content[markers[-1].end() :]
+            if marker == _XML:
+                raw = rest.rsplit(f"</{one.name}>", 1)[0].strip()
+                values[one.name] = unescape(raw) if one.type == "str" else _nested(raw)
+            else:
+                raw = rest.split("\n[[ ## completed ## ]]")[0].strip()
+                values[one.name] = raw if one.type == "str" else _decoded(raw)
             content = content[: markers[-1].start()]
     return {one.name: values[one.name] for one in fields if one.name in values}
 
@@ -177,3 +188,22 @@ def _decoded(raw: str) -> Any:
         return json.loads(raw)
     except ValueError:
         return raw
+
+
+def _nested(raw: str) -> Any:
+    """Return the value of nested tags, as the XML adapter writes typed outputs; it writes typed inputs as JSON."""
+    if not raw.startswith("<"):
+        return _decoded(unescape(raw))
+    try:
+        return _value(ElementTree.fromstring(f"<value>{raw}</value>"))
+    except ElementTree.ParseError:
+        return raw
+
+
+def _value(element: ElementTree.Element) -> Any:
+    children = list(element)
+    if not children:
+        return {"": None, "True": True, "False": False}.get(element.text or "", element.text)
+    if all(child.tag == "item" for child in children):
+        return [_value(child) for child in children]
+    return {child.tag: _value(child) for child in children}

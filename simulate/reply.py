@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from xml.sax.saxutils import escape
 
 from .asked import Asked
 from .mind import Mind
@@ -37,6 +38,8 @@ def write_reply(mind: Mind, prompt: Prompt, salt: str = "") -> str:
         return _malform(asked, values)
     if prompt.form == "json":
         return json.dumps(values, ensure_ascii=False, indent=2)
+    if prompt.form == "xml":
+        return "\n\n".join(f"<{name}>\n{_as_xml(value)}\n</{name}>" for name, value in values.items())
     sections = [f"[[ ## {name} ## ]]\n{_show(value)}" for name, value in values.items()]
     return "\n\n".join([*sections, "[[ ## completed ## ]]"])
 
@@ -74,11 +77,21 @@ def _show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def _as_xml(value: Any) -> str:
+    """Return a value as the XML form has it: in a tag for each item or field; null is an empty one."""
+    if isinstance(value, list):
+        return "".join(f"<item>{_as_xml(item)}</item>" for item in value)
+    if isinstance(value, dict):
+        return "".join(f"<{name}>{_as_xml(item)}</{name}>" for name, item in value.items())
+    return "" if value is None else escape(str(value))
+
+
 def _malform(asked: Asked, values: Values) -> str:
     """Return a reply that lacks what the adapter needs: no form at all, or everything after the first words."""
     if asked.mind.traits.chance("malformation", asked.prompt.text, asked.salt) < 0.5:
         return "Let me think about this. " + "; ".join(_show(value) for value in values.values())
-    return "{" if asked.prompt.form == "json" else f"[[ ## {next(iter(values))} ##"
+    begun = {"json": "{", "xml": f"<{next(iter(values))}"}
+    return begun.get(asked.prompt.form, f"[[ ## {next(iter(values))} ##")
 
 
 def _invent(asked: Asked, field: Field) -> Any:

@@ -153,7 +153,10 @@ def theta(
 options.add_command(
     app,
     theta,
-    only=("task", "split", "limit", "seed", "lm", "api_base", "temperature", "retriever", "reader", "concurrency"),
+    only=(
+        *("task", "split", "limit", "seed", "lm", "api_base", "temperature", "adapter"),
+        *("retriever", "reader", "concurrency"),
+    ),
 )
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..settings import RunSettings
 
 SETTINGS = (
-    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "retriever", "rerank", "reader"),
+    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "adapter", "retriever", "rerank", "reader"),
     *("duplicates", "defence", "allow_code", "tracking_uri", "limits"),
 )
 

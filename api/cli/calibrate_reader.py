@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from ..reader_experiments import Calibration
     from ..settings import RunSettings
 
-SETTINGS = ("task", "split", "limit", "seed", "lm", "api_base", "temperature", "retriever", "concurrency", "out")
+SETTINGS = (
+    *("task", "split", "limit", "seed", "lm", "api_base", "temperature", "adapter"),
+    *("retriever", "concurrency", "out"),
+)
 
 
 def calibrate_reader(

@@ -1,7 +1,5 @@
 """questree prompts"""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,9 +9,13 @@ from . import options
 if TYPE_CHECKING:
     from ..programs import Program
     from ..programs.prompts import RenderedPrompt
+    from ..settings import RunSettings
+
+SETTINGS = ("adapter",)
 
 
 def prompts(
+    settings: "RunSettings",
     program: Annotated[
         str | None,
         typer.Argument(
@@ -37,20 +39,22 @@ def prompts(
     ] = None,
 ) -> None:
     """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two."""
+    import dspy
     from rich.console import Console
 
     from ..common.errors import QuestreeError
     from ..common.text import printable
+    from ..lm.guard import adapter_named
     from ..pages.prompts_page import prompts_page
     from ..programs.prompts import differences, rendered_prompts
-    from ..settings import run_settings
 
-    program, settings = program or run_settings().program, options.named_values(set_, "--set")
-    shown = [
-        [one for one in rendered_prompts(_find(name, settings, allow_code)) if (predictor or "") in one.predictor]
-        for name in (program, other)
-        if name is not None
-    ]
+    program, own = program or settings.program, options.named_values(set_, "--set")
+    with dspy.context(adapter=adapter_named(settings.adapter)):
+        shown = [
+            [one for one in rendered_prompts(_find(name, own, allow_code)) if (predictor or "") in one.predictor]
+            for name in (program, other)
+            if name is not None
+        ]
     if not any(shown):
         raise QuestreeError(f"{program} has no predictor {predictor!r}; leave out --predictor to see all of them.")
     if page is not None:
@@ -61,7 +65,7 @@ def prompts(
     Console(file=out).print(printable(text or "No prompt differs."), markup=False, highlight=False, soft_wrap=True)
 
 
-def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) -> Program:
+def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) -> "Program":
     """Return the program: a registered one is built without its parts, which no prompt needs."""
     from ..optimize import load
     from ..programs import REGISTRY, allow, build
@@ -72,7 +76,7 @@ def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) 
     return build(name, settings)
 
 
-def _text(prompt: RenderedPrompt) -> str:
+def _text(prompt: "RenderedPrompt") -> str:
     count = prompt.demonstrations
     heading = f"{prompt.predictor} ({prompt.signature}): about {prompt.tokens} tokens, {count} demonstrations"
     return f"{heading}\n{'=' * len(heading)}\n{prompt.text}"

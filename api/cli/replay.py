@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NO_SETTINGS = (
     *("split", "limit", "leave_out", "reader", "duplicates", "defence", "tracking_uri", "experiment"),
+    "adapter",  # that of the run
     *("on", "workers"),
 )
 

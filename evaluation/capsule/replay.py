@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-from dspy.adapters.baml_adapter import BAMLAdapter
 
 from ...common.errors import QuestreeError
 from ...lm.exchanges import Exchange
+from ...lm.guard import ADAPTERS, adapter_named
 from ...lm.limits import limited
 from ...lm.outcomes import replaying
 from ...lm.policy import Limits, RunPolicy
@@ -27,9 +27,7 @@ from .packed_run import PackedRun, identity_of, read_runs
 from .stand_ins import StoredDuplicates, StoredReader, StoredRetriever, unasked_lm
 from .texts import Texts, record_differences
 
-_ADAPTERS: dict[str, type[dspy.Adapter]] = {
-    one.__name__: one for one in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter)
-}
+_ADAPTERS = {kind.__name__: name for name, kind in ADAPTERS.items()}
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ def adapter_of(run: PackedRun) -> dspy.Adapter | None:
     adapter = run.header.surroundings.adapter
     if adapter not in _ADAPTERS:
         raise QuestreeError(f"{run.header.name}: the adapter {adapter!r} is not known here.")
-    return None if adapter == "ChatAdapter" else _ADAPTERS[adapter]()
+    return adapter_named(_ADAPTERS[adapter])
 
 
 def program_of(run: PackedRun, **parts: Any) -> Program:

@@ -12,6 +12,7 @@ from ..prompt import Values
 from .answers import cites, conclude, tell
 
 _SECTION = re.compile(r"^\[\[ ## (\w+?)_\d+ ## \]\]\n(.*?)(?=^\[\[ ## \w+_\d+ ## \]\]$|\Z)", re.MULTILINE | re.DOTALL)
+_TAG, _END = re.compile(r"^<(\w+_\d+)>$", re.MULTILINE), re.compile(r"^</\w+_\d+>$", re.MULTILINE)  # in the XML form
 _SEARCH = re.compile(r"^\[Search\((.*?)\) → (.*)\]$", re.DOTALL)
 _RESULT = re.compile(r"\[(\d+)\] (.*?)(?=; \[\d+\] |$)", re.DOTALL)
 
@@ -85,7 +86,8 @@ def _write(asked: Asked, step: Step) -> str:
 def _read_trajectory(asked: Asked) -> tuple[list[str], list[Shown]]:
     """Return what was searched for in DSPy's form of ReAct, and the passages that were observed."""
     searches, rows = list[str](), list[str]()
-    for name, content in _SECTION.findall(asked.prompt.given("trajectory")):
+    trajectory = _END.sub("", _TAG.sub(r"[[ ## \1 ## ]]", asked.prompt.given("trajectory")))
+    for name, content in _SECTION.findall(trajectory):
         if name == "tool_args":
             searches += _queries_in(content)
         elif name == "observation":

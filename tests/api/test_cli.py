@@ -178,6 +178,23 @@ def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, inde
     assert '"name": "simulated/trained"' in questree("show", "made/program").out
 
 
+def test_another_adapter_is_another_run_and_goes_with_what_was_compiled(questree, index, caplog):
+    shared = ("--limit", "2", "--retriever", index, "--tracking-uri", "none", "--out", "made")
+    first = ("compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", *shared)
+    ran = questree(*first, "--adapter", "xml")
+    assert ran.code == 0, ran.err
+    hint = f"ask it: questree ask QUESTION --program made/program --adapter xml --retriever {index}"
+    assert hint in ran.out.splitlines()
+    refused = questree(*first)
+    assert refused.code == 2
+    assert "'adapter': 'xml', 'simulated': True} and is now {'name'" in refused.err
+    assert questree("ask", QUESTION, "--program", "made/program", "--retriever", index).code == 0
+    assert "compiled with the adapter xml and is asked with chat" in caplog.text
+    assert "two-step" in questree("ask", QUESTION, "--adapter", "two-step").err
+    for adapter, marker in (("chat", "[[ ## answer ## ]]"), ("xml", "<answer>"), ("json", '"answer": "{answer}')):
+        assert marker in questree("prompts", "oner", "--adapter", adapter).out
+
+
 def test_a_compiled_program_is_asked_its_questions_again(questree, index):
     ran = questree(
         "compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", "--limit", "2",

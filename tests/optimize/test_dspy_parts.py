@@ -12,6 +12,8 @@ from dspy.clients.provider import Provider
 import questree
 from questree.common.errors import QuestreeError
 from questree.common.manifests import json_hash
+from questree.evaluation.identity import lm_facts
+from questree.lm.guard import ADAPTERS, adapter_named
 from questree.metrics import metric
 from questree.optimize import Examples, compile, optimizer
 from questree.retrieval import Passage, as_retriever
@@ -60,6 +62,19 @@ def test_dspy_s_embedder_makes_a_retriever_with_a_corpus_and_none_alone():
     assert as_retriever(searched)("Where was Kafka born?", 1)[0].title == "Franz Kafka"
     with pytest.raises(QuestreeError, match="An embedder has no passages"):
         questree.program("oner", retriever=embedder)
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_a_rehearsal_takes_as_many_calls_with_each_adapter(adapter, mini):
+    asked = {}
+    with dspy.context(adapter=adapter_named(adapter)):
+        for name in ("searchain", "react"):
+            predictions = [questree.program(name, retriever=mini.index)(**one.inputs()) for one in mini.dev[:3]]
+            asked[name] = sum(prediction.spent.calls for prediction in predictions)
+            assert not any(prediction.failure for prediction in predictions)
+        facts = lm_facts()
+    assert asked == {"searchain": 11, "react": 11}
+    assert facts.get("adapter", "chat") == adapter
 
 
 def test_a_program_is_a_tool_with_named_arguments(mini):

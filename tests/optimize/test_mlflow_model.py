@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from pathlib import Path
+from zipfile import ZipFile
 
 import dspy
 import pytest
@@ -88,6 +91,17 @@ def test_python_tells_a_model_its_lm_and_its_index(served, index, mini):
     assert model.predict({"question": mini.dev[0].question})[0]["answer"]
 
 
+def test_the_surroundings_of_a_model_name_its_adapter(served, index, mini, monkeypatch):
+    import mlflow
+
+    tracking, address, _ = served
+    mlflow.set_tracking_uri(tracking.uri)
+    monkeypatch.setenv("QUESTREE_ADAPTER", "json")
+    model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
+    assert model.predict({"question": mini.dev[0].question})[0]["answer"]
+    assert type(model.unwrap_python_model().adapter).__name__ == "JSONAdapter"
+
+
 def test_a_reply_holds_what_the_model_s_signature_says(served, loaded, mini):
     import mlflow
     from mlflow.types.schema import AnyType, Array
@@ -122,6 +136,31 @@ def test_a_model_names_the_package_as_a_wheel_that_it_holds_and_pip_installs(ser
     front, script, task = ran.stdout.split(maxsplit=2)
     assert {Path(front).parent, Path(script).parent} == {tmp_path / "env" / "questree"}, ran.stderr
     assert "name='mini'" in task
+
+
+def test_the_folder_that_an_image_is_built_from_names_the_package_and_its_environment(served, tmp_path, monkeypatch):
+    """``mlflow models build-docker`` builds the image of this folder; Docker itself is asked for nothing here."""
+    import yaml
+    from click.testing import CliRunner
+    from mlflow.models.cli import commands
+
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", served[0].uri)
+    words = ("generate-dockerfile", "-m", served[1], "--env-manager", "virtualenv", "-d", str(tmp_path / "image"))
+    ran = CliRunner().invoke(commands, words)
+    assert ran.exit_code == 0, ran.output
+    steps = (tmp_path / "image" / "Dockerfile").read_text()
+    [copied] = re.findall(r"^COPY (\S+) /opt/ml/model$", steps, re.MULTILINE)
+    assert "_install_pyfunc_deps('/opt/ml/model', install_mlflow=False, env_manager='virtualenv')" in steps
+    assert "C._serve('virtualenv')" in steps
+    model = tmp_path / "image" / copied
+    environment = yaml.safe_load((model / "python_env.yaml").read_text())
+    assert environment["python"] == platform.python_version()
+    assert environment["dependencies"] == ["-r requirements.txt"]  # pip reads it in the model's folder
+    [ours] = [line for line in (model / "requirements.txt").read_text().split() if "questree" in line]
+    with ZipFile(model / ours) as wheel:
+        [about] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        needs = wheel.read(about).decode()
+    assert {"mlflow", "dspy"} <= {*re.findall(r"^Requires-Dist: ([\w-]+)", needs, re.MULTILINE)}
 
 
 def test_what_came_from_an_index_is_named_by_its_version(tmp_path, monkeypatch):

@@ -117,7 +117,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_asked(mini, tmp_pa
         ({}, RunPolicy(), mini.program(), r"simulated/.* cannot be trained.*--lm openai/.*bootstrap-random-search"),
         ({"lm": None}, RunPolicy(), mini.program(), "no LM cannot be trained"),
         ({"lm": served}, RunPolicy(), mini.program(), "data to OpenAI all the same. Leave --api-base out"),
-        ({"lm": able, "adapter": dspy.JSONAdapter()}, RunPolicy(), mini.program(), "configure its ChatAdapter"),
+        ({"lm": able, "adapter": dspy.JSONAdapter()}, RunPolicy(), mini.program(), "--adapter chat"),
         ({"lm": able}, RunPolicy(max_cost=1), mini.program(), "--max-cost cannot be held"),
         ({"lm": able}, RunPolicy(), own, "have LMs of their own"),
     ]

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 import dspy
 import pytest
-from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 from tiny_world import BLANK, QUESTIONS, RIVER, SURE, ask, request
 
+from questree.lm.guard import adapter_named
 from questree.lm.parallel import together
 from questree.signatures import (
     AnswerWithKnowledge,
@@ -39,7 +39,9 @@ from questree.simulate import Traits, is_simulated, simulated_lm
 from questree.simulate.prompt import read_prompt
 from questree.simulate.skills import SKILLS
 
-ADAPTERS = [dspy.ChatAdapter(use_json_adapter_fallback=False), dspy.JSONAdapter(), BAMLAdapter()]
+ADAPTERS = [
+    adapter_named(name) or dspy.ChatAdapter(use_json_adapter_fallback=False) for name in ("chat", "json", "baml", "xml")
+]
 GIVEN: dict[str, Any] = {
     "question": RIVER.question,
     "answer_style": "short",

@@ -14,7 +14,7 @@ from tiny_world import request
 from questree.signatures import CompleteChain, PlanSureChain, ReadPassage, Step
 from questree.simulate.prompt import Prompt, read_prompt
 
-ADAPTERS = [dspy.ChatAdapter(), dspy.JSONAdapter(), BAMLAdapter()]
+ADAPTERS = [dspy.ChatAdapter(), dspy.JSONAdapter(), BAMLAdapter(), dspy.XMLAdapter()]
 INPUTS: dict[str, Any] = {
     "question": "Which river?\nAnd where?",
     "answer_style": "short",
