@@ -29,7 +29,8 @@ from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program, saved_name
-from ..programs.states import members_of, restore_names, signature_names
+from ..programs.program import restore_names, signature_names
+from ..programs.states import members_of
 from .annotations import annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill

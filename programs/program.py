@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, TypeVar, get_args
@@ -89,10 +89,11 @@ class Program(dspy.Module):
             they fit the LM's window.
         """
         began = time.perf_counter()
-        tree = ReasoningTree(question=neutralise(question).strip()).watched_by(told_growth(watch))
+        text = neutralise(question).strip() if isinstance(question, str) else ""
+        tree = ReasoningTree(question=text).watched_by(told_growth(watch))
         with ledger() as kept, deadline(), asking(tree.question):
             try:
-                _check_question(tree.question, answer_style)
+                _check_question(question, tree.question, answer_style)
                 prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
@@ -152,6 +153,12 @@ class Program(dspy.Module):
         path = next((path for path, one in self.named_predictors() if one is predict), predict.signature.__name__)
         step, _, predictor = path.rpartition(".")
         error.add_where(program=self.name, step=step, predictor=predictor)
+
+    def load_state(self, state: dict[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
+        """Load a state as DSPy does, and keep the names of the signatures, which it forgets."""
+        names = signature_names(self)
+        super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        restore_names(self, names)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
         """Return a copy with demonstrations of its own. Teleprompters copy programs often; an index is never copied."""
@@ -214,11 +221,24 @@ def answered(
     )
 
 
+def signature_names(program: dspy.Module) -> dict[str, str]:
+    """Return the names of the predictors' signatures."""
+    return {name: predictor.signature.__name__ for name, predictor in program.named_predictors()}
+
+
+def restore_names(program: dspy.Module, names: Mapping[str, str]) -> None:
+    """Give signatures their names back, which DSPy forgets when it changes one; failures and capsules show them."""
+    for name, predictor in program.named_predictors():
+        predictor.signature.__name__ = names[name]
+
+
 def _failed(tree: ReasoningTree, failure: Failure, found: list[Passage]) -> dspy.Prediction:
     return _Answer(answer="", final_content="", references=[], passages=found, tree=tree, failure=failure)
 
 
-def _check_question(question: str, answer_style: str) -> None:
+def _check_question(given: Any, question: str, answer_style: str) -> None:
+    if not isinstance(given, str):  # whatever a server hands on: MLflow's chat task gives a list of messages
+        raise CallFailedError("question", f"the question is of the type {type(given).__name__}; give a text")
     if not question:
         raise CallFailedError("question", "the question is empty; ask something")
     words = len(question.split())

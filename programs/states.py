@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import dspy
@@ -193,22 +193,9 @@ def take_state(program: Program, state: ProgramState) -> None:
         if fields != len(predictors[name].signature.fields):
             raise ValueError(f"{name} has {len(predictors[name].signature.fields)} fields, and not {fields}")
     check_demonstrations(program, {name: part.demos for name, part in state.items()})
-    names = signature_names(program)
     program.load_state({name: part.for_dspy() for name, part in state.items()})
-    restore_names(program, names)
     for name, predictor in program.named_predictors():
         predictor.update_config(**state[name].config.model_dump(exclude_none=True))
-
-
-def signature_names(program: Program) -> dict[str, str]:
-    """Return the names of the predictors' signatures."""
-    return {name: predictor.signature.__name__ for name, predictor in program.named_predictors()}
-
-
-def restore_names(program: Program, names: Mapping[str, str]) -> None:
-    """Give signatures their names back, which DSPy forgets when it changes one; failures and capsules show them."""
-    for name, predictor in program.named_predictors():
-        predictor.signature.__name__ = names[name]
 
 
 def members_of(program: Program) -> list[Program]:

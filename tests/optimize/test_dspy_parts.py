@@ -188,6 +188,24 @@ def test_a_program_over_a_function_is_compiled_saved_and_evaluated(mini, tmp_pat
     assert program.retriever.name == "search"
 
 
+def test_a_state_that_dspy_saved_and_loaded_leaves_the_prompts_their_names(mini, tmp_path):
+    program, loaded = (
+        questree.program("searchain", retriever=mini.index),
+        questree.program("searchain", retriever=mini.index),
+    )
+    program.save(tmp_path / "program.json")
+    loaded.load(tmp_path / "program.json")
+    for one, other in zip(program.predictors(), loaded.predictors(), strict=True):
+        assert str(other.signature) == str(one.signature)  # its name is in it: PlanChain, not StringSignature
+
+
+@pytest.mark.parametrize("question", [None, 7, [{"role": "user", "content": "Why?"}]])
+def test_a_question_that_is_no_text_fails_by_its_type(question, mini):
+    failure = questree.program("searchain", retriever=mini.index)(question=question).failure
+    assert failure.cause == "question"
+    assert failure.message == f"the question is of the type {type(question).__name__}; give a text"
+
+
 def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, tmp_path):
     index = questree.load_index(questree.build_index(mini.index.passages, tmp_path / "index", kind="bm25"))
     program = questree.program("searchain", retriever=index)

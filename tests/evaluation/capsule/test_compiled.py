@@ -20,7 +20,8 @@ from questree.evaluation.capsule import pack, replay
 from questree.evaluation.surroundings import Surroundings
 from questree.programs import PROGRAMS, Program, SearChain
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
-from questree.programs.states import CompiledState, compiled_state, restore_names, signature_names
+from questree.programs.program import restore_names, signature_names
+from questree.programs.states import CompiledState, compiled_state
 
 LESSON = Lesson(inputs={"question": "Who?"}, demonstrations={"chain_of_query.plan": [{"question": "Who was it?"}]})
 
