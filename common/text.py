@@ -24,15 +24,16 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _UNSEEN = re.compile(f"[{_CONTROLS}{_BIDI}{_INVISIBLE}]")
 _UNDRAWN = re.compile(f"[{_CONTROLS}{_BIDI}\r\u2028\u2029]")
 _GAP = r"((?:[^\w\[\]<＜﹤|｜￨>＞﹥]|[ﾞﾟ])*)"  # no letter: the two of Japanese are marks in another form
-_PAIRS = re.compile(
-    rf"(?<=\[){_GAP}(?=\[)|(?<=\]){_GAP}(?=\])|(?<=[<＜﹤]){_GAP}(?=[|｜￨])|(?<=[|｜￨]){_GAP}(?=[>＞﹥])"
+_PAIRS = re.compile(  # the class before the lookbehinds says where to look: it is ten times as fast
+    r"[\[\]<＜﹤|｜￨]"
+    rf"(?:(?<=\[){_GAP}(?=\[)|(?<=\]){_GAP}(?=\])|(?<=[<＜﹤]){_GAP}(?=[|｜￨])|(?<=[|｜￨]){_GAP}(?=[>＞﹥]))"
 )
 _HASHES = re.compile(r"[#♯⌗⋕]((?:[^\w\s#♯⌗⋕]|[\rﾞﾟ])*)(?=[#♯⌗⋕])")
 _TEMPLATE = re.compile(
-    r"(?<=<)(?=</?SYS>>)"
-    r"|(?<=<)(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
-    r"|(?<=<)(?=<CUSTOM-TYPE-(?:START|END)-IDENTIFIER>>)"
-    r"|(?<=\[)(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+    r"<(?=</?SYS>>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
+    r"|<(?=<CUSTOM-TYPE-(?:START|END)-IDENTIFIER>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
 )
 
 _NO_ANSWER = re.compile(
@@ -56,9 +57,14 @@ def neutralise(text: str) -> str:
     address would be the author's choice. Idempotent; linear in the length of the text.
     """
     seen = _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
-    parted = _PAIRS.sub(lambda found: " " if _is_unseen(found[found.lastindex or 0]) else found[0], seen)
+    parted = _PAIRS.sub(_parted, seen)
     single = _HASHES.sub(lambda found: "" if _is_unseen(found[1]) else found[0], parted)
-    return _TEMPLATE.sub(" ", single)
+    return _TEMPLATE.sub(r"\g<0> ", single)
+
+
+def _parted(pair: re.Match[str]) -> str:
+    """Return the first of two brackets with what stands between them; a space, if a copyist may leave that out."""
+    return f"{pair[0][0]} " if _is_unseen(pair[pair.lastindex or 0]) else pair[0]
 
 
 def _is_unseen(text: str) -> bool:

@@ -28,9 +28,9 @@ from .failure import (
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
 from .kept_replies import share_replies
-from .ledger import add_up, enter
+from .ledger import Spent, add_up, enter, total
 from .limits import check_deadline, limits, time_left
-from .messages import keeping_messages
+from .messages import keep_type_adapters, keeping_messages
 from .outcomes import begin, is_replayed
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
@@ -50,6 +50,7 @@ LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure 
 logger = logging.getLogger(__name__)
 
 bound_replies()
+keep_type_adapters()
 mend_repairs()
 share_replies()
 
@@ -78,7 +79,7 @@ def call(
     """
     try:
         asked = _Call(predict, dict(config or {}), drop, describe_style(inputs))
-        with told_call(asked.name, lambda: add_up(asked.entries)):
+        with told_call(asked.name, lambda: total(asked.spent)):
             return asked.run()
     except CallFailedError as error:
         error.predict = predict
@@ -99,7 +100,7 @@ class _Call:
         self.attempts = self.retries = self.shortenings = 0
         self.cut: _CutReplyError | None = None
         self.last_reply = ""
-        self.entries: list[dict[str, Any]] = []
+        self.spent: list[Spent] = []
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -160,8 +161,9 @@ class _Call:
         for output in (output for entry in lm.history for output in entry.get("outputs") or []):
             self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
         entries = [{"cached": not usage.added, **entry} for entry in lm.history]
-        self.entries += entries
-        enter(calls=entries, exchange=begun.ended(replies_of(entries), fault))
+        spent = [add_up(entries)] if entries else []
+        self.spent += spent
+        enter(spent=spent, exchange=begun.ended(replies_of(entries), fault))
 
     def refuse_cut(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that was cut at the token limit, even if it can be parsed."""

@@ -112,16 +112,16 @@ def _add_cost(new: Ledger, outer: Ledger) -> None:
 
 
 def enter(
-    calls: list[dict[str, Any]] | None = None,
+    spent: Sequence[Spent] = (),
     failed: str | None = None,
     dropped: Dropped | None = None,
     found: Sequence[Passage] | None = None,
     exchange: Exchange | None = None,
 ) -> None:
-    """Add to the open ledger, if there is one; calls are entries of a `dspy.LM` history."""
+    """Add to the open ledger, if there is one."""
     current = _open.get()
     if current is not None:
-        current.calls.extend([add_up(calls)] if calls else [])
+        current.calls.extend(spent)
         current.failed.extend([failed] if failed else [])
         current.dropped.extend([dropped] if dropped else [])
         current.exchanges.extend([exchange] if exchange else [])

@@ -1,4 +1,4 @@
-"""System messages, written once for each signature: DSPy writes one for every request, which takes most of its time."""
+"""What DSPy makes anew for every request, made once: the system message of a signature, what checks a type."""
 
 from __future__ import annotations
 
@@ -7,8 +7,28 @@ from functools import lru_cache, partial
 from typing import Any
 
 import dspy
+from dspy.adapters import utils, xml_adapter
+from pydantic import TypeAdapter
 
 from .guard import ADAPTERS
+
+
+def keep_type_adapters() -> None:
+    """Make DSPy take one pydantic adapter for each type: it makes one for each field of each prompt and reply."""
+    utils.TypeAdapter = xml_adapter.TypeAdapter = _type_adapter
+
+
+def _type_adapter(kind: Any) -> TypeAdapter[Any]:
+    try:
+        hash(kind)
+    except TypeError:  # a type with an annotation that has no hash
+        return TypeAdapter(kind)
+    return _kept_adapter(kind)
+
+
+@lru_cache(maxsize=512)
+def _kept_adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def keeping_messages(adapter: dspy.Adapter) -> dspy.Adapter:

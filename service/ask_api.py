@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, Header, Request
@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..lm.progress import Event
 from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..retrieval.serving.server_limits import Refused
@@ -99,14 +100,14 @@ def ask_routes(service: Service) -> APIRouter:
 
 async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
     async with aclosing(question.follow()) as events:
-        async for number, event in events:
-            if event is None:
-                yield sign_of_life()
-            elif isinstance(event, Ended):
-                yield sent(AskReply.of(event.asked, request).model_dump_json(), event=event.kind, id=str(number))
-            else:
-                kind: Any = event.model_dump(include={"kind"})["kind"]
-                yield sent(event.model_dump_json(), event=kind, id=str(number))
+        async for told in events:
+            yield b"".join(_as_event(number, event, request) for number, event in told) or sign_of_life()
+
+
+def _as_event(number: int, event: Event, request: Request) -> bytes:
+    kind: str = event.kind  # type: ignore[attr-defined]  # every kind of event has one
+    said = AskReply.of(event.asked, request) if isinstance(event, Ended) else event
+    return sent(said.model_dump_json(), event=kind, id=str(number))
 
 
 async def finished(question: Question, request: Request) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from ..lm.progress import Event
 from ..pages import question_page as pages
 from ..pages.api_page import api_page
 from ..pages.asked_question import AskedQuestion
@@ -96,17 +97,21 @@ async def _pieces(found: Question | AskedQuestion, after: int) -> AsyncIterator[
         yield sent(pages.whole(found), event="end")  # its page may have been drawn while it ran
         return
     async with aclosing(found.follow(after)) as events:
-        async for number, event in events:
-            if event is None:
+        async for told in events:
+            if not told:
                 yield sign_of_life()
                 continue
-            node = ""
-            if isinstance(event, NodeChanged):
-                node = pages.changed_node(event.node)
-            elif isinstance(event, NodeGrown):
-                node = pages.grown_node(event.node)
-            kind = "end" if isinstance(event, Ended) else "piece"
-            yield sent(node + pages.progress(found.now()), event=kind, id=str(number))
+            nodes = "".join(_node(event) for _, event in told)
+            number, last = told[-1]
+            kind = "end" if isinstance(last, Ended) else "piece"
+            yield sent(nodes + pages.progress(found.now()), event=kind, id=str(number))
+
+
+def _node(event: Event) -> str:
+    """Return the piece of a page that an event changes; nothing if it changes no node."""
+    if isinstance(event, NodeChanged):
+        return pages.changed_node(event.node)
+    return pages.grown_node(event.node) if isinstance(event, NodeGrown) else ""
 
 
 def _found(service: Service, id: str) -> Question | AskedQuestion:

@@ -19,7 +19,7 @@ from ..programs.streams import NodeGrown
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
-from .questions import Ended, Question, Service
+from .questions import Question, Service
 
 
 class Message(BaseModel):
@@ -115,19 +115,20 @@ async def _chunks(question: Question, request: Request, *, with_usage: bool) -> 
     asked = question.asked
     yield _chunk(asked, {"role": "assistant", "content": ""})
     async with aclosing(question.follow()) as events:
-        async for _, event in events:
-            if event is None:
-                yield sign_of_life()
-            elif isinstance(event, NodeGrown):  # or changed
+        async for told in events:
+            grown = [event for _, event in told if isinstance(event, NodeGrown)]  # or changed
+            for event in grown:
                 yield _chunk(asked, {"reasoning_content": f"{printable(str(event))}\n"})
-            elif isinstance(event, Ended) and (refused := _refusal(asked)) is not None:
-                yield sent(json.dumps(refused.body()))
-            elif isinstance(event, Ended):
-                yield _chunk(asked, {"content": _content(asked), "annotations": _annotations(asked, request)})
-                yield _chunk(asked, {}, finish_reason="stop")
-                if with_usage:
-                    last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}
-                    yield sent(json.dumps(last))
+            if not grown:
+                yield sign_of_life()
+    if (refused := _refusal(asked)) is not None:
+        yield sent(json.dumps(refused.body()))
+    else:
+        yield _chunk(asked, {"content": _content(asked), "annotations": _annotations(asked, request)})
+        yield _chunk(asked, {}, finish_reason="stop")
+        if with_usage:
+            last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}
+            yield sent(json.dumps(last))
     yield sent("[DONE]")
 
 

@@ -131,7 +131,7 @@ async def _answered(
         raise ToolError(str(refused)) from None
     steps = 0
     async with aclosing(taken.follow()) as events:
-        async for _, event in events:
+        async for event in (one async for told in events for _, one in told):
             if isinstance(event, NodeGrown | Waiting):
                 steps += 1
                 said = str(event) if isinstance(event, NodeGrown) else f"number {event.place} in the queue"

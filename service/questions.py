@@ -118,20 +118,24 @@ class Question:
         if self.task is not None:
             await asyncio.wait([self.task])
 
-    async def follow(self, after: int = 0) -> AsyncGenerator[tuple[int, Event | None], None]:
-        """Yield the events with their numbers from ``after`` on, to the end; None now and then, as a sign of life."""
+    async def follow(self, after: int = 0) -> AsyncGenerator[list[tuple[int, Event]], None]:
+        """Yield the events with their numbers from ``after`` on, to the end: those that are there at a time together.
+
+        Now and then there is none, as a sign of life.
+        """
         with self.following():
             while True:
-                while after < len(self._events):
-                    yield after, self._events[after]
-                    after += 1
-                if self.asked.finished:
+                if told := list(enumerate(self._events[after:], start=after)):
+                    after += len(told)
+                    yield told
+                elif self.asked.finished:
                     return
-                news = self._news
-                with anyio.move_on_after(_BEAT):
-                    await news.wait()
-                if not news.is_set():
-                    yield after, None
+                else:
+                    news = self._news
+                    with anyio.move_on_after(_BEAT):
+                        await news.wait()
+                    if not news.is_set():
+                        yield []
 
     @contextmanager
     def following(self) -> Iterator[None]:

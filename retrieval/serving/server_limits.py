@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
+
 from ...common.errors import QuestreeError
 
 if TYPE_CHECKING:
@@ -133,8 +135,9 @@ class Guard:
 
     async def _read(self, receive: Receive) -> Receive:
         try:
-            body = await asyncio.wait_for(_body(receive, self.limits.body), self.limits.body_seconds)
-        except asyncio.TimeoutError:
+            with anyio.fail_after(self.limits.body_seconds):
+                body = await _body(receive, self.limits.body)
+        except TimeoutError:
             raise Refused(408, "the request did not arrive in time", "request_timeout") from None
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -1,16 +1,19 @@
-"""A system message is written once for each signature, and is what DSPy would write."""
+"""What DSPy makes anew for every request is made once, and is what DSPy would make."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import dspy
 import pytest
+from dspy.adapters import utils
 from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils import DummyLM
+from pydantic import TypeAdapter
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
+from questree.lm import messages
 from questree.lm.messages import keeping_messages
 from questree.metrics import metric
 from questree.programs import build
@@ -68,3 +71,19 @@ def test_an_adapter_with_an_lm_of_its_own_is_refused_before_anything_is_asked(tm
         with pytest.raises(QuestreeError, match="Use dspy"):
             evaluate(build("direct", {}), questions, metric("em"), out=tmp_path / "run")
     assert lm.history == []
+
+
+def test_what_checks_a_type_is_made_once(monkeypatch):
+    made: list[Any] = []
+
+    def counted(kind: Any) -> TypeAdapter[Any]:
+        made.append(kind)
+        return TypeAdapter(kind)
+
+    monkeypatch.setattr(messages, "TypeAdapter", counted)
+    hashed, unhashed = list[Annotated[int, "of this test"]], list[Annotated[int, ["of this test"]]]
+    for _ in range(2):
+        for kind in (hashed, unhashed):
+            assert utils.parse_value("[1]", kind) == [1]
+    assert made.count(hashed) == 1
+    assert made.count(unhashed) > 1  # there is no telling whether it is the same

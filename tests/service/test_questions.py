@@ -33,12 +33,13 @@ def test_followers_hear_the_same_however_late_they_come(make_service, tap):
         assert isinstance(ended, Ended)
         assert ended.asked.answer == "Vltava"
         assert [number for number, _ in first] == list(range(len(first)))
+        assert [told async for told in question.follow()] == [first]  # what is there is told together
 
     asyncio.run(follow())
 
 
 async def heard(question: Question, after: int = 0) -> list[object]:
-    return [one async for one in question.follow(after)]
+    return [one async for told in question.follow(after) for one in told]
 
 
 @pytest.mark.parametrize("program", ["searchain", "tree-of-reviews"])
