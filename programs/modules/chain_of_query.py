@@ -186,7 +186,8 @@ class Tracing(dspy.Module):
         reply = call(self.trace, question=question, answer_style=answer_style, steps=steps)
 
         def belongs(fragment: str, passage: Passage) -> bool:
-            return any(node.passage == passage and tells(fragment, node.answer or "") for node in supported)
+            steps = [node for node in supported if node.passage and node.passage.id == passage.id]
+            return any(tells(fragment, node.answer or "") for node in steps)
 
         final_content, references = settle_marks(reply.final_content, passages, belongs)
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"

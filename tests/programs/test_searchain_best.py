@@ -68,6 +68,21 @@ def test_what_was_recalled_and_supported_is_cited_step_by_step(scripted):
     assert "forgotten" not in engine.prompts[-1], "the sentence that holds the answer, not the whole passage"
 
 
+def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_it(scripted):
+    class Scored(ListRetriever):
+        def __call__(self, query: str, k: int = 1) -> list[Passage]:
+            self.queries.append(query)
+            text = f"{PASSAGES[BIRTH]} {PASSAGES[RIVER]}"
+            return [Passage(id="p", text=text, score=float(len(self.queries)))]
+
+    told = {"final_content": "Franz Kafka was born in Prague [1]. It lies on the Vltava [1].", "answer": "Vltava"}
+    plan = {"planned_chain": [planned(BIRTH, "Prague", True), planned(RIVER, "Vltava", True)]}
+    scripted(plan, verdict("supports", "Prague"), verdict("supports", "Vltava"), told)
+    prediction = SearChain(Scored({}))(question=QUESTION)
+    assert prediction.final_content == told["final_content"]
+    assert len(prediction.references) == 1
+
+
 def test_what_is_found_is_filled_into_later_queries_without_asking_the_lm_for_a_new_rest(scripted):
     found = [verdict("supports", answer) for answer in ("Franz Kafka", "Prague", "Vltava")]
     engine = scripted(plan(None, None, None), *found, TOLD)
