@@ -219,7 +219,10 @@ class SearChain(Program):
             raise CallFailedError("reader", f"{type(error).__name__}: {error}") from error
 
     def share_verdict(self, tree: ReasoningTree, node: Node) -> bool:
-        """Return whether the node's query was processed before; the node then shares what came of it."""
+        """Return whether the node's query was processed before; the node then shares what came of it.
+
+        Where no answer came of it, what the LM recalls by now is checked, except in the paper's way.
+        """
         if not self.settings.skip_repeats or node.answer is None:
             return False
         processed = [earlier for earlier in tree.nodes[: node.id] if earlier.stance is not None]
@@ -227,7 +230,10 @@ class SearChain(Program):
         if index is None:
             return False
         first = processed[index]
-        settled = next((one for one in reversed(processed) if one.replaces == first.id), first)
+        helped = (one for one in reversed(processed) if one.replaces == first.id and one.query == first.query)
+        settled = next(helped, first)
+        if settled.answer is None and self.fills_in:
+            return False
         shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "lone")
         tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
         return True

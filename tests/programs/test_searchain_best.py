@@ -192,6 +192,21 @@ def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(scripte
     assert len(prediction.references) == 1
 
 
+def test_what_the_lm_recalls_for_a_query_that_failed_before_is_checked_and_told(scripted):
+    other = "Which language did Franz Kafka speak?"
+    engine = scripted(
+        {"planned_chain": [planned(BIRTH)]},
+        verdict("silent"),
+        {"rest": [planned(other, "German", True), planned(BIRTH, "Prague", True)]},
+        verdict("supports", "German"),
+        verdict("silent"),
+        {"final_content": "He spoke German [1]. He was born in Prague.", "answer": "Prague"},
+    )
+    prediction = searchain({BIRTH: "Franz Kafka was born.", other: "Franz Kafka spoke German."})(question=QUESTION)
+    assert [node.answer for node in prediction.tree.last_path()] == ["German", "Prague"]
+    assert f'"query": "{BIRTH}", "answer": "Prague", "mark": null' in engine.prompts[-1]
+
+
 def test_a_trained_reader_takes_the_place_of_the_verdict(scripted):
     spans = {AUTHOR: ("Franz Kafka", 3.0), BIRTH: ("Prague", 3.0), RIVER: ("Vltava", -3.0)}
     engine = scripted(plan("Franz Kafka", "Vienna", "Danube"), {"rest": []}, TOLD)
