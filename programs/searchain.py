@@ -12,7 +12,7 @@ from ..lm.outcomes import exchange
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle, PlannedStep
-from .branches import Feedback, grow_branch, grow_successor, refilled, regrow
+from .branches import Feedback, filled_in, grow_branch, grow_successor, refilled, regrow
 from .modules import (
     ChainOfQuery,
     CompletedChain,
@@ -291,18 +291,19 @@ class SearChain(Program):
         answer_style: AnswerStyle,
     ) -> list[Node]:
         """Ask for another way where nothing was found; return the old branch where the LM has none."""
-        node = feedback.node
+        node, parent = feedback.node, tree.parent(feedback.node)
+        tried = list(dict.fromkeys(one.query for one in tree.nodes if one.stance is not None))
         rest = self.revised_chain(
             question=tree.question,
             answer_style=answer_style,
             solved=tree.path_to(node)[:-1],
             node=node,
             later=later,
-            tried=list(dict.fromkeys(one.query for one in tree.nodes if one.stance is not None)),
+            tried=tried,
         )
-        if not rest:
+        if not rest or filled_in(tree, parent, rest[0].query).casefold() in map(str.casefold, tried):
             return branch
-        return grow_branch(tree, tree.parent(node), rest, tree.nodes[-1].round + 1, replaces=node.id)
+        return grow_branch(tree, parent, rest, tree.nodes[-1].round + 1, replaces=node.id)
 
 
 class SearChainWithoutRetrievalSettings(SearChainSettings):

@@ -88,9 +88,8 @@ class RevisedChain(dspy.Module):
             tried=tried,
             passages=numbered(list(node.found)),
         )
-        known = {query.casefold() for query in tried}
         rest: list[PlannedStep] = reply.rest
-        return [] if rest and rest[0].query.casefold() in known else rest
+        return rest
 
 
 class CorrectedChain(dspy.Module):

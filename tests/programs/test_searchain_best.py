@@ -207,6 +207,19 @@ def test_what_the_lm_recalls_for_a_query_that_failed_before_is_checked_and_told(
     assert f'"query": "{BIRTH}", "answer": "Prague", "mark": null' in engine.prompts[-1]
 
 
+def test_a_failed_query_is_not_looked_up_again_where_the_new_plan_numbers_its_answers(scripted):
+    scripted(
+        plan("Franz Kafka", None, None),
+        verdict("supports", "Franz Kafka"),
+        verdict("silent"),
+        {"rest": [planned("Where was #1 born?")]},
+        TOLD,
+    )
+    program = searchain()
+    program(question=QUESTION)
+    assert program.retriever.queries.count(BIRTH) == 1
+
+
 def test_a_trained_reader_takes_the_place_of_the_verdict(scripted):
     spans = {AUTHOR: ("Franz Kafka", 3.0), BIRTH: ("Prague", 3.0), RIVER: ("Vltava", -3.0)}
     engine = scripted(plan("Franz Kafka", "Vienna", "Danube"), {"rest": []}, TOLD)
