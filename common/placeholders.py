@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_PLACEHOLDER = re.compile(r"#(\d+)|<(\d+)>")
+_PLACEHOLDER = re.compile(r"#(\d{1,9})|<(\d{1,9})>")  # an LM may write digits without end
 
 
 def numbers_in(text: str) -> list[int]:

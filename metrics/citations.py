@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ..common.sentences import sentences
 from .answer_scores import contains, normalise
 
-_MARK = re.compile(r"\[(\d+)\]")
-_MARKS = re.compile(r"\[\d+\](?:(?:[\s,;.!?]|\band\b)*\[\d+\])*")
+_MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
+_MARKS = re.compile(r"\[\d{1,9}\](?:(?:[\s,;.!?]|\band\b)*\[\d{1,9}\])*")
 _STOP = re.compile(r"[.!?](?=[^.!?]*$)")
 _NAME_OR_NUMBER = re.compile(
     r"[^\W\d_a-z][\w'’&.-]*(?:\s+(?:(?:of|the|de|and|von|van)\s+){0,2}[^\W\d_a-z][\w'’&-]*)*|\d[\d,.]*\d|\d"

@@ -89,4 +89,5 @@ def _renumber(content: str, numbers: dict[int, int]) -> str:
 
 
 def _numbers(found: re.Match[str]) -> list[int]:
-    return [int(number) for number in re.split(r"[,;]", found[1])]
+    """Return the numbers of a mark. Of digits without end, which an LM may write, nine are as high a number."""
+    return [int(number.strip()[:9]) for number in re.split(r"[,;]", found[1])]

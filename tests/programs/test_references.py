@@ -7,6 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from questree.common.placeholders import fill_in
+from questree.metrics import marked_fragments
 from questree.programs.references import settle_marks, supported_by
 from questree.retrieval import Passage
 
@@ -22,6 +24,16 @@ def test_marks_that_point_nowhere_and_unmarked_references_go():
     content, references = settle_marks("One [1]. Two [3]. Three [7]. Zero [0].", [A, B, C], anywhere)
     assert content == "One [1]. Two [2]. Three. Zero."
     assert references == [A, C]
+
+
+def test_digits_without_end_are_no_number_of_a_passage():
+    digits = "1" * 5000
+    assert settle_marks(f"One [1]. Two [{digits}]. Three [1, {digits}].", [A], anywhere) == (
+        "One [1]. Two. Three [1].",
+        [A],
+    )
+    assert marked_fragments(f"One [1]. Two [{digits}].") == [("One", [1])]
+    assert fill_in(f"Who wrote #{digits}?", ["Kafka"]) == f"Who wrote #{digits}?"
 
 
 def test_renumbering_keeps_the_order_of_the_references():
