@@ -45,7 +45,7 @@ class ReviewingSettings(MethodSettings):
         fill_up: whether these are filled up with paragraphs beyond the evidence: the relevant ones, then the rest.
     """
 
-    PAPER: ClassVar[dict[str, Any]] = {"expansion": "mpc", "fill_up": False}
+    PAPER: ClassVar[dict[str, Any]] = {"fill_up": False}
 
     expansion: Expansion = "review"
     fusion: Fusion = "evidence"

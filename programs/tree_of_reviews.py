@@ -42,6 +42,7 @@ class TreeOfReviewsSettings(ReviewingSettings):
     """
 
     PAPER: ClassVar[dict[str, Any]] = {
+        "expansion": "mpc",
         **ReviewingSettings.PAPER,
         "set_pruning": False,
         "enough_agreement": None,

@@ -82,6 +82,10 @@ def test_expansion(answering, expansion, calls):
     assert prediction.tree.nodes[-1].ended == "nothing retrieved"
 
 
+def test_the_papers_way_reviews_with_thoughts_as_its_table_13_does():
+    assert ChainOfReviewsSettings(preset="paper").expansion == "cot"
+
+
 def test_a_search_without_a_query_ends(answering):
     answering(replying(A=review(True, False)))
     assert ask({Q: "A"})[0].tree.nodes[-1].ended == "no query"
