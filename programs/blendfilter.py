@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .majority import Sample, answer_of, majority
+from .majority import Sample, answer_of, majority, usable
 from .modules import KnowledgeAnswer, KnowledgeFilter, PublishedKnowledgeFilter, QueryBlending, TopicNaming
 from .modules.knowledge import Filtered
 from .preset import MethodSettings
@@ -190,7 +190,7 @@ class BlendFilter(Program):
         return together([partial(keep, passages) for passages in sets])
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
-        """Return the answers that are drawn, with their content and references (section 3.4)."""
+        """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""
 
         def draw(config: dict[str, float]) -> Sample:
             drawn: Sample = self.knowledge_answer(
@@ -198,7 +198,7 @@ class BlendFilter(Program):
             )
             return drawn
 
-        return together([partial(draw, config) for config in self.sampling()])
+        return usable([partial(draw, config) for config in self.sampling()])
 
     def sampling(self) -> list[dict[str, float]]:
         """Return the LM's options for each sample."""

@@ -10,6 +10,7 @@ import pytest
 from answering import Asked, Gate, TableRetriever
 from pydantic import ValidationError
 
+from questree.lm.call import RETRY_TEMPERATURE
 from questree.programs import BlendFilter, BlendFilterSettings
 from questree.programs.modules import PublishedKnowledgeFilter
 from questree.programs.tree_views import as_text
@@ -216,6 +217,15 @@ def test_samples_are_drawn_at_different_temperatures_and_the_majority_answers(an
     assert sorted(asked.temperature for asked in engine.asked) == [0.0, 0.5, 1.0]
     assert prediction.samples == ["x", "the y", "Y"]
     assert prediction.answer == "the y"
+
+
+def test_a_sample_whose_reply_cannot_be_read_has_no_vote(answering):
+    def reply(asked: Asked) -> Any:
+        return "nonsense" if asked.temperature in (1.0, RETRY_TEMPERATURE) else replying()(asked)
+
+    answering(reply)
+    prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
+    assert prediction.samples == ["a", "a"]
 
 
 def test_in_the_paper_samples_differ_by_top_p(answering):
