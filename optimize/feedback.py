@@ -34,8 +34,9 @@ def feedback(example: dspy.Example, prediction: Any, right: bool) -> str:
 def _steps(tree: ReasoningTree) -> Iterator[str]:
     """Yield what passages corrected, and what was not found."""
     for node in tree.nodes:
-        if node.replaces is not None and node.support and (old := tree.nodes[node.replaces]).answer:
-            yield f"The answer {old.answer!r} to {node.query!r} was wrong: a passage says {node.answer!r}."
+        old = None if node.replaces is None else tree.nodes[node.replaces].answer
+        if old and node.support and old != node.answer:
+            yield f"The answer {old!r} to {node.query!r} was wrong: a passage says {node.answer!r}."
         if node.source == "unsolved" and node.stance is not None and not _was_replaced(tree, node):
             yield f"The query {node.query!r} was left without an answer."
 

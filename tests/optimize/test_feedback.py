@@ -42,6 +42,14 @@ def test_each_step_that_went_wrong_has_a_line():
     ]
 
 
+def test_an_answer_that_the_lm_kept_after_feedback_is_not_called_wrong():
+    tree = ReasoningTree(question="q")
+    kept = {"query": "Who wrote it?", "answer": "Franz Kafka", "found": (NOVEL,)}
+    first = tree.grow(None, stance="contradicts", **kept)
+    tree.grow(None, stance="supports", support=NOVEL.text, replaces=first.id, **kept)
+    assert "was wrong" not in feedback(EXAMPLE, answered(tree), right=False)
+
+
 def test_where_gold_passages_are_known_another_part_of_the_article_is_not_what_the_answer_needs():
     tree = ReasoningTree(question="q")
     tree.grow(None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,), support=NOVEL.text)
