@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import dspy
 from pydantic import Field
 
@@ -109,6 +111,6 @@ class FLARE(Baseline):
 def masked(sentence: str, uncertain: list[str]) -> str:
     """Return the sentence without the uncertain words; empty if no word is left."""
     for words in sorted(uncertain, key=len, reverse=True):
-        sentence = sentence.replace(words, " ")
+        sentence = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", " ", sentence)
     kept = " ".join(sentence.split())
     return kept if any(letter.isalnum() for letter in kept) else ""

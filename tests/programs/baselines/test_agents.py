@@ -336,6 +336,7 @@ def test_ircot_searches_without_marks(scripted):
     [
         ("Born in Prague in 1883.", ["1883", "Prague"], "Born in in ."),
         ("Prague Castle.", ["Prague", "Prague Castle"], ""),
+        ("Alice met Ali in 1905, not in 190.", ["Ali", "190"], "Alice met in 1905, not in ."),
     ],
 )
 def test_a_masked_sentence_has_no_uncertain_words(sentence, uncertain, query):
