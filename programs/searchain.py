@@ -179,7 +179,9 @@ class SearChain(Program):
         """Retrieve and check; return feedback if the node needs completion or correction (algorithm 1, IR)."""
         found = self.retrieve(node.query, k=self.settings.k)
         node = tree.update(node, found=tuple(found), passage=found[0] if found else None)
-        if not found or not (self.settings.verification if node.answer else self.settings.completion):
+        wanted = self.settings.verification if node.answer else self.settings.completion
+        plans_anew = self.fills_in and node.answer is None
+        if not wanted or not (found or plans_anew):
             tree.update(node, stance="silent")
             return None
         verdict = self.check(node, found, answer_style)

@@ -166,6 +166,13 @@ def test_where_nothing_is_found_the_lm_plans_anew_and_once_for_all_rounds(script
     assert prediction.references == []
 
 
+def test_where_a_search_finds_no_passage_at_all_the_lm_plans_anew_as_well(scripted):
+    engine = scripted({"planned_chain": [planned("Who wrote it?")]}, {"rest": [planned(AUTHOR, "Franz Kafka")]}, TOLD)
+    prediction = searchain(passages={})(question=QUESTION)
+    assert "Who wrote it?" in engine.prompts[1]
+    assert [node.answer for node in prediction.tree.last_path()] == ["Franz Kafka"]
+
+
 def test_revisions_end_with_the_rounds(scripted):
     engine = scripted(plan(None, None, None), verdict("silent"), TOLD)
     searchain({AUTHOR: "Nothing of it."}, max_rounds=1)(question=QUESTION)
