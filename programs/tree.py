@@ -60,7 +60,8 @@ class Node(BaseModel):
             only if it has one.
         stance: what the passages say of the recalled answer; None if they were not asked.
         lone: whether one passage alone, or copies of one, contradicts what the LM recalled (SearChain): it may lie.
-        replaces: id of the node whose place it takes on the path, after a correction or completion.
+        replaces: id of the node whose place it takes on the path, after a correction or completion, or with another
+            query after one that found nothing.
         repeats: id of the earlier node with the same query, whose passage it shares.
         review: of the paragraphs on its path (ToR).
         action: what follows from the review.

@@ -33,7 +33,8 @@ class TreeOfReviewsSettings(ReviewingSettings):
             are comparable with its figures; it costs no time if many questions run side by side.
         semantic_pruning: beyond the paper, None for off: a paragraph is pruned if its similarity, by the retriever's
             embeddings, to a paragraph of the evidence pool or of its path is as high as this.
-        set_pruning: beyond the paper: a path is not reviewed if its paragraphs were, in another order.
+        set_pruning: beyond the paper: a path is not reviewed if its paragraphs were, in another order. So a paragraph
+            of the path itself opens none, also without ``repetitive_pruning``.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
         second_search: beyond the paper: where every paragraph that the question finds is rejected, the first query
             that a review wrote is searched for, as the question was.
