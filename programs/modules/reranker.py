@@ -35,10 +35,11 @@ class LMRerankedRetriever(WrappingRetriever):
     """
 
     def __init__(self, retriever: Retriever, candidates: int = CANDIDATES):
-        rule = f"listwise 1 {candidates} {WINDOW} {STEP} {RankPassages.instructions} {retriever.fingerprint}"
+        self.candidates, self.rank = candidates, dspy.Predict(RankPassages)
+        prompt = self.rank.dump_state()["signature"]
+        rule = f"listwise 1 {candidates} {WINDOW} {STEP} {prompt} {retriever.fingerprint}"
         fingerprint = hashlib.sha256(rule.encode()).hexdigest()[:16]
         super().__init__([retriever], f"{retriever.name} reranked by the LM", fingerprint)
-        self.candidates, self.rank = candidates, dspy.Predict(RankPassages)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, best first.

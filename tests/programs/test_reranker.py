@@ -9,6 +9,7 @@ from dspy import lm15
 
 from questree.lm.ledger import ledger
 from questree.programs import build
+from questree.programs.modules import reranker
 from questree.programs.modules.reranker import LMRerankedRetriever, in_order, window_starts
 from questree.retrieval import Passage
 from questree.retrieval.base import BaseRetriever
@@ -45,6 +46,13 @@ def ids(passages: list[Passage]) -> list[str]:
 )
 def test_a_ranking_is_read_by_rule(ranking: str, order: list[int]) -> None:
     assert ids(in_order(PASSAGES[:4], ranking)) == [f"p{number}" for number in order]
+
+
+def test_with_another_prompt_it_is_another_retriever(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = LMRerankedRetriever(Table()).fingerprint
+    asked = reranker.RankPassages.with_updated_fields("ranking", desc="the numbers, the best first")
+    monkeypatch.setattr(reranker, "RankPassages", asked)
+    assert LMRerankedRetriever(Table()).fingerprint != before
 
 
 @pytest.mark.parametrize(
