@@ -5,6 +5,7 @@ Chromium takes them: ``apt-get install chromium``, and the extra ``browser`` of 
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,13 +15,15 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from questree.cli import app
 from questree.data import MINI_CORPUS, load_task
+from questree.evaluation import Tracking
 from questree.programs import build
 from questree.retrieval import BM25Retriever, read_corpus
 from questree.retrieval.serving.listener import running
 from questree.service import KeptQuestions, Service, create_app
 from questree.simulate import Traits, simulated_lm
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+STORE = "sqlite:///mlflow.db"
 QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
 SIZES = {"wide": {"width": 1100, "height": 820}, "narrow": {"width": 390, "height": 820}}
 
@@ -30,31 +33,32 @@ def main() -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("There is no chromium here: apt-get install chromium")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running(create_app(service(Path(folder)), runs=[compared(Path(folder))])) as address,
-        sync_playwright() as started,
-    ):
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        take(browser, address, "wide", "light")
-        take(browser, address, "narrow", "dark")
-        browser.close()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # so that the pages show short names
+        shown = create_app(service(), runs=[compared()], tracking=Tracking(uri=STORE), mlflow="http://127.0.0.1:5000")
+        with running(shown) as address, sync_playwright() as started:
+            browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            take(browser, address, "wide", "light")
+            take(browser, address, "narrow", "dark")
+            browser.close()
+        os.chdir(DOCS)  # Windows removes no folder that somebody works in
 
 
-def compared(folder: Path) -> Path:
-    """Return a folder of two runs over the first bundled questions."""
-    words = ["compare", "searchain", "direct", "--limit", "20", "--tracking-uri", "none", "--out", f"{folder}/compared"]
-    app(words, standalone_mode=False)
-    return folder / "compared"
+def compared() -> Path:
+    """Return a folder of two runs over the first bundled questions, which are tracked as well."""
+    out = Path("runs/compared")
+    for words in (["evaluate", "tree-of-reviews"], ["compare", "searchain", "direct", "--out", str(out)]):
+        app([*words, "--limit", "20", "--tracking-uri", STORE], standalone_mode=False)
+    return out
 
 
-def service(folder: Path) -> Service:
+def service() -> Service:
     """Return a service of two programs over the bundled passages."""
     questions = [one for split in load_task("mini").questions.values() for one in split]
     dspy.configure(lm=simulated_lm(questions, Traits(latency=0.3, malformed=0), cache=False))
     retriever = BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
     programs = {name: build(name, {}, retriever=retriever) for name in ("searchain", "tree-of-reviews")}
-    return Service(programs, KeptQuestions(folder))
+    return Service(programs, KeptQuestions(Path("questions")))
 
 
 def take(browser: Browser, address: str, size: str, scheme: str) -> None:
@@ -69,6 +73,8 @@ def take(browser: Browser, address: str, size: str, scheme: str) -> None:
     page.locator(".content a").first.click()
     page.evaluate("scrollTo(0, 0)")
     save(page, f"ask-answered-{size}")
+    page.goto(f"{address}/runs")
+    save(page, f"runs-list-{size}")
     page.goto(f"{address}/runs/1/won-2.html")
     save(page, f"runs-flipped-{size}")
     page.get_by_role("rowheader").get_by_role("link").first.click()
