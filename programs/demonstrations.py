@@ -74,11 +74,12 @@ def is_exemplary(step: TraceStep) -> bool:
 
 
 def as_found(step: TraceStep, tree: ReasoningTree, example: Any = None) -> TraceStep:
-    """Return the step with those recalled answers left out of its plan that turned out to be wrong, or unsupported.
+    """Return the step without those recalled answers of its plan that turned out to be wrong, or unsupported.
 
     A plan that was corrected or completed later would teach to be sure where one is not, and SearChain lives on plans
     that say what is not known. A plan is left as it is where nothing was looked up. An answer stays if a passage
-    supported its step in the end, or if the annotations have it.
+    supported its step in the end, or if the annotations have it. In the place of another, the annotated answer is
+    recalled without being sure, or none.
 
     Args:
         step: of the question's trace.
@@ -113,11 +114,13 @@ def _as_found(planned: Step | PlannedStep, tree: ReasoningTree, true: Mapping[st
         for node in tree.nodes
         if planned.query in (node.template, node.query) and node.support and node.answer
     ]
-    supported += [true[key] for key in [normalise(planned.query)] if key in true]
+    annotated = true.get(normalise(planned.query))
+    supported += [annotated] if annotated else []
     if recalled is None or any(contains(recalled, one) or contains(one, recalled) for one in supported):
         return planned
-    left_out = {"answer": None} if isinstance(planned, Step) else {"recalled": None, "sure": False}
-    return planned.model_copy(update=left_out)
+    if isinstance(planned, Step):
+        return planned.model_copy(update={"answer": None})
+    return planned.model_copy(update={"recalled": annotated, "sure": False})
 
 
 def select_demonstrations(trace: Sequence[TraceStep], example: Any) -> list[TraceStep]:

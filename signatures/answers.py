@@ -11,7 +11,7 @@ AnswerStyle = Literal["short", "yes-no", "label", "two-label", "long"]
 FORMS: dict[str, str] = {
     "short": "a name, a date, a number or a short phrase",
     "yes-no": "yes or no",
-    "label": "SUPPORTS or REFUTES; NOT ENOUGH INFO if the facts leave it open",
+    "label": "SUPPORTS or REFUTES; NOT ENOUGH INFO, and no guess, if the facts leave it open",
     "two-label": "SUPPORTS or REFUTES",
     "long": "a paragraph",
 }

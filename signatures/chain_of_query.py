@@ -154,13 +154,13 @@ class TracedStep(BaseModel):
 
 
 class TraceAnswer(dspy.Signature):
-    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the
-    answer. Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1],
-    at the end of the statement that tells this answer, and nowhere else. A step without a mark comes from memory:
-    tell it without one. If a step is not sure, say that its answer is a guess; if it has a mark as well, tell it with
-    its mark, and say that it builds on a guess. Where a step has no answer, say that it was not found. If a support
-    does not say exactly what its query asks, tell what the support says. If two supports contradict each other, say
-    which you follow. Add no facts that are not in the answers and supports of the steps.
+    """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
+    Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
+    the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
+    one. If a step is not sure, its answer is a guess or builds on one: say so where the guess begins; if it has a mark,
+    tell it with its mark. Where a step has no answer, say that it was not found. If a support does not say exactly what
+    its query asks, tell what the support says. If two supports contradict each other, say which you follow. Add no
+    facts that are not in the answers and supports of the steps.
     """
 
     question: str = question_field()

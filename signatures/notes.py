@@ -44,8 +44,9 @@ class TakeNotes(dspy.Signature):
 class AnswerFromNotes(dspy.Signature):
     """Answer the question step by step from the notes, and from what you know where they are silent.
     After each statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself
-    has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, or
-    several things may be meant, say which you follow. If you guess, or a query did, say so.
+    has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, or several things
+    may be meant, say which you follow. If you are not certain of a statement without a mark, or a query guessed, say
+    that it is a guess.
     """
 
     question: str = question_field()

@@ -143,8 +143,8 @@ class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from it the words that may be wrong, and the names that may not be what the question
     means. If you copy any, the rest of the sentence is searched for, and the sentence is written anew from what is
-    found. If you copy none, it stays as it is. If the last sentence says that something has to be found, guess it, in
-    other words than that sentence. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is:
+    found. If you copy none, it stays as it is. If the last sentence says that something has to be found, guess it, in a
+    sentence with other words. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is:
     So the answer is: …
     """
 
@@ -157,6 +157,6 @@ class WriteTentatively(dspy.Signature):
         desc="one sentence, complete in itself, without a mark such as [3]; a guess where you do not remember"
     )
     uncertain: list[str] = dspy.OutputField(
-        desc="only the words that may be wrong, such as a name or a date, each as it stands there; empty if you are "
-        "certain of all of it, or if the sentence begins with: So the answer is"
+        desc="only the words that may be wrong, or not what is meant, such as a name or a date, each as it stands "
+        "there; empty if you are certain of all of it, or if the sentence begins with: So the answer is"
     )

@@ -42,7 +42,7 @@ _READER = Traits(
 )
 # The share of facts that a planner is certain of, recalls, and recalls wrong; the others it does not recall.
 # First of what the question names, then of what another fact leads to, where it recalls that fact.
-_RECALLED = ((0.85, 0.0, 0.1), (0.35, 0.4, 0.15))
+_RECALLED = ((0.85, 0.0, 0.1), (0.35, 0.47, 0.15))
 
 
 class AnnotatedWorld(World):
@@ -96,14 +96,18 @@ class Planner(Mind):
     def _recall(self, query: str) -> tuple[str | None, str | None]:
         """Return what it is certain of, and what else comes to mind.
 
-        Where a birthplace is asked for and it does not know whose, or thinks of somebody else, nothing comes to mind.
+        Where a birthplace is asked for and nobody comes to mind, no place does; if the wrong person comes to mind, it
+        is not certain of the place.
         """
         fact = self.world.fact(query)
         if fact is None:
             return None, None
         earlier = [one for need in fact.needs for one in self._earlier.get(need, [])]
-        if not all(self._recalls_right(one) for one in earlier):
+        recalled = [self._recall(one) for one in earlier]
+        if (None, None) in recalled:
             return None, None
+        if not all(self._is_right(one, memory) for one, memory in zip(earlier, recalled, strict=True)):
+            return None, fact.answers[0]
         sure, unsure, wrong = _RECALLED[bool(earlier)]
         draw = self.traits.chance("recalls", normalise(fact.answers[0]))  # who is well known is known in all questions
         if draw < sure:
@@ -112,9 +116,9 @@ class Planner(Mind):
             return None, fact.answers[0]
         return None, self._mistake(query) if draw < sure + unsure + wrong else None
 
-    def _recalls_right(self, query: str) -> bool:
+    def _is_right(self, query: str, recalled: tuple[str | None, str | None]) -> bool:
         fact = self.world.fact(query)
-        return fact is not None and fact.answers[0] in self._recall(query)
+        return fact is not None and fact.answers[0] in recalled
 
     def _mistake(self, query: str) -> str | None:
         """Return the answer to the query that is most like this one, of those with another answer."""

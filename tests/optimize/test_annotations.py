@@ -326,6 +326,9 @@ def test_a_right_answer_that_no_passage_supported_stays_in_the_plan():
     example = dspy.Example(annotated_steps=[{"question": "Where was Kafka born?", "answer": "Prague"}])
     assert as_found(step, tree)[2].planned_chain[0].recalled is None
     assert as_found(step, tree, example)[2].planned_chain == planned
+    wrong = [planned[0].model_copy(update={"recalled": "Vienna"})]
+    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=wrong)
+    assert as_found(step, tree, example)[2].planned_chain == [planned[0].model_copy(update={"sure": False})]
 
 
 def test_a_plan_of_which_nothing_was_looked_up_is_shown_as_it_is():
