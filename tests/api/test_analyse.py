@@ -42,8 +42,8 @@ def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workpl
     ran = questree("analyse", "cases", runs, "--id", record["id"], "--out", "cases.html")
     assert ran.code == 0, ran.err
     page = (workplace / "cases.html").read_text()
-    assert page.count("<section>") == 1
-    assert page.count("<article>") == 2
+    assert page.count("<h2>") == 1  # the question
+    assert page.count("<h3>") == 2  # its answers
     said = json.loads(questree("analyse", "cases", runs, "--limit", "2", "--json").out)
     assert (said["page"], len(said["questions"]), said["simulated"]) == ("cases.html", 2, True)
 
