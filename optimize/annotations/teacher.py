@@ -155,8 +155,8 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
 
 def _recalls_or_rewords(predictor: dspy.Predict) -> bool:
     """Return whether a step says what it recalls without being certain, or asks again in other words."""
-    signature = predictor.signature
-    return "uncertain" in signature.output_fields or {"queries", "query"} <= signature.fields.keys()
+    read, written = predictor.signature.input_fields.keys(), predictor.signature.output_fields.keys()
+    return "uncertain" in written or ("query" in written and not read.isdisjoint({"queries", "tried"}))
 
 
 def is_free(lm: dspy.BaseLM | None) -> bool:
