@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -20,7 +19,7 @@ from dspy.clients.utils_finetune import TrainingStatus
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import OutOfBudgetError, RunPolicy
-from questree.optimize import compile, load, optimizer
+from questree.optimize import compile, load, optimizer, trainings
 from questree.optimize.compilation import _track
 from questree.optimize.trainings import Trainings
 
@@ -129,35 +128,40 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_asked(mini, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-def test_a_stopped_run_leaves_the_job_to_the_provider_and_the_next_one_waits_for_it(mini, trainer, tmp_path):
-    end = Event()
+@contextmanager
+def stopped_by_ctrl_c(trainer, job_id=None):
+    """Let Ctrl-C come when the provider has begun to train; it goes on until the block ends."""
+    begun, end = Event(), Event()
 
-    def stop(job):
-        job.provider_job_id = "job-1"
-        os.kill(os.getpid(), signal.SIGINT)
+    def train(job):
+        job.provider_job_id = job_id
+        begun.set()
         end.wait()
 
-    trainer.ends = stop
-    with pytest.raises(Interrupted, match=r"its job job-1: the same command waits for it\. Run the same again"):
+    def come(jobs, timeout):
+        assert begun.wait(20)
+        raise KeyboardInterrupt
+
+    trainer.ends = train
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(trainings, "wait", come)
+        yield
+    end.set()
+    trainer.ends = None
+
+
+def test_a_stopped_run_leaves_the_job_to_the_provider_and_the_next_one_waits_for_it(mini, trainer, tmp_path):
+    told = r"its job job-1: the same command waits for it\. Run the same again"
+    with stopped_by_ctrl_c(trainer, "job-1"), pytest.raises(Interrupted, match=told):
         trained(mini, tmp_path)
     compiled = trained(mini, tmp_path)
-    end.set()
     assert (len(trainer.asked), trainer.waited) == (1, ["job-1"])
     assert compiled.compilation.lm.model == "simulated/trained-elsewhere"
 
 
 def test_a_job_without_a_name_is_begun_anew_and_said_to_be(mini, trainer, tmp_path):
-    end = Event()
-
-    def stop(job):
-        os.kill(os.getpid(), signal.SIGINT)
-        end.wait()
-
-    trainer.ends = stop
-    with pytest.raises(Interrupted, match="so that the same command trains anew"):
+    with stopped_by_ctrl_c(trainer), pytest.raises(Interrupted, match="so that the same command trains anew"):
         trained(mini, tmp_path)
-    end.set()
-    trainer.ends = None
     assert trained(mini, tmp_path).compilation.lm.model == "simulated/trained-2"
 
 
