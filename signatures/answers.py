@@ -45,6 +45,11 @@ def passages_field(found: str = "found by a search", note: str = "some may be be
     return dspy.InputField(desc=f"{found}, {quoted}; {note}")
 
 
+def tried_field() -> Any:
+    """Make the input field that holds the queries of earlier searches."""
+    return dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
+
+
 def answer_field() -> Any:
     """Make the output field that holds the final answer."""
     return dspy.OutputField(

@@ -8,7 +8,7 @@ import dspy
 from pydantic import BaseModel, BeforeValidator, Field
 
 from ..common.text import text_or_none
-from .answers import answer_style_field, passages_field, question_field
+from .answers import answer_style_field, passages_field, question_field, tried_field
 
 
 def _answer_or_none(value: object) -> object:
@@ -89,7 +89,7 @@ class ReviseChain(dspy.Signature):
     solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
     failed_query: str = dspy.InputField(desc="the query that no passage answers")
     later_queries: list[str] = dspy.InputField(desc="the queries that stood after it, with numbers for answers")
-    tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
+    tried: list[str] = tried_field()
     passages: list[str] = passages_field("found for the query", "names in them may help")
     rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; empty when there is nothing better to ask")
 

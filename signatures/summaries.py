@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from .answers import answer_field, answer_style_field, passages_field, question_field
+from .answers import answer_field, answer_style_field, passages_field, question_field, tried_field
 
 
 def _summaries_field() -> Any:
@@ -35,7 +35,7 @@ class WriteQueryFromSummaries(dspy.Signature):
 
     question: str = question_field()
     summaries: list[str] = _summaries_field()
-    tried: list[str] = dspy.InputField(desc="queries that were looked up before; asking them again finds the same")
+    tried: list[str] = tried_field()
     thoughts: str = dspy.OutputField(desc="what the summaries tell, and which fact is missing next")
     query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike those tried; empty to end")
 

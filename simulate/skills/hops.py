@@ -36,13 +36,14 @@ def summarize_passages(asked: Asked) -> Values:
     """Summarize the facts that are read in the passages and that no summary tells."""
     asked, notes = asked.sample(), _notes(asked)
     new = _new(asked, notes)
-    still = [f"{write_fact(step.query, None)} Passage {step.reference} tells it." for step in new]
-    if not new:
-        lacking = [step.query for step in _noted(asked) if not step.answer]
-        still = (
-            [f"{write_fact(lacking[0], None)} No passage tells it."] if lacking else ["The summaries tell all facts."]
-        )
-    return {"thoughts": " ".join(still), "summary": " ".join(_stated(asked, new))}
+    lacking = [step.query for step in _noted(asked) if not step.answer]
+    if new:
+        thoughts = " ".join(f"{write_fact(step.query, None)} Passage {step.reference} tells it." for step in new)
+    elif lacking:
+        thoughts = f"{write_fact(lacking[0], None)} No passage tells it."
+    else:
+        thoughts = "The summaries tell all facts."
+    return {"thoughts": thoughts, "summary": " ".join(_stated(asked, new))}
 
 
 def answer_from_notes(asked: Asked) -> Values:
