@@ -40,6 +40,7 @@ _LOOK = 0.5  # seconds between looks at whether workers are still to come
 _ANSWER = 10.0  # seconds in which the head of a cluster must answer
 _OBJECTS = 512 * 2**20  # bytes of results on their way, in a cluster of this machine alone
 _SAME = ("questree", "dspy")  # packages that must have one version everywhere
+_TOO_SLOW = "timed out during startup"  # Ray's words
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 _OWN_LINES = "RAY_DEDUP_LOGS_SKIP_REGEX"  # lines that Ray leaves out of those which it prints on our stdout
 
@@ -79,8 +80,7 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         return
     try:
         if on == LOCAL:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it reports to its makers
-            ray.init("local", include_dashboard=False, object_store_memory=_OBJECTS, **_QUIET)
+            _start_here(ray)
         else:
             _check_answers(on)
             ray.init(on, **_QUIET)
@@ -97,6 +97,20 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         yield Cluster(ray, on, workers)
     finally:
         ray.shutdown()
+
+
+def _start_here(ray: Any) -> None:
+    """Start Ray on this machine; once more if it was too slow, as it may be while the machine is busy."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it reports to its makers
+    start = partial(ray.init, "local", include_dashboard=False, object_store_memory=_OBJECTS, **_QUIET)
+    try:
+        start()
+    except Exception as error:  # Ray has no class of its own for this
+        if _TOO_SLOW not in str(error):
+            raise
+        logger.warning("Ray did not start within the 30 seconds that it allows itself: once more")
+        ray.shutdown()
+        start()
 
 
 def _ray(on: str) -> Any:

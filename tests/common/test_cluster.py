@@ -259,6 +259,43 @@ def test_without_ray_the_extra_is_named(monkeypatch):
         pass
 
 
+class Starting(Ray):
+    """A Ray that is too slow at its first starts."""
+
+    def __init__(self, *errors):
+        super().__init__()
+        self.errors, self.started, self.ended = list(errors), 0, 0
+
+    def is_initialized(self):
+        return False
+
+    def init(self, *given, **options):
+        self.started += 1
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def shutdown(self):
+        self.ended += 1
+
+
+TOO_SLOW = Exception("The current node timed out during startup. This could happen because ...")
+
+
+def test_ray_is_started_once_more_if_it_was_too_slow(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "ray", ray := Starting(TOO_SLOW))
+    with connected("ray") as found:
+        assert found.ray is ray
+        assert (ray.started, ray.ended) == (2, 1)
+    assert "did not start within the 30 seconds" in caplog.text
+
+
+@pytest.mark.parametrize("errors", [[TOO_SLOW, TOO_SLOW], [OSError("no room")]])
+def test_ray_that_does_not_start_is_told(errors, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", Starting(*errors))
+    with pytest.raises(ClusterError, match="cannot be used: (The current node timed out|no room)"), connected("ray"):
+        pass
+
+
 def test_an_address_where_nothing_listens_is_named_at_once():
     pytest.importorskip("ray", reason="needs questree[cluster]")
     with socket.socket() as free:
