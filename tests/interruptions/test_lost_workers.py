@@ -92,6 +92,17 @@ def task_of(count, folder):
     return folder / "questions.jsonl"
 
 
+# The first test: a cluster of two nodes cannot be made while this process has joined `cluster`.
+@pytest.mark.slow
+def test_a_lost_node_loses_nothing(server, index, tmp_path, workplace, cache):
+    undisturbed = whole(server, index, tmp_path)
+    with cluster_of_two_nodes(cache) as cluster:
+        for seed in range(20):
+            node = cluster.more()
+            lose = partial(cluster.remove_node, node, allow_graceful=False)
+            assert interrupted(seed, lose, server, index, tmp_path, cache) == undisturbed
+
+
 @pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.slow)])
 def test_two_workers_answer_as_one_process_does(count, cluster, index, tmp_path, workplace):
     more = {"task": str(task_of(count, tmp_path / "task")), "concurrency": 4}
@@ -128,16 +139,6 @@ def test_a_lost_worker_loses_nothing(times, cluster, server, index, tmp_path, wo
     undisturbed = whole(server, index, tmp_path)
     for seed in range(times):
         assert interrupted(seed, kill_a_worker, server, index, tmp_path, cache) == undisturbed
-
-
-@pytest.mark.slow
-def test_a_lost_node_loses_nothing(server, index, tmp_path, workplace, cache):
-    undisturbed = whole(server, index, tmp_path)
-    with cluster_of_two_nodes(cache) as cluster:
-        for seed in range(20):
-            node = cluster.more()
-            lose = partial(cluster.remove_node, node, allow_graceful=False)
-            assert interrupted(seed, lose, server, index, tmp_path, cache) == undisturbed
 
 
 def chunks_of(folder, count, load, cluster=None):
