@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from ..common.manifests import installed_versions, json_hash
 from ..lm.guard import adapter_name
 from ..programs import Program
+from ..retrieval.duplicates import ExactDuplicates
 from ..simulate import is_simulated
 
 _PACKAGES = ("questree", "dspy", "mlflow", "colbert-ai", "transformers", "torch")
@@ -49,9 +50,24 @@ def reader_name(program: Program) -> str | None:
 
 
 def reader_facts(program: Program) -> dict[str, Any]:
-    """Return the reader's name and threshold, because another threshold is another run; nothing without a reader."""
+    """Return the reader's name and threshold, because another threshold is another run; nothing without a reader.
+
+    Of one that was trained here also its fingerprint: a reader that is trained further keeps its folder.
+    """
     reader = getattr(program, "reader", None)
-    return {} if reader is None else {"name": reader.name, "threshold": reader.threshold}
+    if reader is None:
+        return {}
+    trained = getattr(reader, "fingerprint", None)
+    return {"name": reader.name, "threshold": reader.threshold, **({"fingerprint": trained} if trained else {})}
+
+
+def duplicates_facts(program: Program) -> dict[str, Any]:
+    """Return the name and threshold of the check of repeated queries; nothing for the one by words, or without one."""
+    check = getattr(program, "duplicates", None)
+    if check is None or isinstance(check, ExactDuplicates):
+        return {}
+    name = getattr(check, "name", None) or getattr(check, "__name__", type(check).__name__)
+    return {"name": str(name), "threshold": getattr(check, "threshold", None)}
 
 
 def state_digest(program: Program) -> str:

@@ -28,7 +28,7 @@ from ..metrics import normalise_title
 from ..metrics.found_passages import names_as
 from ..programs import Program
 from .evaluation import Evaluation
-from .identity import lm_facts, reader_facts, retriever_facts, state_digest
+from .identity import duplicates_facts, lm_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads
@@ -189,6 +189,7 @@ def _check_corpus(records: Sequence[Record]) -> None:
 
 def run_identity(program: Program, *, task: str) -> dict[str, Any]:
     """Return what must be the same for a run to go on: all that an answer depends on, and no metric."""
+    duplicates = duplicates_facts(program)
     return {
         "program": program.name,
         "settings": program.settings.model_dump(mode="json"),
@@ -197,6 +198,7 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
         "lm": lm_facts(),
         "retriever": retriever_facts(program),
         "reader": reader_facts(program),
+        **({"duplicates": duplicates} if duplicates else {}),  # older versions did not tell of the check by words
     }
 
 

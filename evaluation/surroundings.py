@@ -16,8 +16,7 @@ from ..programs import REGISTRY, Program, build
 from ..programs.composed import Composed
 from ..programs.modules import LMReader
 from ..programs.states import CompiledState, compiled_state, members_of
-from ..retrieval.duplicates import ExactDuplicates
-from .identity import state_digest, versions
+from .identity import duplicates_facts, state_digest, versions
 
 
 class Surroundings(BaseModel):
@@ -73,7 +72,7 @@ def surroundings_of(program: Program) -> Surroundings:
         retries=0 if lm is None else lm.num_retries,
         window=None if lm is None else known_window(lm),
         compares=getattr(program.retriever, "similarity", None) is not None,
-        duplicates=not isinstance(getattr(members_of(program)[0], "duplicates", None), ExactDuplicates | None),
+        duplicates=bool(duplicates_facts(program)),
     )
 
 

@@ -60,6 +60,11 @@ class Composed(Program):
         return getattr(self.members[0], "reader", None)
 
     @property
+    def duplicates(self) -> Any:
+        """Return the members' check of repeated queries, or None if they have none."""
+        return getattr(self.members[0], "duplicates", None)
+
+    @property
     def name(self) -> str:  # type: ignore[override]
         """Return the name of the members."""
         return self.members[0].name

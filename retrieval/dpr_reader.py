@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import CheckpointError
+from ..common.manifests import json_hash
 from .base import check_query
 from .calibrated import ReaderManifest, stored
 from .contracts import Span
@@ -32,6 +33,7 @@ class DPRReader:
         tokenizer: a fast one.
         window: how many tokens it reads.
         longest_answer: the most tokens of a span.
+        fingerprint: tells what it was trained on here, and for how long; empty if it was trained elsewhere.
     """
 
     def __init__(
@@ -43,8 +45,9 @@ class DPRReader:
         *,
         window: int = 350,
         longest_answer: int = 10,
+        fingerprint: str = "",
     ) -> None:
-        self.name = name
+        self.name, self.fingerprint = name, fingerprint
         self.threshold = threshold
         self._model = model
         self._tokenizer = tokenizer
@@ -81,6 +84,7 @@ class DPRReader:
             tokenizer,
             window=manifest.window,
             longest_answer=manifest.longest_answer,
+            fingerprint=json_hash(manifest.training)[:16] if manifest.training else "",
         )
 
     def __call__(self, query: str, passage: Passage) -> Span:

@@ -56,6 +56,11 @@ class SelfConsistency(Program):
         """Return the reader of the program inside, or None if it has none."""
         return getattr(self.program, "reader", None)
 
+    @property
+    def duplicates(self) -> Any:
+        """Return the check of repeated queries of the program inside, or None if it has none."""
+        return getattr(self.program, "duplicates", None)
+
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason several times, each time on a new tree; add these trees to this one, that of the answer last."""
         samples = sample(

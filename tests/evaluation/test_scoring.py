@@ -17,8 +17,9 @@ from questree.evaluation.run_folder import read_records
 from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
+from questree.programs import build
 from questree.programs.program import answered
-from questree.retrieval import Passage
+from questree.retrieval import ExactDuplicates, Passage
 
 ONE = RunPolicy(concurrency=1)
 QUESTIONS = [RIGHT, WRONG, example("d", "say right again", ("again",))]
@@ -50,6 +51,35 @@ def test_another_metric_scores_what_was_answered_and_asks_nothing(tmp_path):
     assert (tmp_path / "records.jsonl").read_bytes() == lines
     assert [list(record.scores) for record in read_records(tmp_path)] == [["right", "length", "f1"]] * 3
     assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
+
+
+class SameLength:
+    """A check of repeated queries, by their length."""
+
+    name, threshold = "same-length", 0.5
+
+    def __call__(self, query, seen):
+        return next((index for index, other in enumerate(seen) if len(other) == len(query)), None)
+
+
+def same_words(query, seen):
+    return None
+
+
+@pytest.mark.parametrize("settings", [{}, {"of": "searchain"}], ids=["searchain", "self-consistency"])
+def test_another_check_of_repeated_queries_is_another_run(settings, mini, tmp_path):
+    name = "self-consistency" if settings else "searchain"
+
+    def run(duplicates):
+        program = build(name, settings, retriever=mini.program().retriever, duplicates=duplicates)
+        return evaluate(program, mini.dev[:1], right, out=tmp_path)
+
+    run(None)
+    run(ExactDuplicates())  # the one that it has by itself
+    with pytest.raises(QuestreeError, match=r"duplicates was None and is now .*same-length.*0\.5"):
+        run(SameLength())
+    with pytest.raises(QuestreeError, match=r"duplicates was None and is now .*same_words"):
+        run(same_words)
 
 
 def test_a_stored_answer_scores_as_a_fresh_one(mini, tmp_path):

@@ -10,7 +10,9 @@ from safetensors.torch import load_file
 from tiny_encoders import KINDS, save_encoder
 
 from questree.common.errors import CheckpointError, QuestreeError
+from questree.evaluation.identity import reader_facts
 from questree.optimize.readers import TrainingSettings, leave_out_seen, pairs_of, train_reader
+from questree.programs import SearChain
 from questree.retrieval import DPRReader, Passage
 
 SHORT = TrainingSettings(epochs=3, batch_size=3, negatives=2, learning_rate=1e-3, window=48, checkpoint_every=2, seed=5)
@@ -84,9 +86,12 @@ def test_the_time_is_up_and_what_was_learnt_is_kept(examples, encoder, whole, tm
     given = {"encoder": str(encoder), "settings": SHORT}
     stopped = train_reader(examples, pairs_of(examples), tmp_path, **given, minutes=1e-9)
     assert (stopped.step, stopped.finished) == (1, False)
-    assert DPRReader.load(tmp_path)("where is the amber?", examples[0].passage)  # a reader from the first look on
+    early = DPRReader.load(tmp_path)
+    assert early("where is the amber?", examples[0].passage)  # a reader from the first look on
     assert train_reader(examples, pairs_of(examples), tmp_path, **given).finished
     assert (tmp_path / "model.safetensors").is_file()
+    runs = [reader_facts(SearChain(reader=reader)) for reader in (early, DPRReader.load(tmp_path))]
+    assert runs[0]["fingerprint"] != runs[1]["fingerprint"]  # what was asked with the first is another run
 
 
 def test_what_it_learnt_is_read(examples, encoder, tmp_path):
