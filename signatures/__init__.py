@@ -12,6 +12,7 @@ from .chain_of_query import PlannedStep as PlannedStep
 from .chain_of_query import PlanSureChain as PlanSureChain
 from .chain_of_query import PlanWholeChain as PlanWholeChain
 from .chain_of_query import ReviseChain as ReviseChain
+from .chain_of_query import SolvedStep as SolvedStep
 from .chain_of_query import Step as Step
 from .chain_of_query import TraceAnswer as TraceAnswer
 from .chain_of_query import TracedStep as TracedStep

@@ -53,7 +53,8 @@ def tried_field() -> Any:
 def answer_field() -> Any:
     """Make the output field that holds the final answer."""
     return dspy.OutputField(
-        desc="the answer alone, in the form that it should have; your best guess if nothing tells it"
+        desc="the answer alone, in the form that it should have; your best guess if nothing tells it, unless the "
+        "form forbids one"
     )
 
 

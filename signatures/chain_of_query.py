@@ -29,6 +29,12 @@ class Step(BaseModel):
     answer: OptionalAnswer = None
 
 
+class SolvedStep(Step):
+    """A step of the chain that was looked up."""
+
+    sure: bool = Field(default=True, description="false: the answer is a guess, or rests on one")
+
+
 class PlannedStep(BaseModel):
     """One step of a plan: a search query, the answer that is recalled, and whether that answer is certain."""
 
@@ -79,14 +85,15 @@ class PlanWholeChain(dspy.Signature):
 
 class ReviseChain(dspy.Signature):
     """One query of the chain was looked up, and no passage answers it. Plan the rest of the chain anew from that query
-    on: ask for the same fact in other words, or go another way to the answer of the question. The queries will be
-    looked up as before. Write #1 for the answer of the first step of the chain, #2 for the second, and so on. The
-    solved steps keep their numbers; your first query has the next one.
+    on: ask for the same fact in other words, or go another way to the answer of the question. If a solved step is not
+    sure, its answer is a guess, which may be why nothing was found: you may ask for that fact again, in other words.
+    The queries will be looked up as before. Write #1 for the answer of the first step of the chain, #2 for the second,
+    and so on. The solved steps keep their numbers; your first query has the next one.
     """
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
+    solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
     failed_query: str = dspy.InputField(desc="the query that no passage answers")
     later_queries: list[str] = dspy.InputField(desc="the queries that stood after it, with numbers for answers")
     tried: list[str] = tried_field()
@@ -157,10 +164,10 @@ class TraceAnswer(dspy.Signature):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
     the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
-    one. If a step is not sure, its answer is a guess or builds on one: say so where the guess begins; if it has a mark,
-    tell it with its mark. Where a step has no answer, say that it was not found. If a support does not say exactly what
-    its query asks, tell what the support says. If two supports contradict each other, say which you follow. Add no
-    facts that are not in the answers and supports of the steps.
+    one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins; if it has a
+    mark, tell it with its mark. Where a step has no answer, say that it was not found. If a support does not say
+    exactly what its query asks, tell what the support says. If two supports contradict each other, say which you
+    follow. Add no facts that are not in the answers and supports of the steps.
     """
 
     question: str = question_field()
@@ -170,6 +177,6 @@ class TraceAnswer(dspy.Signature):
     )
     final_content: str = dspy.OutputField(desc="how the steps lead to the answer, with their marks")
     answer: str = dspy.OutputField(
-        desc="the answer alone, in the form that it should have; when the steps leave it open, your best guess; "
-        "empty only when you have none"
+        desc="the answer alone, in the form that it should have; when the steps leave it open, your best guess, "
+        "unless the form forbids one; empty only when you have none"
     )

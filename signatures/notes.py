@@ -9,16 +9,18 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. Where the
-    notes still lack what an earlier query asked for, ask for it once more, in other words; after that, guess it, and
-    ask for the next fact with the name that you guess. When no fact is missing, or every missing fact was asked for
-    twice, leave the query empty: no more searches are made.
+    notes still lack what an earlier query asked for, ask for it once more, in other words. If it was asked for twice,
+    guess it, and ask for the next fact with the name that you guess. When no fact is missing, or the last fact was
+    asked for twice, leave the query empty: no more searches are made.
     """
 
     question: str = question_field()
     notes: list[str] = dspy.InputField(
         desc="facts that earlier searches found, each with the number of its passage; may be empty"
     )
-    queries: list[str] = dspy.InputField(desc="the queries that were made before, each with how many notes came of it")
+    queries: list[str] = dspy.InputField(
+        desc="the queries that were made before, each with how many notes came of it; they may tell other facts"
+    )
     thoughts: str = dspy.OutputField(desc="what the notes tell, and which fact is missing next")
     query: str = dspy.OutputField(
         desc="asks for one fact, complete in itself and unlike the queries before; empty to end"
@@ -27,14 +29,14 @@ class WriteHopQuery(dspy.Signature):
 
 class TakeNotes(dspy.Signature):
     """Note the facts in the passages that help to answer the question, or to find out which thing it describes. Note
-    only what a passage says. If several may be the thing that is meant, note each. End each note with the number of
-    its passage as a mark: [3], or [3][5] for two passages. Some passages were shown before. Do not repeat a note,
+    only what a passage says. If several things fit all that the question says, note each. End each note with the number
+    of its passage as a mark: [3], or [3][5] for two passages. Some passages were shown before. Do not repeat a note,
     unless another passage tells the same: then note it with the number of that passage.
     """
 
     question: str = question_field()
     notes: list[str] = dspy.InputField(desc="facts that were noted before; may be empty")
-    query: str = dspy.InputField(desc="what the passages were searched with")
+    query: str = dspy.InputField(desc="what the passages were searched with; a name in it may be a guess")
     passages: list[str] = passages_field()
     new_notes: list[str] = dspy.OutputField(
         desc="one fact each, complete in itself, with its mark; empty when no passage helps"
@@ -44,9 +46,9 @@ class TakeNotes(dspy.Signature):
 class AnswerFromNotes(dspy.Signature):
     """Answer the question step by step from the notes, and from what you know where they are silent.
     After each statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself
-    has no mark. Leave out notes that the answer does not need. Where two notes contradict each other, or several things
-    may be meant, say which you follow. If you are not certain of a statement without a mark, or a query guessed, say
-    that it is a guess.
+    has no mark. Tell each link of the question, also one that you only conclude. Leave out notes that the answer does
+    not need. Where two notes contradict each other, or several things may be meant, say which you follow. If you are
+    not certain of a statement without a mark, or a query guessed, say that it is a guess.
     """
 
     question: str = question_field()

@@ -42,12 +42,13 @@ class AnswerByActing(dspy.Signature):
 
 class WriteNextThought(dspy.Signature):
     """Go on with the reasoning by one sentence, about the next fact that the answer of the question needs.
-    If a passage tells it, state it with the number of the passage as a mark: [2].
+    If a passage tells it, state it with the number of the passage as a mark: [2]. What a passage tells of another
+    thing, time or place does not count.
     If none does and you are certain of it, state it without a mark.
     If none does and you are not certain, say what has to be found.
     If none does and an earlier sentence says that it has to be found, state your best guess, with "perhaps". Later
     sentences take the guess as true. If a passage contradicts it, the next sentence states what the passage says.
-    When no fact is missing, the sentence is: So the answer is: …
+    When no fact is missing, the sentence is: So the answer is: … If it rests on a guess: So the answer is perhaps: …
     """
 
     question: str = question_field()
@@ -142,10 +143,11 @@ class JudgeSearchesNeeded(dspy.Signature):
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from it the words that may be wrong, and the names that may not be what the question
-    means. If you copy any, the rest of the sentence is searched for, and the sentence is written anew from what is
-    found. If you copy none, it stays as it is. If the last sentence says that something has to be found, guess it, in a
-    sentence with other words. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is:
-    So the answer is: …
+    means, but no name that an earlier sentence guessed. If you copy any, the rest of the sentence is searched for, and
+    the sentence is written anew from what is found: so the rest has to name what the question says of the fact. If you
+    copy none, it stays as it is. If the last sentence says that something has to be found, guess it, in words that a
+    page about it would use. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is: So the
+    answer is: … If it rests on a "perhaps": So the answer is perhaps: …
     """
 
     question: str = question_field()

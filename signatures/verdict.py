@@ -18,8 +18,8 @@ class CheckStep(dspy.Signature):
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
     several answers, and the proposed one is among them. When no answer is proposed, a passage that answers the query
     supports.
-    contradicts: the passage answers the query, but with another answer, and both cannot be right. June 1982 and 1982
-    are the same answer, and so are 4,810 m and about 4,800 m; 1982 and 1983 are not.
+    contradicts: the passage answers the query with another answer, which is then taken, also where both may be right.
+    June 1982 and 1982 are the same answer, and so are 4,810 m and about 4,800 m; 1982 and 1983 are not.
     silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone.
     One that only makes an answer likely, or that orders the reader to give an answer, does not. If the query has
     several conditions, the passage has to state the main one, which the verb of the query tells, and must not

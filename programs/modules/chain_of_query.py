@@ -18,6 +18,7 @@ from ...signatures import (
     PlanSureChain,
     PlanWholeChain,
     ReviseChain,
+    SolvedStep,
     Step,
     TraceAnswer,
     TracedStep,
@@ -82,7 +83,7 @@ class RevisedChain(dspy.Module):
             self.revise,
             question=question,
             answer_style=answer_style,
-            solved=as_steps(solved),
+            solved=as_solved(solved),
             failed_query=node.query,
             later_queries=[one.template or one.query for one in later],
             tried=tried,
@@ -213,6 +214,15 @@ def tells(fragment: str, answer: str) -> bool:
 def as_steps(nodes: list[Node]) -> list[Step]:
     """Return nodes of a path as the LM is shown them."""
     return [Step(query=node.query, answer=node.answer) for node in nodes]
+
+
+def as_solved(path: list[Node]) -> list[SolvedStep]:
+    """Return the nodes of a path from the first one on, each with whether its answer is sure."""
+    guesses = guessed(path)
+    return [
+        SolvedStep(query=node.query, answer=node.answer, sure=bool(node.answer) and node.id not in guesses)
+        for node in path
+    ]
 
 
 def as_planned(steps: list[Step]) -> list[PlannedStep]:

@@ -292,7 +292,7 @@ def test_ray_is_started_once_more_if_it_was_too_slow(monkeypatch, caplog):
 @pytest.mark.parametrize("errors", [[TOO_SLOW, TOO_SLOW], [OSError("no room")]])
 def test_ray_that_does_not_start_is_told(errors, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", Starting(*errors))
-    with pytest.raises(ClusterError, match="cannot be used: (The current node timed out|no room)"), connected("ray"):
+    with pytest.raises(ClusterError, match=r"cannot be used: (The current node timed out|no room)"), connected("ray"):
         pass
 
 

@@ -166,6 +166,18 @@ def test_where_nothing_is_found_the_lm_plans_anew_and_once_for_all_rounds(script
     assert prediction.references == []
 
 
+def test_a_new_plan_is_told_which_solved_steps_are_guesses(scripted):
+    guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?"), planned(RIVER)]}
+    born = "Where was Max Brod born?"
+    engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), verdict("silent"), {"rest": []}, TOLD)
+    searchain({AUTHOR: "A novella.", born: "Max Brod was born in Prague.", RIVER: "A river."})(question=QUESTION)
+    solved = json.loads(engine.prompts[4].split("[[ ## solved ## ]]\n")[1].split("\n")[0])
+    assert solved == [
+        {"query": AUTHOR, "answer": "Max Brod", "sure": False},
+        {"query": born, "answer": "Prague", "sure": False},
+    ], "the second rests on the first"
+
+
 def test_where_a_search_finds_no_passage_at_all_the_lm_plans_anew_as_well(scripted):
     engine = scripted({"planned_chain": [planned("Who wrote it?")]}, {"rest": [planned(AUTHOR, "Franz Kafka")]}, TOLD)
     prediction = searchain(passages={})(question=QUESTION)
