@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import dspy
 
+from ..common.text import text_or_none
 from ..lm.call import ATTEMPTS
 from ..lm.failure import CallFailedError
 from ..lm.parallel import together
@@ -75,24 +76,25 @@ def answer_of(sampled: Sample) -> str:
 
 
 def majority(samples: Sequence[T], answer: Callable[[T], str]) -> T:
-    """Return the first sample whose answer, in its normal form, is given most often; an empty answer has no vote."""
+    """Return the first sample with the most frequent answer, in its normal form; one that says nothing has no vote."""
     votes = _votes(samples, answer)
     return max(samples, key=lambda one: votes[vote(answer(one))])
 
 
 def agreement(samples: Sequence[T], answer: Callable[[T], str]) -> float:
-    """Return the share of samples that give the most frequent answer; an empty answer agrees with none."""
+    """Return the share of samples that give the most frequent answer; an answer that says nothing agrees with none."""
     return most_votes(samples, answer) / len(samples)
 
 
 def most_votes(samples: Sequence[T], answer: Callable[[T], str]) -> int:
-    """Return how many samples give the most frequent answer, in its normal form; an empty answer has no vote."""
+    """Return how many samples give the most frequent answer, in its normal form; one that says nothing has no vote."""
     return max(_votes(samples, answer).values(), default=0)
 
 
 def vote(answer: str) -> str:
-    """Return what an answer votes for: its normal form; empty if it says nothing."""
-    return normalise(answer) or answer.strip().lower()  # the answer "A" is no article
+    """Return what an answer votes for: its normal form; empty if it says nothing, or that there is no answer."""
+    said = text_or_none(answer) or ""
+    return normalise(said) or said.lower()  # the answer "A" is no article
 
 
 def _votes(samples: Sequence[T], answer: Callable[[T], str]) -> Counter[str]:

@@ -105,7 +105,8 @@ class SearChain(Program):
     - A reference is cited only where the passage holds the step's answer; the paper cites every passage of the path.
     - The algorithm records the reader's span as the answer of a helped node, the text (3.2) the LM's new answer:
       the node keeps both, and the LM's is traced. The algorithm's loop runs r_max + 1 times, the text says r_max:
-      ``max_rounds`` is the number of chains that the LM is asked for. The feedback of the last one is not given.
+      ``max_rounds`` is the number of chains that the LM is asked for. The feedback of the last one is not given; where
+      the LM is not asked for each answer, the rest of that chain is still looked up.
     - A helped node's successor takes its place on the path; the old node stays in the tree, beside the path.
       Its source is the help that it got, also where the LM kept its answer (table 2).
     - A repeated query shares what was found the first time; an unsolved one is never taken for a repetition
@@ -158,6 +159,8 @@ class SearChain(Program):
                 break
             asks = self.settings.continuation == "ask" or feedback.kind == "revise"
             if asks and chains == self.settings.max_rounds:
+                if self.fills_in:
+                    continue  # what is planned is still looked up
                 break
             chains += asks
             branch = self.continue_chain(tree, branch, feedback, answer_style)

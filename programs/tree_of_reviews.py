@@ -33,8 +33,8 @@ class TreeOfReviewsSettings(ReviewingSettings):
             are comparable with its figures; it costs no time if many questions run side by side.
         semantic_pruning: beyond the paper, None for off: a paragraph is pruned if its similarity, by the retriever's
             embeddings, to a paragraph of the evidence pool or of its path is as high as this.
-        set_pruning: beyond the paper: a path is not reviewed if its paragraphs were, in another order. So a paragraph
-            of the path itself opens none, also without ``repetitive_pruning``.
+        set_pruning: beyond the paper: of paths with the same paragraphs in another order, one is reviewed. So a
+            paragraph of the path itself opens none, also without ``repetitive_pruning``.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
         second_search: beyond the paper: where every paragraph that the question finds is rejected, the first query
             that a review wrote is searched for, as the question was.
@@ -242,7 +242,7 @@ class TreeOfReviews(Reviewing):
         path = search.tree.paragraphs_to(parent)
         known = distinct([path, *(piece.passages for piece in evidence_pool(search.tree))])
         level = 1 if parent is None else parent.round + 1
-        seen = reviewed_sets(search.tree) if self.settings.set_pruning else set()
+        seen = opened_sets(search.tree) if self.settings.set_pruning else set()
         ids = frozenset(passage.id for passage in path)
         children = [
             search.tree.grow(
@@ -268,8 +268,7 @@ class TreeOfReviews(Reviewing):
         return None
 
 
-def reviewed_sets(tree: ReasoningTree) -> set[frozenset[str]]:
-    """Return the paragraphs of each path that was reviewed, as a set of their ids."""
-    return {
-        frozenset(passage.id for passage in tree.paragraphs_to(node)) for node in tree.nodes if node.review is not None
-    }
+def opened_sets(tree: ReasoningTree) -> set[frozenset[str]]:
+    """Return the paragraphs of each path that was reviewed, or will be, as a set of their ids."""
+    opened = (node for node in tree.nodes if node.review is not None or node.ended is None)
+    return {frozenset(passage.id for passage in tree.paragraphs_to(node)) for node in opened}

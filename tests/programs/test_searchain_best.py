@@ -185,10 +185,12 @@ def test_where_a_search_finds_no_passage_at_all_the_lm_plans_anew_as_well(script
     assert [node.answer for node in prediction.tree.last_path()] == ["Franz Kafka"]
 
 
-def test_revisions_end_with_the_rounds(scripted):
-    engine = scripted(plan(None, None, None), verdict("silent"), TOLD)
-    searchain({AUTHOR: "Nothing of it."}, max_rounds=1)(question=QUESTION)
-    assert len(engine.prompts) == 3
+def test_revisions_end_with_the_rounds_and_the_rest_is_looked_up(scripted):
+    chain = {"planned_chain": [planned(AUTHOR), planned(BIRTH, "Prague")]}
+    engine = scripted(chain, verdict("silent"), verdict("supports", "Prague"), TOLD)
+    prediction = searchain({**PASSAGES, AUTHOR: "Nothing of it."}, max_rounds=1)(question=QUESTION)
+    assert len(engine.prompts) == 4
+    assert [node.stance for node in prediction.tree.nodes] == ["silent", "supports"]
 
 
 def test_no_verdict_is_asked_that_nothing_uses(scripted):

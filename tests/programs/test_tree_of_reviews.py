@@ -256,6 +256,15 @@ def test_repetitive_pruning_drops_what_is_on_the_path_already(answering):
     assert ended(ask(retriever, repetitive_pruning=False))["AA"] == "rejected"
 
 
+@pytest.mark.parametrize("order", ["depth-first", "level"])
+def test_of_paths_with_the_same_paragraphs_one_is_reviewed(order, answering):
+    engine = answering(replying({"A": search(), "B": search(), "AB": REJECT, "BA": REJECT}))
+    retriever = TableRetriever({Q: "AB", "more+A": "B", "more+B": "A"})
+    assert ended(ask(retriever, order=order, set_pruning=True))["BA"] == "repeated"
+    assert "relevant(A+B)" in engine.calls
+    assert "relevant(B+A)" not in engine.calls
+
+
 def test_a_paragraph_that_no_path_was_accepted_with_may_be_reviewed_again(answering):
     answering(replying({"A": REJECT, "X": search(), "XA": accept("a")}))
     assert ended(ask(TableRetriever({Q: "AX", "more+X": "A"})))["XA"] == "accepted"

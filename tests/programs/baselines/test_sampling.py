@@ -277,12 +277,13 @@ def test_fusion_adds_up_the_probabilities_of_each_ranking():
     assert fuse([[], []]) == []
 
 
-def test_an_empty_answer_has_no_vote():
+def test_an_answer_that_says_nothing_has_no_vote():
     samples = ["", "", "Bonn", "", "the bonn", "Prague"]
     assert majority(samples, str) == "Bonn"
     assert agreement(samples, str) == 2 / 6
     assert majority(["", ""], str) == ""
     assert agreement(["", ""], str) == 0
+    assert majority(["Unknown.", "Bonn", "unknown"], str) == "Bonn"
     assert majority(["A", "B", "a"], str) == "A"  # an answer, not an article
 
 
