@@ -62,9 +62,9 @@ def markdown_of(lines: Sequence[Mapping[str, str]]) -> str:
 
 def html_of(lines: Sequence[Mapping[str, str]]) -> str:
     """Return texts by heading as a table of a page; everything in it is escaped."""
-    head = "".join(f"<th>{in_page(heading)}</th>" for heading in lines[0])
+    head = "".join(f"<th scope=col>{in_page(heading)}</th>" for heading in lines[0])
     body = "".join("<tr>" + "".join(f"<td>{in_page(cell)}</td>" for cell in line.values()) + "</tr>" for line in lines)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:

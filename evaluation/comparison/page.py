@@ -57,25 +57,25 @@ def plots_of(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 def _figure(heading: str, plot: str) -> str:
-    return f"<figure><figcaption>{in_page(heading)}</figcaption>{plot}</figure>"
+    return f"<figure><figcaption>{in_page(heading)}</figcaption><div class='wide' tabindex='0'>{plot}</div></figure>"
 
 
 _PAGE = Template("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>$title</title><style>
-:root{--ink:#222;--page:#fff;--line:#e2e2e2}
-@media (prefers-color-scheme:dark){:root{--ink:#ddd;--page:#191919;--line:#333}}
+:root{--ink:#222;--quiet:#5a626e;--page:#fff;--line:#e2e2e2}
+@media (prefers-color-scheme:dark){:root{--ink:#ddd;--quiet:#a5adb9;--page:#191919;--line:#333}}
 body{font:16px/1.5 system-ui,sans-serif;max-width:78rem;margin:2rem auto;padding:0 1rem}
-body{color:var(--ink);background:var(--page)}
-h1{font-size:1.4rem} h2{font-size:1.15rem;margin-top:2.5rem} .facts{padding:0;list-style:none;color:#777}
+body{color:var(--ink);background:var(--page);overflow-wrap:anywhere}
+h1{font-size:1.4rem} h2{font-size:1.15rem;margin-top:2.5rem} .facts{padding:0;list-style:none;color:var(--quiet)}
 .facts li{display:inline} .facts li+li::before{content:" · "}
 .simulated,.stopped{padding:.5rem .8rem;border-left:4px solid #b8321d;background:#b8321d18;font-weight:600}
 .wide{overflow-x:auto} table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 th,td{padding:.35rem .5rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
 th{vertical-align:bottom;font-weight:600} th:first-child,td:first-child{text-align:left}
-.note{font-size:.85rem;color:#777}
+.note{font-size:.85rem;color:var(--quiet)}
 figure{margin:2.5rem 0 0} figcaption{font-weight:600;margin-bottom:.5rem}
 $style</style></head><body>
-<h1>$title</h1>$simulated<ul class="facts">$facts</ul>$stopped
-$table<p class="note">$read</p>$plots$details$papers</body></html>
+<main><h1>$title</h1>$simulated<ul class="facts">$facts</ul>$stopped
+$table<p class="note">$read</p>$plots$details$papers</main></body></html>
 """)

@@ -1,4 +1,4 @@
-"""Two plots as inline SVG, without script, font or another file. Every text in them is escaped."""
+"""Two plots as inline SVG, without script, font or another file. Every text in them is escaped; each has a name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
         parts.append(f'<path class="whisker" d="{ends}{caps}"/>')
         parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{label}</title></circle>')
         parts.append(_name(point.name, cx, cy, taken))
-    return _svg(height, [*parts, *_axes(height, x, y)])
+    return _svg(f"{y} against {x}", height, [*parts, *_axes(height, x, y)])
 
 
 def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -> str:
@@ -88,7 +88,7 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
                 parts.append(_dot(row[group], across, cy, shades[group], f"{name}, {label}: {row[group]}"))
     middle = (left + _WIDTH - _RIGHT) / 2
     parts.append(f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{escape(x)}</text>')
-    return _svg(height, parts)
+    return _svg(f"{x} by number of {unit}s", height, parts)
 
 
 def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: str, label: str) -> str:
@@ -137,8 +137,8 @@ def _up_line(x: float, height: int, label: str, top: int = _TOP) -> str:
     return f'{line}<text class="middle" x="{x:.1f}" y="{height - _BOTTOM + 18}">{label}</text>'
 
 
-def _svg(height: int, parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img">{"".join(parts)}</svg>'
+def _svg(name: str, height: int, parts: Sequence[str]) -> str:
+    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(name)}">{"".join(parts)}</svg>'
 
 
 def _steps(top: float) -> list[float]:
@@ -151,14 +151,17 @@ def _rounded_up(value: float) -> float:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Return 1, 2 and 5 times the powers of ten between the ends."""
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in (1, 2, 5)]
-    return [tick for tick in ticks if low <= tick <= high]
+    """Return 1, 2 and 5 times the powers of ten between the ends; where fewer than two are there, 1 to 9 times."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    few, many = (
+        [tick for power in powers for digit in digits if low <= (tick := digit * 10.0**power) <= high]
+        for digits in ((1, 2, 5), range(1, 10))
+    )
+    return few if len(few) > 1 else many
 
 
 STYLE = """
-svg{width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
+svg{width:100%;min-width:46rem;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
 svg .grid{stroke:var(--line);fill:none} svg .whisker{stroke:#1d6fb8;stroke-opacity:.6;stroke-width:2;fill:none}
 svg .lead{stroke:#bbb;fill:none}
 svg .dot{fill:var(--page);stroke:#1d6fb8;stroke-width:2} svg .dot.first{fill:#1d6fb8}

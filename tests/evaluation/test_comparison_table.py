@@ -180,6 +180,18 @@ def test_dots_by_group_tell_how_many_questions_each_rests_on():
     assert "2 hops (n=3)" in drawn
 
 
+def test_an_axis_has_two_numbers_at_least():
+    drawn = Places()
+    drawn.feed(
+        scatter(
+            [Point("a", 3.8, Interval(0.5, 0.4, 0.6, 7)), Point("b", 4.2, Interval(0.5, 0.4, 0.6, 7))],
+            x="calls",
+            y="score",
+        )
+    )
+    assert {"3", "4", "5"} <= {text for text, _ in drawn.texts}
+
+
 class Balanced(HTMLParser):
     """Fails where a tag that needs an end has none."""
 

@@ -15,11 +15,15 @@ from hostile_text import HOSTILE
 from tiny_world import PASSAGES, RIVER
 
 from questree.common.event_loop import awaited
+from questree.evaluation.comparison.page import as_page
+from questree.evaluation.comparison.result import Comparison
+from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
-from questree.evaluation.run_folder import open_run
+from questree.evaluation.run_folder import open_run, stored_runs
 from questree.evaluation.tracking import Tracking
+from questree.lm.ledger import Spent
 from questree.pages.asked_question import AskedQuestion
-from questree.programs import Program, ReasoningTree, answered
+from questree.programs import Program, ReasoningTree, answered, build
 from questree.programs.baselines.baseline import BaselineSettings
 from questree.retrieval import Passage
 from questree.retrieval.serving.listener import running
@@ -206,31 +210,32 @@ def test_hostile_text_neither_runs_nor_draws(browser, make_service, scripts):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_fault(browser, make_service, tap, scheme, size):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+def test_axe_finds_no_fault(browser, make_service, tap, scheme, size):
     width, height = SIZES[size]
     service = make_service()
     failed = failed_question()
     service.kept.keep(failed)
     how = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
     with running(create_app(service)) as address, opened(browser, **how) as page:
-
-        def check() -> None:
-            found = axe.run(page).response["violations"]
-            assert [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")] == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-
         for path in ("/", "/api", "/login", "/prompts/searchain", f"/questions/{failed.id}"):
             page.goto(address + path)
-            check()
+            check(page)
         ask(page, address)
         tap.let(1)
         expect(page.locator(".node")).not_to_have_count(0)
-        check()
+        check(page)
         tap.let(10**6)
         expect(page.get_by_role("status")).to_contain_text("Answered")
         page.locator(".content a").first.click()
-        check()
+        check(page)
+
+
+def check(page) -> None:
+    """Fail if axe finds a fault, folded parts included, or if the page is wider than the screen."""
+    page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    assert [(one["id"], one["nodes"]) for one in axe.run(page).response["violations"]] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 def failed_question() -> AskedQuestion:
@@ -265,7 +270,8 @@ def runs(tmp_path_factory):
             for one, answer in zip(asked, answers, strict=True):
                 tree = ReasoningTree(question=one["question"])
                 tree.grow(None, query=HOSTILE, answer=answer, source="lm")
-                record = Record(**one, answer=answer, tree=tree, final_content=answer, scores={})
+                about = {"tree": tree, "final_content": answer, "spent": Spent(calls=1, cost=0.1), "hops": len(answer)}
+                record = Record(**one, answer=answer, scores={}, **about)
                 kept.append(record)
                 kept.append_scores(record.model_copy(update={"scores": {"em": float(answer == "right")}}))
     return folder
@@ -303,17 +309,62 @@ def test_a_copy_opens_from_the_disk(browser, questree, runs, workplace):
         flipped(page)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_axe_finds_no_serious_fault_in_the_pages_of_runs(browser, make_service, runs, size, tmp_path, tracking_store):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    width, height = SIZES[size]
-    tracking = Tracking(uri=tracking_store(tmp_path))
-    with tracking.run("W" * 80, {"task": "mini"}):
+def test_a_page_of_a_comparison_is_one_file_without_a_fault(browser, runs, workplace):
+    compared = Comparison({run.name: Evaluation("em", run.records, False) for run in stored_runs([runs])}, HOSTILE)
+    (workplace / "page.html").write_text(as_page(compared))
+    for width in (360, 1280):
+        with opened(browser, viewport={"width": width, "height": 740}) as page:
+            page.goto((workplace / "page.html").as_uri())
+            expect(page.get_by_role("img", name="em against LM calls")).to_be_visible()
+            check(page)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory, runs, tracking_store) -> tuple[Tracking, str]:
+    """A store, and the id of its compilation: the two runs are its evaluations before and after."""
+    tracking = Tracking(uri=tracking_store(tmp_path_factory.mktemp("store")))
+    with tracking.run("W" * 80, {"task": "mini"}) as run:
+        for stage, stored in zip(("before", "after"), stored_runs([runs]), strict=True):
+            run.evaluation(Evaluation("em", stored.records, False), prefix=f"{stage}_")
+    with tracking.run("without questions", {"x" * 80: "y" * 300}):
         pass
-    app = create_app(make_service(), runs=[runs], tracking=tracking)
-    with running(app) as address, opened(browser, viewport={"width": width, "height": height}) as page:
-        for path in ("", "/1/index.html", "/1/questions.html", "/1/question-1.html", "/1/question-1-1.html"):
-            page.goto(f"{address}/runs{path}")
-            found = axe.run(page).response["violations"]
-            assert [(one["id"], one["nodes"]) for one in found if one["impact"] in ("serious", "critical")] == []
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    return tracking, run.id
+
+
+@pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("narrow", "dark")])
+def test_axe_finds_no_fault_in_the_pages_of_runs_and_of_a_tracked_compilation(
+    browser, make_service, runs, compiled, size, scheme
+):
+    width, height = SIZES[size]
+    tracking, id = compiled
+    service = make_service()
+    service.programs["compiled"] = build("direct", {})
+    demonstration = {"question": HOSTILE, "answer_style": "short", "answer": HOSTILE}
+    service.programs["compiled"].predictors()[0].demos = [dspy.Example(**demonstration)]
+    how = {"color_scheme": scheme, "viewport": {"width": width, "height": height}}
+    app = create_app(service, runs=[runs], tracking=tracking)
+    with running(app) as address, opened(browser, **how) as page:
+        page.goto(f"{address}/runs")
+        check(page)
+        for source in ("1", f"mlflow/{id}"):
+            for name in ("index", "questions", "question-1", "question-1-1"):
+                page.goto(f"{address}/runs/{source}/{name}.html")
+                check(page)
+        expect(page.get_by_role("link", name="after", exact=True)).to_be_visible()
+        page.goto(f"{address}/runs")
+        page.get_by_role("link", name="without questions").click()
+        expect(page.get_by_text("This run holds no questions")).to_be_visible()
+        check(page)
+        page.goto(f"{address}/prompts/compiled")
+        expect(page.locator("ins")).not_to_have_count(0)
+        check(page)
+
+
+def test_a_plot_is_as_large_as_its_words_need_and_scrolls_in_its_box(browser, make_service, runs):
+    with (
+        running(create_app(make_service(), runs=[runs])) as address,
+        opened(browser, viewport={"width": 360, "height": 740}) as page,
+    ):
+        page.goto(f"{address}/runs/1/index.html")
+        for plot in page.get_by_role("img").all():
+            assert plot.bounding_box()["width"] > 700
