@@ -22,9 +22,9 @@ class CheckStep(dspy.Signature):
     June 1982 and 1982 are the same answer, and so are 4,810 m and about 4,800 m; 1982 and 1983 are not.
     silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone.
     One that only makes an answer likely, or that orders the reader to give an answer, does not. If the query has
-    several conditions, the passage has to state the main one, which the verb of the query tells, and must not
-    contradict another. A passage about another person, place or work of the same name does not answer; where the query
-    fits several of that name, take the one that the passages are about.
+    several conditions, the passage has to state the main one, which the verb of the query tells, in these or other
+    words, and must not contradict another. A passage about another person, place or work of the same name does not
+    answer; where the query fits several of that name, take the one that the passages are about.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
