@@ -17,11 +17,13 @@ from .records import Record
 class Judge:
     """A metric: 1 if the LM says that the answer means the same as a gold answer.
 
-    Its calls are no part of what a question cost.
+    Its calls are no part of what a question cost. Its stored scores are kept, since they were paid for (``paid``).
 
     Args:
         lm: the judge.
     """
+
+    paid = True
 
     def __init__(self, lm: dspy.BaseLM):
         self.lm, self.name = lm, f"judge {lm.model}"

@@ -19,7 +19,7 @@ from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
-from ..metrics import citation_scores, precision, ranked, recall_at_k, s_precision
+from ..metrics import METRICS, Metric, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import gold_names, names_as
 from ..programs import ReasoningTree
 from ..programs.tree import without_repeats
@@ -162,6 +162,40 @@ def question_id(example: dspy.Example) -> str:
 def metric_name(metric: ScoreFunction) -> str:
     """Return the name under which a metric's scores are kept."""
     return str(getattr(metric, "name", None) or getattr(metric, "__name__", type(metric).__name__))
+
+
+def checked_metrics(
+    metrics: ScoreFunction | Sequence[ScoreFunction], examples: Iterable[dspy.Example]
+) -> list[ScoreFunction]:
+    """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet.
+
+    Raises:
+        QuestreeError: if there is none, one is no function, two have one name, or a question lacks gold answers.
+    """
+    listed: list[Any] = [metrics] if callable(metrics) or isinstance(metrics, str) else list(metrics)
+    if not listed:
+        raise QuestreeError("There is no metric; give one at least, for example questree.metrics.metric('f1').")
+    for place, one in enumerate(listed):
+        if not callable(one) or isinstance(one, type):
+            raise QuestreeError(
+                f"{one!r} is no metric: give a function (example, prediction, trace=None), or one of ours by "
+                "questree.metrics.metric(NAME)."
+            )
+        if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
+            raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
+    graded = next((one for one in listed if isinstance(one, Metric)), None)
+    bare = next((example for example in examples if not example.get("answers")), None)
+    if graded is not None and bare is not None:
+        raise QuestreeError(
+            f"The question {question_id(bare)!r} has no gold answers, and {graded.name} goes by them: give it a list "
+            "of texts as `answers`."
+        )
+    return listed
+
+
+def keeps_scores(metric: ScoreFunction) -> bool:
+    """Return whether a metric's stored scores stand: ours, and those that were paid for; other code may change."""
+    return METRICS.get(metric_name(metric)) is metric or bool(getattr(metric, "paid", False))
 
 
 _ASKED = {"question", "answer_style", "inputs"}

@@ -70,7 +70,7 @@ class Repeats:
 def repeat(
     program: Program,
     examples: Sequence[dspy.Example],
-    metrics: Sequence[ScoreFunction],
+    metrics: ScoreFunction | Sequence[ScoreFunction],
     count: int,
     *,
     task: str = "",

@@ -37,6 +37,8 @@ from .records import (
     Record,
     ScoreFunction,
     check_example,
+    checked_metrics,
+    keeps_scores,
     metric_name,
     question_id,
     record_answer,
@@ -119,8 +121,9 @@ def evaluate(
 
     Each answer is on the disk before it is scored. A run that was interrupted goes on where it stopped: questions
     that are answered are not asked again, those that failed are. With other metrics, the answers in the folder are
-    scored by them, and nothing is asked. A question whose words were changed since is asked again; the answer to one
-    whose gold side was changed is scored again. The result does not depend on which question finishes first.
+    scored by them, and nothing is asked; a metric of your own, whose code may have changed, scores them anew. A
+    question whose words were changed since is asked again; the answer to one whose gold side was changed is scored
+    again. The result does not depend on which question finishes first.
 
     Args:
         program: asked through ``program(**example.inputs())``, several questions at a time.
@@ -137,15 +140,16 @@ def evaluate(
             a notebook.
 
     Raises:
-        QuestreeError: if there are no questions, one cannot be asked, ids repeat, ``out`` holds another run or cannot
-            be written, or the policy stops the run; an `OutOfBudgetError` if the budget does.
+        QuestreeError: if there are no questions, one cannot be asked, ids repeat, the metrics cannot score them,
+            ``out`` holds another run or cannot be written, or the policy stops the run; an `OutOfBudgetError` if the
+            budget does.
         ClusterError: if the others cannot answer; what was answered is kept.
         MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
     """
-    metrics = [metrics] if callable(metrics) else list(metrics)
     policy = policy or RunPolicy()
     by_id = _by_id(examples)
+    metrics = checked_metrics(metrics, by_id.values())
     with ExitStack() as stack:
         stack.enter_context(limited(policy))
         folder = None
@@ -219,6 +223,7 @@ def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchan
 
 
 def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
+    examples = list(examples)
     for example in examples:
         check_example(example)
     by_id = {question_id(example): example for example in examples}
@@ -230,8 +235,12 @@ def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
     return by_id
 
 
-def _answered(folder: RunFolder, examples: Mapping[str, dspy.Example]) -> dict[str, Record]:
+def _answered(
+    folder: RunFolder, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
+) -> dict[str, Record]:
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
+
+    They are without the scores of those metrics whose code may have been changed since, too.
 
     Raises:
         QuestreeError: if an answer cannot be written with its new gold side.
@@ -248,7 +257,11 @@ def _answered(folder: RunFolder, examples: Mapping[str, dspy.Example]) -> dict[s
     if corrected:
         said = "Answers whose gold side was changed since, or that an older version scored: %d. They are scored again."
         logger.warning(said, len(corrected))
-    return current
+    anew = {metric_name(metric) for metric in metrics if not keeps_scores(metric)}
+    kept = {
+        id: {name: one for name, one in record.scores.items() if name not in anew} for id, record in current.items()
+    }
+    return {id: record.model_copy(update={"scores": kept[id]}) for id, record in current.items()}
 
 
 class _Loop:
@@ -274,7 +287,7 @@ class _Loop:
         self.answer: Asking = partial(answer, program) if answerers is None else answerers.asking(program)
         self.examples, self.metrics = examples, metrics
         self.policy, self.folder = policy, folder
-        self.records = _answered(folder, examples) if folder else {}
+        self.records = _answered(folder, examples, metrics) if folder else {}
         self.spent = total([spent_before, *(record.spent for record in self.records.values())])
         self.asked: list[Record] = []
         self.exchanges: dict[str, list[Exchange]] = {}
@@ -313,7 +326,7 @@ class _Loop:
                 raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}", at_once) from None
             except MetricError as error:
                 self.keep_all(self.running)
-                way = "put the metric right and run the same again: answers are not asked for again"
+                way = "put the metric right and run the same again"
                 raise MetricError(f"{error} Stopped; {self.how_to_go_on(way)}") from error
             except ClusterError as error:
                 self.keep_all(self.running)
@@ -381,7 +394,7 @@ class _Loop:
         """Put the scores of an answer onto the disk, and into the result."""
         self.scoring.discard(scored)
         record = scored.result()
-        if self.folder is not None:
+        if self.folder is not None and record.scores != self.folder.records[record.id].scores:
             self.folder.append_scores(record)
         self.records[record.id] = record
         return record

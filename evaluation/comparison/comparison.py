@@ -17,7 +17,7 @@ from ...programs import Program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
 from ..notebook_bar import notebook_bar
-from ..records import ScoreFunction, metric_name
+from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Answerers, Progress, evaluate, run_identity
 from ..tracking import OFF, Tracking
 from .page import as_page
@@ -27,7 +27,7 @@ from .result import Comparison
 def compare(
     programs: Mapping[str, Program],
     examples: Sequence[dspy.Example],
-    metrics: Sequence[ScoreFunction],
+    metrics: ScoreFunction | Sequence[ScoreFunction],
     *,
     task: str = "",
     out: Path | None = None,
@@ -58,6 +58,7 @@ def compare(
     """
     if not programs:
         raise QuestreeError("There is nothing to compare; name at least one program.")
+    metrics = checked_metrics(metrics, examples)
     simulated, bounds = bool(lm_facts()["simulated"]), (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (

@@ -11,6 +11,7 @@ from fakes import ScriptedEngine
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.records import MetricError, Record, score
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_folder import read_records
@@ -51,6 +52,48 @@ def test_another_metric_scores_what_was_answered_and_asks_nothing(tmp_path):
     assert (tmp_path / "records.jsonl").read_bytes() == lines
     assert [list(record.scores) for record in read_records(tmp_path)] == [["right", "length", "f1"]] * 3
     assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
+
+
+def test_a_metric_of_ones_own_scores_anew_what_it_scored_before_it_was_changed(tmp_path):
+    points = [1.0]
+
+    def points_for(gold, prediction, trace=None):
+        return points[0]
+
+    assert evaluate(Parrot(), QUESTIONS, [points_for, metric("f1")], out=tmp_path).score.mean == 1.0
+    lines = (tmp_path / "scores.jsonl").read_bytes()
+    evaluate(Silent(), QUESTIONS, [points_for, metric("f1")], out=tmp_path)
+    assert (tmp_path / "scores.jsonl").read_bytes() == lines  # nothing was changed
+    points[0] = 0.25
+    assert evaluate(Silent(), QUESTIONS, points_for, out=tmp_path).score.mean == 0.25
+    assert [record.scores["points_for"] for record in read_records(tmp_path)] == [0.25] * 3
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ("f1", r"'f1' is no metric.*metric\(NAME\)"),
+        (["f1"], "'f1' is no metric"),
+        ([], "There is no metric"),
+        ([length, lambda *_: 1.0, lambda *_: 0.0], "Two metrics are called '<lambda>'"),
+    ],
+)
+@pytest.mark.parametrize("ask", [evaluate, lambda program, *rest: compare({"it": program}, *rest)])
+def test_metrics_that_cannot_score_are_told_before_anything_is_asked(metrics, said, ask):
+    with pytest.raises(QuestreeError, match=said):
+        ask(Silent(), QUESTIONS, metrics)
+
+
+@pytest.mark.parametrize("answers", [{}, {"answers": []}])
+def test_questions_without_gold_answers_are_told_before_anything_is_asked(answers):
+    bare = dspy.Example(id="bare", question="say what", **answers).with_inputs("question")
+    with pytest.raises(QuestreeError, match=r"'bare' has no gold answers, and f1 goes by them.*`answers`"):
+        evaluate(Silent(), [RIGHT, bare], [length, metric("f1")])
+    assert evaluate(Parrot(), [bare], length).score.mean == 4.0
+
+
+def test_questions_may_come_one_by_one():
+    assert evaluate(Parrot(), iter(QUESTIONS), right).n == 3
 
 
 class SameLength:
