@@ -172,7 +172,8 @@ def checked_metrics(
     Raises:
         QuestreeError: if there is none, one is no function, two have one name, or a question lacks gold answers.
     """
-    listed: list[Any] = [metrics] if callable(metrics) or isinstance(metrics, str) else list(metrics)
+    given: Any = metrics  # whatever it is
+    listed = [given] if callable(given) or isinstance(given, str) else list(given)
     if not listed:
         raise QuestreeError("There is no metric; give one at least, for example questree.metrics.metric('f1').")
     for place, one in enumerate(listed):
