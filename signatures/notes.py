@@ -19,19 +19,21 @@ class WriteHopQuery(dspy.Signature):
         desc="facts that earlier searches found, each with the number of its passage; may be empty"
     )
     queries: list[str] = dspy.InputField(
-        desc="the queries that were made before, each with how many notes came of it; they may tell other facts"
+        desc="the queries that were made before, each with how many notes came of it; these may not tell what was "
+        "asked for"
     )
     thoughts: str = dspy.OutputField(desc="what the notes tell, and which fact is missing next")
     query: str = dspy.OutputField(
-        desc="asks for one fact, complete in itself and unlike the queries before; empty to end"
+        desc="asks for one fact, with all that the question says of it; complete in itself and unlike the queries "
+        "before; empty to end"
     )
 
 
 class TakeNotes(dspy.Signature):
     """Note the facts in the passages that help to answer the question, or to find out which thing it describes. Note
-    only what a passage says. If several things fit all that the question says, note each. End each note with the number
-    of its passage as a mark: [3], or [3][5] for two passages. Some passages were shown before. Do not repeat a note,
-    unless another passage tells the same: then note it with the number of that passage.
+    only what a passage says. If several things fit this part of the question, note each. End each note with the number
+    of its passage as a mark: [3], or [3][5] where each of two passages tells all of it. Some passages were shown
+    before. Do not repeat a note, unless another passage tells the same: then note it with the number of that passage.
     """
 
     question: str = question_field()
@@ -48,7 +50,7 @@ class AnswerFromNotes(dspy.Signature):
     After each statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself
     has no mark. Tell each link of the question, also one that you only conclude. Leave out notes that the answer does
     not need. Where two notes contradict each other, or several things may be meant, say which you follow. If you are
-    not certain of a statement without a mark, or a query guessed, say that it is a guess.
+    not certain of a statement without a mark, or only a query names a thing, say that it is a guess.
     """
 
     question: str = question_field()

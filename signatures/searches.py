@@ -58,6 +58,24 @@ class WriteNextThought(dspy.Signature):
     thought: str = dspy.OutputField(desc="one sentence")
 
 
+class RewriteSentence(dspy.Signature):
+    """Write the next sentence of the reasoning anew: you wrote it from memory, and the passages were searched for it.
+    If a passage tells its fact, state the fact with the number of the passage as a mark: [2]. What a passage tells of
+    another thing, time or place does not count.
+    If none does and you are certain of the sentence, keep it, without a mark.
+    If none does and you are not certain, say what has to be found.
+    If none does and an earlier sentence says that it has to be found, keep the guess, with "perhaps". Later sentences
+    take the guess as true. If a passage contradicts such a guess, state what the passage says.
+    """
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    passages: list[str] = passages_field()
+    thoughts: list[str] = dspy.InputField(desc="the reasoning before the sentence; may be empty")
+    tentative: str = dspy.InputField(desc="the sentence as you wrote it from memory; it may be wrong")
+    thought: str = dspy.OutputField(desc="the sentence anew")
+
+
 class WriteSearchQuery(dspy.Signature):
     """Write the search query for a fact that the answer of the question needs and the passages lack."""
 

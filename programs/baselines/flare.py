@@ -12,7 +12,7 @@ from ...lm.call import call
 from ...metrics import marked_fragments
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.searches import WriteTentatively
+from ...signatures.searches import RewriteSentence, WriteTentatively
 from ..demonstrations import note
 from ..modules import NextThought, ThoughtsAnswer
 from ..program import answered
@@ -39,8 +39,9 @@ class FLARE(Baseline):
     Each sentence of the reasoning is first written from memory. If the LM is certain of it, it stands; if not, the
     sentence without its uncertain words is the query, and it is written anew from the passages. The paper finds
     uncertain words by their probabilities; many LMs do not give these away, so here the LM itself names the words that
-    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. A second
-    difference: where this query finds no new passage, the whole sentence is searched for too.
+    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. Two more
+    differences: where this query finds mostly known passages, the whole sentence is searched for too; and the LM sees
+    the sentence that it writes anew, so that a guess is not made twice.
 
     Args:
         retriever: finds the passages.
@@ -54,7 +55,7 @@ class FLARE(Baseline):
     def __init__(self, retriever: Retriever | None = None, settings: FLARESettings | None = None):
         super().__init__(retriever, settings)
         self.write_tentatively = dspy.Predict(WriteTentatively)
-        self.next_thought = NextThought()
+        self.next_thought = NextThought(RewriteSentence)
         self.thoughts_answer = ThoughtsAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -69,7 +70,7 @@ class FLARE(Baseline):
                 last = add_search(tree, last, query, found, source="query", round=round)
                 shown = numbered_among(passages, found)
                 thought, concludes = self.next_thought(
-                    question=question, answer_style=answer_style, shown=shown, thoughts=thoughts
+                    question=question, answer_style=answer_style, shown=shown, thoughts=thoughts, tentative=thought
                 )
                 tree.update(last, answer=thought or None, source="completed" if found else "lm")
             elif thought:
@@ -89,11 +90,12 @@ class FLARE(Baseline):
     def look_up(self, thought: str, query: str, known: list[Passage]) -> tuple[str, list[Passage]]:
         """Return what was searched for, and what was found.
 
-        If the sentence without its uncertain words finds only known passages, the whole sentence is searched for too:
-        the guess may be what they lack.
+        If the sentence without its uncertain words finds mostly known passages, the whole sentence is searched for
+        too: the guess may be what they lack.
         """
         found = self.retrieve(query, self.settings.k)
-        if query == thought or len(distinct([known, found])) > len(known):
+        new = len(distinct([known, found])) - len(known)
+        if query == thought or 2 * new >= len(found) > 0:
             return query, found
         return thought, distinct([found, self.retrieve(thought, self.settings.k)])
 

@@ -23,14 +23,18 @@ _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query 
 
 
 class NextThought(dspy.Module):
-    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone."""
+    """The next sentence of the reasoning (IRCoT); of a reply that writes on, the first one alone.
 
-    def __init__(self) -> None:
+    Args:
+        signature: how it is asked for.
+    """
+
+    def __init__(self, signature: type[dspy.Signature] = WriteNextThought) -> None:
         super().__init__()
-        self.write = dspy.Predict(WriteNextThought)
+        self.write = dspy.Predict(signature)
 
     def forward(
-        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str]
+        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str], **more: str
     ) -> tuple[str, bool]:
         """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none.
 
@@ -39,8 +43,10 @@ class NextThought(dspy.Module):
             answer_style: the form that the answer should have.
             shown: numbered passages.
             thoughts: the reasoning so far.
+            more: further fields of the signature.
         """
-        reply = call(self.write, question=question, answer_style=answer_style, passages=shown, thoughts=thoughts)
+        given = {"question": question, "answer_style": answer_style, "passages": shown, "thoughts": thoughts, **more}
+        reply = call(self.write, **given)
         written = sentences(str(reply.thought))
         thought = written[0] if written else ""
         concludes = "answer is" in thought.lower()

@@ -289,12 +289,17 @@ def test_flare_looks_up_uncertain_sentences_alone_and_writes_them_anew(scripted)
 @pytest.mark.parametrize(
     ("second", "queries", "shown"),
     [
-        ("A", ["It is .", "Is it ?", "Is it B?"], ["[1] A | text of A", "[2] B | text of B"]),
-        ("C", ["It is .", "Is it ?"], ["[2] C | text of C"]),
-        ("", ["It is .", "Is it ?", "Is it B?"], ["[2] B | text of B"]),
+        ("A", ["It is .", "Is it ?", "Is it B?"], ["[1] A | text of A", "[3] B | text of B"]),
+        ("AC", ["It is .", "Is it ?"], ["[1] A | text of A", "[3] C | text of C"]),
+        (
+            "DAC",
+            ["It is .", "Is it ?", "Is it B?"],
+            [f"[{n}] {t} | text of {t}" for n, t in ((2, "D"), (1, "A"), (3, "C"), (4, "B"))],
+        ),
+        ("", ["It is .", "Is it ?", "Is it B?"], ["[3] B | text of B"]),
     ],
 )
-def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_nothing_new(scripted, second, queries, shown):
+def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_little_new(scripted, second, queries, shown):
     engine = scripted(
         {"tentative": "It is B.", "uncertain": ["B"]},
         {"thought": "It has to be found."},
@@ -302,10 +307,11 @@ def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_nothin
         {"thought": "So the answer is B."},
         {"answer": "B"},
     )
-    retriever = TableRetriever({"It is .": "A", "Is it ?": second, "Is it B?": "B"})
+    retriever = TableRetriever({"It is .": "AD", "Is it ?": second, "Is it B?": "B"})
     program("flare", retriever=retriever)(question=Q)
     assert [query for query, _ in retriever.queries] == queries
     assert calls(engine)[3].given("passages") == shown
+    assert calls(engine)[3].given("tentative") == "Is it B?"
 
 
 def test_a_sentence_of_flare_with_marks_of_its_own_gets_no_others(scripted):
