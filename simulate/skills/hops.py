@@ -75,7 +75,7 @@ def write_tentatively(asked: Asked) -> Values:
     query, answer = ahead[0].query, ahead[0].answer
     if answer:
         return {"tentative": write_fact(query, answer), "uncertain": []}
-    guess = asked.mind.recalls(query) or _GUESS
+    guess = asked.mind.half_knows(query) or asked.mind.recalls(query) or _GUESS
     return {"tentative": write_fact(query, guess), "uncertain": [guess]}
 
 
