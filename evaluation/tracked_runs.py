@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..common.errors import QuestreeError
 from ..lm.failure import first_line
 from .run_folder import StoredRun, stored_runs
-from .tracking import RUN, SQLITE, Tracking, without_password
+from .tracking import RUN, Tracking, check_exists, without_password
 
 MOST = 200
 """Runs in a list."""
@@ -124,9 +124,7 @@ def _asking(tracking: Tracking) -> Iterator[Any]:
     """
     import mlflow
 
-    file = tracking.uri.removeprefix(SQLITE).partition("?")[0]
-    if tracking.uri.startswith(SQLITE) and not Path(file).exists():  # MLflow would make one
-        raise QuestreeError(f"There is no MLflow store at {file}.")
+    check_exists(tracking.uri)
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
         yield mlflow.MlflowClient(tracking.uri)

@@ -332,6 +332,17 @@ def _check_store(uri: str) -> None:
                 raise
 
 
+def check_exists(uri: str) -> None:
+    """Refuse an SQLite store that is not there, where runs are only read: MLflow would make one.
+
+    Raises:
+        QuestreeError: there is none.
+    """
+    file = uri.removeprefix(SQLITE).partition("?")[0]
+    if uri.startswith(SQLITE) and not Path(file).exists():
+        raise QuestreeError(f"There is no MLflow store at {file}. Name the store of your runs: --tracking-uri.")
+
+
 def without_password(uri: str) -> str:
     """Return the URI without user and password, as it may be shown; of one that is no URI, only how it begins."""
     try:

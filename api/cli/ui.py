@@ -1,6 +1,6 @@
 """questree ui"""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,12 @@ if TYPE_CHECKING:
 SETTINGS = ("tracking_uri",)
 
 
-def ui(settings: "RunSettings", host: options.Host = "127.0.0.1", port: options.Port = 5000) -> None:
-    """Show the tracked runs and traces in MLflow's pages.
+def ui(
+    settings: "RunSettings",
+    host: Annotated[str, typer.Option(help="Address of this machine to listen at.")] = "127.0.0.1",
+    port: options.Port = 5000,
+) -> None:
+    """Show the tracked runs and traces in MLflow's pages, to this machine alone: they ask for no token.
 
     `mlflow ui` fetches a price list of LMs when it starts; without a network it can wait for it forever. Here it takes
     the list that is installed.
@@ -22,19 +26,29 @@ def ui(settings: "RunSettings", host: options.Host = "127.0.0.1", port: options.
     import sys
 
     from ..common.errors import QuestreeError
-    from ..common.secrets import without_secrets
+    from ..evaluation.tracking import check_exists, without_password
+    from ..retrieval.serving.listener import listening
+    from ..retrieval.serving.server_limits import is_loopback
 
     store = settings.tracking_uri
     if store == "none":
         raise QuestreeError("Nothing is tracked to 'none'. Name the store of your runs: --tracking-uri.")
     if store.startswith(("http://", "https://")):
-        raise QuestreeError(f"{without_secrets(store)} is a server, and has the pages itself: open it in a browser.")
-    typer.echo(f"{store} at http://{host}:{port}; Ctrl-C ends it")
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", store]
-    command += ["--host", host, "--port", str(port), "--workers", "1"]
+        raise QuestreeError(f"{without_password(store)} is a server, and has the pages itself: open it in a browser.")
+    check_exists(store)
+    if not is_loopback(host):
+        raise QuestreeError(
+            f"{host} can be reached from other machines, and MLflow's pages ask for no token: whoever reaches them can "
+            "change the runs. Leave --host out, or run `mlflow server` behind something that asks who comes."
+        )
+    with listening(host, port) as free:  # MLflow would end without an error where the address is taken
+        port = free.getsockname()[1]
+    typer.echo(f"{without_password(store)} at http://{host}:{port}; Ctrl-C ends it")
+    command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port), "--workers", "1"]
     # without the processes of jobs, which nothing here needs, the pages are up in two thirds of the time
     quick = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **os.environ}
-    raise typer.Exit(_run(command, quick | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}))
+    known = {"MLFLOW_BACKEND_STORE_URI": store}  # not in the command, where every user reads it: it may hold a password
+    raise typer.Exit(_run(command, quick | known | {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}))
 
 
 def _run(command: list[str], env: dict[str, str]) -> int:

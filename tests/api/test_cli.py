@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
@@ -289,14 +290,31 @@ def test_bad_lines_of_a_corpus_are_named_and_can_be_left_out(questree, workplace
 
 
 def test_the_pages_of_mlflow_start_without_fetching_a_price_list(questree, monkeypatch):
-    called = []
+    called, store = [], "postgresql://me:secret@db/runs"
     monkeypatch.setattr("questree.cli.ui._run", lambda command, env: called.append((command, env)) or 0)
     monkeypatch.delenv("LITELLM_LOCAL_MODEL_COST_MAP", raising=False)
-    assert questree("ui", "--tracking-uri", "sqlite:///here.db", "--port", "5050").code == 0
+    said = questree("ui", "--tracking-uri", store, "--port", "0")
+    assert said.code == 0
     [(command, env)] = called
-    assert " ".join(command[1:]).startswith("-m mlflow server --backend-store-uri sqlite:///here.db")
-    assert "--port 5050" in " ".join(command)
+    assert command[1:-4] == ["-m", "mlflow", "server", "--host", "127.0.0.1"]
+    port = command[-3]
+    assert f"postgresql://…@db/runs at http://127.0.0.1:{port};" in said.out
+    assert int(port) > 0
+    assert env["MLFLOW_BACKEND_STORE_URI"] == store  # every user can read a command, and not another's environment
     assert env["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
+
+
+def test_the_pages_of_mlflow_are_for_this_machine_at_an_address_that_is_free(questree, monkeypatch, workplace):
+    monkeypatch.setattr("questree.cli.ui._run", lambda command, env: pytest.fail("it was started"))
+    assert "There is no MLflow store at here.db" in questree("ui", "--tracking-uri", "sqlite:///here.db").err
+    assert not (workplace / "here.db").exists()
+    (workplace / "here.db").touch()
+    store = ("--tracking-uri", "sqlite:///here.db")
+    assert "ask for no token" in questree("ui", *store, "--host", "0.0.0.0").err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused = questree("ui", *store, "--port", str(taken.getsockname()[1]))
+    assert (refused.code, refused.out) == (2, "")
+    assert "Choose another --port" in refused.err
 
 
 def test_what_ends_the_pages_ends_every_process_of_mlflow(workplace):
@@ -306,7 +324,9 @@ def test_what_ends_the_pages_ends_every_process_of_mlflow(workplace):
     # as MLflow does, it starts another process, which holds the other end of the pipe as long as it lives
     waits = "import signal; print('up', flush=True); signal.pause()"
     (fake / "__main__.py").write_text(f"import subprocess, sys; subprocess.call([sys.executable, '-c', {waits!r}])")
+    (workplace / "x.db").touch()
     command = [sys.executable, "-c", "from questree.cli import main; main()", "ui", "--tracking-uri", "sqlite:///x.db"]
+    command += ["--port", "0"]
     paths = os.pathsep.join([str(fake.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True) as ui:
         assert any(line == "up\n" for line in ui.stdout)
