@@ -85,7 +85,8 @@ def page_routes(service: Service, token: str | None) -> APIRouter:
         if token is None or cookie_of(given) != cookie_of(token):
             return HTMLResponse(pages.login_page(then, "This is not the server's token."), 401)
         entered = RedirectResponse("/" + then.lstrip("/\\"), 303)  # never to another server
-        entered.set_cookie(cookie_name(request.scope), cookie_of(token), httponly=True, samesite="lax")
+        secure = request.url.scheme == "https"  # as a proxy in front says it
+        entered.set_cookie(cookie_name(request.scope), cookie_of(token), httponly=True, samesite="lax", secure=secure)
         return entered
 
     return routes

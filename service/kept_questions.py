@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from pydantic import ValidationError
 
@@ -20,6 +21,14 @@ def new_id() -> str:
     return secrets.token_urlsafe(12)
 
 
+def _written(file: Path) -> float:
+    """Return when a file was written; 0 if another server on the same folder has removed it meanwhile."""
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 class KeptQuestions:
     """A folder of questions. Only files of this folder are read: an id that is none is not looked for.
 
@@ -28,7 +37,7 @@ class KeptQuestions:
         most: how many are kept; beyond, the oldest are removed when the server starts.
 
     Raises:
-        QuestreeError: if the folder cannot be made.
+        QuestreeError: if the folder cannot be made, or nothing can be written in it.
     """
 
     def __init__(self, folder: Path, most: int = 10_000):
@@ -36,12 +45,14 @@ class KeptQuestions:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             questions = [file for file in folder.glob("*.json") if _ID.fullmatch(file.stem)]
-            oldest_first = sorted(questions, key=lambda file: file.stat().st_mtime)
+            oldest_first = sorted(questions, key=_written)
             for file in oldest_first[: max(0, len(oldest_first) - most)]:
-                file.unlink()
+                file.unlink(missing_ok=True)
+            with TemporaryFile(dir=folder):  # a folder that is mounted may be another user's, or read-only
+                pass
         except OSError as error:
             raise QuestreeError(
-                f"Questions cannot be kept in {folder}: {error.strerror}; name another folder."
+                f"Questions cannot be kept in {folder}: {error.strerror}; name another folder: --questions."
             ) from None
 
     def keep(self, asked: AskedQuestion) -> None:

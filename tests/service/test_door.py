@@ -6,6 +6,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
+from questree.retrieval.serving.listener import running
 from questree.service import create_app
 from questree.service.door import cookie_of
 
@@ -61,6 +62,7 @@ def test_a_browser_brings_the_token_once(guarded):
     (cookie,) = entered.headers.get_list("set-cookie")
     assert TOKEN not in cookie
     assert {"HttpOnly", "SameSite=lax"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie  # a browser would not bring it back by http
     assert guarded.get("/").status_code == 200
     assert guarded.post("/ask", json=ASKED).json()["answer"] == "yes"
     assert guarded.post("/ask", json=ASKED, headers={"origin": "http://elsewhere.example"}).status_code == 403
@@ -82,6 +84,22 @@ def test_the_token_leads_to_no_other_server(guarded, then):
     entered = guarded.post("/login", data={"token": TOKEN, "then": then}, follow_redirects=False)
     assert httpx.URL("http://questions.example/login").join(entered.headers["location"]).host == "questions.example"
     assert not entered.headers["location"].startswith(("//", "/\\"))
+
+
+def test_behind_a_proxy_with_tls_the_cookie_is_secure_and_addresses_are_the_proxy_s(make_service, tap):
+    tap.let(10**6)
+    proxy = {"host": "questions.example", "x-forwarded-proto": "https", "x-forwarded-for": "192.0.2.7"}
+    own = {"origin": "https://questions.example", "sec-fetch-site": "same-origin"}
+    service = make_service()
+    with (
+        running(create_app(service, TOKEN), service.close) as address,
+        httpx.Client(base_url=address, headers=proxy) as browser,
+    ):
+        entered = browser.post("/login", data={"token": TOKEN}, headers=own)
+        cookie = entered.headers["set-cookie"]
+        assert "Secure" in cookie
+        asked = browser.post("/ask", json=ASKED, headers=own | {"cookie": cookie.partition(";")[0]})
+        assert asked.json()["permalink"].startswith("https://questions.example/questions/")
 
 
 def test_a_cookie_of_another_server_keeps_ours_from_nothing(guarded):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 
 import pytest
 from tiny_world import RIVER
 
+from questree.common.errors import QuestreeError
 from questree.pages.asked_question import AskedQuestion
 from questree.retrieval.serving.server_limits import Refused
+from questree.service import kept_questions
 from questree.service.kept_questions import KeptQuestions
 from questree.service.questions import Ended, Question, Service
 
@@ -179,6 +182,21 @@ def test_the_oldest_questions_make_room(tmp_path, make_service):
     os.utime(tmp_path / "kept" / "settings.json", (0, 0))
     KeptQuestions(folder, most=2)
     assert sorted(file.name[15:16] for file in folder.iterdir()) == ["", "3", "4"]
+
+
+def test_two_servers_on_a_folder_may_make_room_at_the_same_time(tmp_path):
+    (tmp_path / ("x" * 16 + ".json")).symlink_to("removed")  # is listed, and is not there any more
+    KeptQuestions(tmp_path, most=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_a_question_is_asked(tmp_path, monkeypatch):
+    def refuse(dir: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(dir))
+
+    monkeypatch.setattr(kept_questions, "TemporaryFile", refuse)
+    with pytest.raises(QuestreeError, match=f"cannot be kept in {tmp_path}: Permission denied; .*--questions"):
+        KeptQuestions(tmp_path)
 
 
 def test_a_program_that_is_not_served_is_refused(make_service):
