@@ -185,16 +185,19 @@ class _Identity(BaseModel):
     metrics: list[str] = []
 
 
-def read_records(path: Path) -> list[Record]:
+def read_records(path: str | Path) -> list[Record]:
     """Return the records of the run in a folder with their scores, in the order in which questions were first asked.
 
     Of a question that was asked several times, the latest record is taken. A last line that a killed process left
     unfinished is passed over, with a warning.
 
     Raises:
-        QuestreeError: if any other line is damaged; names it.
+        QuestreeError: if there is no run, or several; if any other line is damaged: names it.
     """
-    return list({record.id: record for record, _ in _stored(path)}.values())
+    folder = Path(path)
+    if not (folder / "run.json").exists() and (inside := [one.name for one in _places(folder) if one != folder]):
+        raise QuestreeError(f"{folder} holds the runs {', '.join(inside)}; give the folder of one of them.")
+    return list({record.id: record for record, _ in _stored(folder)}.values())
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,15 @@ def test_questions_without_gold_answers_are_told_before_anything_is_asked(answer
     assert evaluate(Parrot(), [bare], length).score.mean == 4.0
 
 
+def test_records_are_read_by_the_name_of_their_folder_and_no_other(tmp_path):
+    evaluate(Parrot(), QUESTIONS, right, out=tmp_path / "compared" / "it")
+    assert len(read_records(f"{tmp_path}/compared/it")) == 3
+    with pytest.raises(QuestreeError, match="holds the runs it; give the folder of one"):
+        read_records(tmp_path / "compared")
+    with pytest.raises(QuestreeError, match="nowhere holds no run"):
+        read_records(tmp_path / "nowhere")
+
+
 def test_questions_may_come_one_by_one():
     assert evaluate(Parrot(), iter(QUESTIONS), right).n == 3
 
