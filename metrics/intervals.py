@@ -1,6 +1,7 @@
 """How sure a figure is: intervals around a mean, and tests of the difference between two programs.
 
-A share of right answers has a Wilson interval, any other mean a seeded percentile bootstrap over the questions.
+A share of right answers has a Wilson interval, and the difference of two such shares Newcombe's; any other mean a
+seeded percentile bootstrap over the questions.
 """
 
 from __future__ import annotations
@@ -98,16 +99,36 @@ def paired_interval(
 ) -> Interval:
     """Return the mean of ``second - first`` over the questions, with its interval; above 0 the second is better.
 
-    Both hold the same questions in the same order. The differences are resampled, so that an easy or hard question,
-    which both share, does not widen the interval as it widens two separate ones.
+    Both hold the same questions in the same order, so that an easy or hard question, which both share, does not widen
+    the interval as it widens two separate ones. If every score is 0 or 1, it is Newcombe's, else the bootstrap of the
+    differences: of a few right and wrong ones that is too narrow, and has no width where both are right equally often.
 
     Raises:
         ValueError: if the two differ in length, or are empty.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} scores: a pair needs the same questions")
+    if len(first) and {*first, *second} <= {0, 1}:
+        return _newcombe(first, second, level)
     differences = [b - a for a, b in zip(first, second, strict=True)]
     return _bootstrap(differences, level=level, resamples=resamples, seed=seed)
+
+
+def _newcombe(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
+    """Return the difference of two paired shares with its score interval (Newcombe, Stat. Med. 1998, method 10)."""
+    n, one, other = len(first), round(sum(first)), round(sum(second))
+    both = sum(bool(a and b) for a, b in zip(first, second, strict=True))
+    spread, together = one * (n - one) * other * (n - other), both * n - one * other
+    correlation = (max(together - n / 2, 0) if together > 0 else together) / sqrt(spread) if spread else 0.0
+
+    def reach(down: float, up: float) -> float:
+        return sqrt(max(0.0, down * down - 2 * correlation * down * up + up * up))
+
+    was, now = share_interval(one, n, level=level), share_interval(other, n, level=level)
+    mean = (other - one) / n
+    low = mean - reach(now.mean - now.low, was.high - was.mean)
+    high = mean + reach(was.mean - was.low, now.high - now.mean)
+    return Interval(mean, low, high, n, level)
 
 
 def mcnemar(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -57,8 +57,9 @@ class Comparison:
         """Return the rows as a table."""
         facts = {"task": self.task, "questions": str(self._first.n), "LM": self.lm, "retriever": self.retriever}
         note = (
-            f"95% intervals over {self._first.n} questions: Wilson's of a share of right answers, else a bootstrap's. "
-            f"Differences are paired, question by question. {self._p_rule}{FAILURES} {_recall_rule(self._found)}Calls, "
+            f"95% intervals over {self._first.n} questions: Wilson's of a share of right answers, Newcombe's of the "
+            f"difference of two, else a bootstrap's. Differences are paired, question by question. {self._p_rule}"
+            f"{FAILURES} {_recall_rule(self._found)}Calls, "
             "words, rounds and seconds are of a question, cost is of all; what the client's cache answered is free "
             "and counts as a call."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
 
@@ -43,6 +44,32 @@ def test_a_paired_difference_leaves_out_what_the_questions_share() -> None:
     assert difference.mean == pytest.approx(0.1)
     assert difference.low == pytest.approx(0.1)
     assert difference.high == pytest.approx(0.1)
+
+
+def pairs(both: int, second: int, first: int, neither: int) -> tuple[list[float], list[float]]:
+    """Return scores of two programs, so that so many questions are right for both, for one of them, for neither."""
+    return (
+        [1.0] * both + [0.0] * second + [1.0] * first + [0.0] * neither,
+        [1.0] * both + [1.0] * second + [0.0] * first + [0.0] * neither,
+    )
+
+
+def test_a_paired_difference_of_right_answers_is_newcombes() -> None:
+    assert str(paired_interval(*pairs(36, 12, 2, 0))) == "0.200 [0.057, 0.340] (n=50)"
+    assert str(paired_interval(*pairs(36, 2, 12, 0))) == "-0.200 [-0.340, -0.057] (n=50)"
+    assert str(paired_interval(*pairs(5, 0, 0, 5))) == "0.000 [-0.167, 0.167] (n=10)"  # a bootstrap's has no width
+    assert paired_interval(*pairs(0, 10, 0, 0)).high == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n", [10, 30])
+def test_it_holds_the_true_difference_as_often_as_it_says(n: int) -> None:
+    draw = random.Random(n)
+    held = 0
+    for _ in range(400):
+        outcomes = draw.choices(["both", "second", "first", "neither"], [40, 10, 2, 48], k=n)
+        found = paired_interval(*pairs(*map(outcomes.count, ["both", "second", "first", "neither"])))
+        held += found.low <= 0.08 <= found.high
+    assert held >= 0.93 * 400  # of the bootstrap's at n=10, .62
 
 
 def test_what_cannot_be_averaged_is_refused() -> None:
