@@ -9,9 +9,9 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. Where the
-    notes still lack what an earlier query asked for, ask for it once more, in other words. If it was asked for twice,
-    guess it, and ask for the next fact with the name that you guess. When no fact is missing, or the last fact was
-    asked for twice, leave the query empty: no more searches are made.
+    notes still lack what an earlier query asked for, ask for it once more, in other words or with a name from the
+    notes. If it was asked for twice, guess it, and ask for the next fact with the name that you guess. When no fact is
+    missing, or the last fact was asked for twice, leave the query empty: no more searches are made.
     """
 
     question: str = question_field()
@@ -46,11 +46,11 @@ class TakeNotes(dspy.Signature):
 
 
 class AnswerFromNotes(dspy.Signature):
-    """Answer the question step by step from the notes, and from what you know where they are silent.
-    After each statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself
-    has no mark. Tell each link of the question, also one that you only conclude. Leave out notes that the answer does
-    not need. Where two notes contradict each other, or several things may be meant, say which you follow. If you are
-    not certain of a statement without a mark, or only a query names a thing, say that it is a guess.
+    """Answer the question step by step from the notes, and from what you know where they are silent. After each
+    statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself has no mark.
+    Tell each link of the question, also one that you only conclude. Leave out notes that the answer does not need.
+    Where two notes contradict each other, or several things may be meant, say which you follow. If you doubt a
+    statement without a mark, or only a query names a thing, say that it is a guess.
     """
 
     question: str = question_field()

@@ -43,7 +43,7 @@ class AnswerByActing(dspy.Signature):
 class WriteNextThought(dspy.Signature):
     """Go on with the reasoning by one sentence, about the next fact that the answer of the question needs.
     If a passage tells it, state it with the number of the passage as a mark: [2]. What a passage tells of another
-    thing, time or place does not count.
+    thing or place, or of a time that the question does not mean, does not count.
     If none does and you are certain of it, state it without a mark.
     If none does and you are not certain, say what has to be found.
     If none does and an earlier sentence says that it has to be found, state your best guess, with "perhaps". Later
@@ -60,12 +60,14 @@ class WriteNextThought(dspy.Signature):
 
 class RewriteSentence(dspy.Signature):
     """Write the next sentence of the reasoning anew: you wrote it from memory, and the passages were searched for it.
-    If a passage tells its fact, state the fact with the number of the passage as a mark: [2]. What a passage tells of
-    another thing, time or place does not count.
-    If none does and you are certain of the sentence, keep it, without a mark.
-    If none does and you are not certain, say what has to be found.
-    If none does and an earlier sentence says that it has to be found, keep the guess, with "perhaps". Later sentences
-    take the guess as true. If a passage contradicts such a guess, state what the passage says.
+    Take the first of these cases that fits:
+    A passage tells its fact: state the fact with the number of the passage as a mark: [2]. What a passage tells of
+    another thing or place, or of a time that the question does not mean, does not count. If a passage tells only a
+    part, the sentence states that part with its mark, and says what has to be found.
+    You are certain of the sentence: keep it, without a mark. That no passage tells it is no reason to doubt it.
+    An earlier sentence says that this has to be found: keep the guess, with "perhaps". Later sentences take the guess
+    as true; if a passage contradicts it then, the sentence states what the passage says.
+    Else, say what has to be found.
     """
 
     question: str = question_field()
@@ -161,11 +163,11 @@ class JudgeSearchesNeeded(dspy.Signature):
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from it the words that may be wrong, and the names that may not be what the question
-    means, but no name that an earlier sentence guessed. If you copy any, the rest of the sentence is searched for, and
-    the sentence is written anew from what is found: so the rest has to name what the question says of the fact. If you
-    copy none, it stays as it is. If the last sentence says that something has to be found, guess it, in words that a
-    page about it would use. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is: So the
-    answer is: … If it rests on a "perhaps": So the answer is perhaps: …
+    means, but no name that the question gives, or that an earlier sentence guessed. If you copy any, the rest of the
+    sentence is searched for, and the sentence is written anew from what is found: so the rest has to name what the
+    question says of the fact. If you copy none, it stays as it is. If the last sentence says that something has to be
+    found, guess it, with names rather than general words. A sentence with "perhaps" counts as known. When no fact is
+    missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
     """
 
     question: str = question_field()
