@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -43,13 +44,17 @@ def remember_address(address: str | None) -> None:
 
 
 def without_secrets(value: T) -> T:
-    """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`).
+    """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`)."""
+    changed: T = changed_texts(value, hiding_secrets())
+    return changed
+
+
+def hiding_secrets() -> Callable[[str], str]:
+    """Return a function that puts "…" in place of each secret that is known now.
 
     Secrets are those that were remembered, and the environment's keys, tokens and passwords.
     """
-    secrets = _secrets()
-    changed: T = changed_texts(value, lambda text: _without(secrets, text))
-    return changed
+    return partial(_without, _secrets())
 
 
 def holds_secret(content: bytes) -> bool:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from html import escape
+from operator import is_
 from typing import Any
 
 from pydantic import BaseModel
@@ -56,7 +57,8 @@ def neutralise(text: str) -> str:
     them for their own inside a text. So are the marks between which DSPy looks for an image or a file to send: its
     address would be the author's choice. Idempotent; linear in the length of the text.
     """
-    seen = _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
+    plain = text.isascii() and text.isprintable()  # then there is nothing unseen in it
+    seen = text if plain else _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
     parted = _PAIRS.sub(_parted, seen)
     single = _HASHES.sub(lambda found: "" if _is_unseen(found[1]) else found[0], parted)
     return _TEMPLATE.sub(r"\g<0> ", single)
@@ -74,15 +76,22 @@ def _is_unseen(text: str) -> bool:
 
 
 def changed_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the value with every text in it changed, in lists, tuples, dicts (keys too) and pydantic models."""
+    """Return the value with every text in it changed, in lists, tuples, dicts (keys too) and pydantic models.
+
+    A model or tuple in which nothing changes is itself returned: to copy one takes longer than to look through it.
+    """
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(changed_texts(item, change) for item in value)
+    if isinstance(value, list):
+        return [changed_texts(item, change) for item in value]
+    if isinstance(value, tuple):
+        parts = tuple(changed_texts(item, change) for item in value)
+        return value if all(map(is_, parts, value)) else parts
     if isinstance(value, dict):
         return {changed_texts(key, change): changed_texts(item, change) for key, item in value.items()}
     if isinstance(value, BaseModel):
-        return value.model_copy(update={name: changed_texts(item, change) for name, item in value})
+        changes = {name: new for name, item in value if (new := changed_texts(item, change)) is not item}
+        return value.model_copy(update=changes) if changes else value
     return value
 
 

@@ -21,6 +21,7 @@ from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
 from ..common.files import write_atomically
 from ..lm.exchanges import Exchange
+from ..lm.failure import Failure
 from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
@@ -271,7 +272,8 @@ class _Loop:
 
     Attributes:
         records: of the questions that are answered, by id.
-        asked: those that were asked here.
+        asked: how many were asked here.
+        failed: why those failed that have no answer.
     """
 
     def __init__(
@@ -289,7 +291,7 @@ class _Loop:
         self.policy, self.folder = policy, folder
         self.records = _answered(folder, examples, metrics) if folder else {}
         self.spent = total([spent_before, *(record.spent for record in self.records.values())])
-        self.asked: list[Record] = []
+        self.asked, self.failed = 0, list[Failure]()
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
         self.done = SimpleQueue[Future[Record]]()
@@ -316,7 +318,7 @@ class _Loop:
                     for record in self.finish(stop):
                         progress = progress.after(record)
                         on_progress(progress)
-                    self.policy.check([record.failure for record in self.asked], most)
+                    self.policy.check(self.failed, self.asked, most)
                     self.check_budget(todo)
                 if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
                     raise KeyboardInterrupt
@@ -387,7 +389,8 @@ class _Loop:
             self.folder.append_exchanges(record.id, exchanges)
             self.folder.append(record)
         self.records[record.id], self.spent = record, total([self.spent, record.spent])
-        self.asked.append(record)
+        self.asked += 1
+        self.failed += [record.failure] if record.failure else []
         return record
 
     def keep_scores(self, scored: Future[Record]) -> Record:
@@ -414,7 +417,7 @@ class _Loop:
 
     def how_to_go_on(self, by: str) -> str:
         """Return what was kept, and how to go on with it."""
-        finished = f"{len(self.asked)} more questions were finished"
+        finished = f"{self.asked} more questions were finished"
         if self.folder is None:
             return f"{finished} and are lost, as no --out was given."
         return f"{finished} and are kept in {self.folder.path}: {by} to go on."

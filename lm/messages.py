@@ -44,8 +44,8 @@ def keeping_messages(adapter: dspy.Adapter) -> dspy.Adapter:
 
 
 def _system_message(kind: Any, signature: Any) -> str:
-    fields = tuple((name, str(info.json_schema_extra)) for name, info in signature.fields.items())
-    return _kept(kind, signature, signature.instructions, fields)
+    fields = tuple((name, str(info.json_schema_extra)) for name, info in signature.model_fields.items())
+    return _kept(kind, signature, signature.__doc__, fields)
 
 
 @lru_cache(maxsize=512)

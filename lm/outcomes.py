@@ -45,7 +45,8 @@ def is_replayed() -> bool:
 
 def begin(kind: Kind, by: str, asked: dict[str, Any]) -> tuple[Exchange, Exchange | None]:
     """Return a new exchange without its outcome and, in a replay, the stored one; else None."""
-    begun, source = Exchange(place=next_place(), kind=kind, by=by, asked=asked), _source.get()
+    # not checked again, which takes long: what is asked was made here, or is a text
+    begun, source = Exchange.model_construct(place=next_place(), kind=kind, by=by, asked=asked), _source.get()
     return begun, None if source is None else source.take(begun)
 
 

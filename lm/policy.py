@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -103,25 +103,24 @@ class RunPolicy(Limits):
                 return f"the budget {name}={bound} is spent ({form.format(amount)})"
         return None
 
-    def check(self, failures: Iterable[Failure | None], total: int) -> None:
+    def check(self, failed: Sequence[Failure], finished: int, total: int) -> None:
         """Raise if the run should stop.
 
         Args:
-            failures: one for each question finished in this run; None for an answered one.
+            failed: of the questions finished in this run, why those failed that did.
+            finished: how many questions that are, answered ones included.
             total: questions of the run.
 
         Raises:
             QuestreeError: too many questions failed, or all of the first ones did; names the causes.
         """
-        finished = list(failures)
-        failed = [failure for failure in finished if failure is not None]
         if self.max_failures is not None and len(failed) > self.max_failures:
             raise QuestreeError(
-                f"{len(failed)} of {len(finished)} questions failed, more than max_failures={self.max_failures}: "
+                f"{len(failed)} of {finished} questions failed, more than max_failures={self.max_failures}: "
                 f"{_list_causes(failed)}. Put that right, or raise max_failures."
             )
-        enough = len(finished) >= min(self.hopeless_after, total)
-        if failed and enough and len(failed) == len(finished) and all(f.cause in HOPELESS for f in failed):
+        enough = finished >= min(self.hopeless_after, total)
+        if failed and enough and len(failed) == finished and all(f.cause in HOPELESS for f in failed):
             raise QuestreeError(
                 f"The first {len(failed)} questions all failed, and the others would too: {_list_causes(failed)}. "
                 "Check the LM's name, address and key, and the index; then run again."
@@ -146,7 +145,7 @@ class RunPolicy(Limits):
             )
 
 
-def _list_causes(failures: list[Failure]) -> str:
+def _list_causes(failures: Sequence[Failure]) -> str:
     """Return each cause with its count and its first message."""
     counts = Counter(failure.cause for failure in failures)
     first = {failure.cause: failure.message for failure in reversed(failures)}
