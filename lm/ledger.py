@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from ..retrieval import Passage
@@ -15,6 +16,8 @@ from .exchanges import Exchange, Took
 from .exchanges import Place as Place
 from .exchanges import Spent as Spent
 
+_AMOUNTS = tuple(Spent.model_fields)
+_amounts = attrgetter(*_AMOUNTS)
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
 
@@ -177,7 +180,8 @@ def add_up(entries: list[dict[str, Any]]) -> Spent:
 
 def total(spent: Sequence[Spent]) -> Spent:
     """Add up what several questions cost."""
-    return Spent(**{name: sum(getattr(one, name) for one in spent) for name in Spent.model_fields})
+    sums = map(sum, zip(*map(_amounts, spent), strict=True))
+    return Spent(**dict(zip(_AMOUNTS, sums, strict=False)))  # of nothing there are no sums: all is 0
 
 
 def _words(content: Any) -> int:

@@ -38,6 +38,7 @@ _SUPPORTS = re.compile(r"\bsupport(?:s|ed)?\b|\btrue\b")
 _REFUTES = re.compile(r"\brefute[sd]?\b|\bcontradict(?:s|ed)?\b|\bfalse\b")
 
 
+@lru_cache(maxsize=256)  # one text is compared with many
 def normalise(text: str) -> str:
     """Return the text in lower case, without ASCII punctuation, English articles and extra white space.
 
