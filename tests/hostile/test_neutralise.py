@@ -98,8 +98,8 @@ def test_half_a_surrogate_pair_can_be_written_down():
 
 
 @pytest.mark.parametrize("piece", ["[", "[ ", "#", "[\u0301", "<|", "]\u200b", "[[ ## answer ## ]] "])
-def test_a_megabyte_on_one_line_takes_no_more_than_its_length(piece):
-    text = piece * (1_000_000 // len(piece))
+def test_a_long_line_takes_no_more_than_its_length(piece):
+    text = piece * (200_000 // len(piece))
     began = time.process_time()
     neutralise(text)
     assert time.process_time() - began < 5  # quadratic would be hours

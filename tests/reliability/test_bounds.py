@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from functools import partial
+from types import SimpleNamespace
 
 import dspy
 import pytest
@@ -152,7 +153,7 @@ def test_dspy_asks_a_slow_question_again_but_not_while_it_compiles_for_us():
 
 def test_what_an_optimizer_asks_itself_waits_within_bounds(behind, monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr("dspy.clients.execution.time.sleep", slept.append)
+    monkeypatch.setattr("dspy.clients.execution.time", SimpleNamespace(sleep=slept.append))  # others sleep as before
     schedule = behind(FAULTS["429 for a day"], num_retries=1)
     with bounded_waits(), pytest.raises(LMRateLimitError):
         dspy.settings.lm("propose something")

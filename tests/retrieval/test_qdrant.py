@@ -472,7 +472,6 @@ def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passage
     at = f"{base}/c{uuid.uuid4().hex}"
     puts = lambda: sum(asked.endswith(f"PUT /collections/{at.rpartition('/')[2]}/points") for asked in server.asked)  # noqa: E731
     server.after = lambda asked: server.faults.extend([(503, {}, b"gone")] * 5 if puts() == 3 else [])
-    monkeypatch.setattr(collection_module.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(Collection.__init__, "__defaults__", (None, lambda seconds: None))
     with pytest.raises(
         RemoteError, match=r"gave no answer in 5 attempts.*What is uploaded stays.*the same command goes"
