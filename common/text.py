@@ -129,6 +129,11 @@ def readable_size(count: float) -> str:
     return f"{count:,.1f} GB"
 
 
+def dollars(amount: float) -> str:
+    """Return an amount to show; a dash for nothing: then no price is known, or nothing was paid for."""
+    return f"${amount:,.2f}" if amount >= 0.1 else f"${amount:.2g}" if amount > 0 else "–"
+
+
 def text_or_none(text: str | None) -> str | None:
     """Return the text without outer space; None if it says nothing, or says that there is no answer.
 

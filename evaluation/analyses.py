@@ -163,7 +163,7 @@ def reasoning_steps(record: Record) -> int:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """The mean cost of a question (SearChain, table 5; ToR, table 5)."""
+    """The mean cost of a question (SearChain, table 5; ToR, table 5); in dollars None if no price is known."""
 
     questions: int
     words_in: float
@@ -172,7 +172,7 @@ class Efficiency:
     calls: float
     seconds: float
     tokens: float
-    cost: float
+    cost: float | None
 
 
 def efficiency(records: Sequence[Record]) -> Efficiency:
@@ -193,7 +193,7 @@ def efficiency(records: Sequence[Record]) -> Efficiency:
         calls=spent.calls / n,
         seconds=fmean(record.seconds for record in answered),
         tokens=(spent.tokens_in + spent.tokens_out) / n,
-        cost=spent.cost / n,
+        cost=spent.cost / n or None,
     )
 
 

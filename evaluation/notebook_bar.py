@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..common.text import dollars
+
 
 def notebook_bar(what: str = "questions") -> Callable[[Any], None]:
     """Return an ``on_progress`` that shows a bar in a notebook, and nothing elsewhere.
@@ -22,7 +24,7 @@ def notebook_bar(what: str = "questions") -> Callable[[Any], None]:
 
     def show(progress: Any) -> None:
         bar.total, bar.n = progress.total, progress.done
-        bar.set_postfix_str(f"{progress.spent.calls} calls, ${progress.spent.cost:.2f}, {progress.failed} failed")
+        bar.set_postfix_str(f"{progress.spent.calls} calls, {dollars(progress.spent.cost)}, {progress.failed} failed")
         if progress.done == progress.total:
             bar.close()
 

@@ -410,10 +410,13 @@ class _Loop:
 
     def check_budget(self, todo: deque[dspy.Example]) -> None:
         """Stop if there is something left to ask and nothing left to spend."""
-        over = self.policy.over_budget(self.spent) if todo else None
-        if over:
+        if not todo:
+            return
+        over, unpriced = self.policy.over_budget(self.spent), self.policy.unpriced(dspy.settings.lm, self.spent)
+        if over or unpriced:
             self.keep_all(self.running)
-            raise OutOfBudgetError(f"Stopped: {over}; {self.how_to_go_on('run the same with more of it')}")
+            way = "run the same with more of it" if over else "run the same so"
+            raise OutOfBudgetError(f"Stopped: {over or unpriced}; {self.how_to_go_on(way)}")
 
     def how_to_go_on(self, by: str) -> str:
         """Return what was kept, and how to go on with it."""

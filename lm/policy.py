@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..common.errors import QuestreeError
+from ..common.text import dollars
 
 if TYPE_CHECKING:  # the command line reads the fields below for its options, without DSPy
     from .failure import Failure
@@ -93,15 +94,28 @@ class RunPolicy(Limits):
 
     def over_budget(self, spent: Spent) -> str | None:
         """Return which budget is used up, and how much was spent; None while there is room in each."""
+        tokens, calls = spent.tokens_in + spent.tokens_out, spent.calls - spent.cached
         used = {
-            "max_calls": (spent.calls - spent.cached, self.max_calls, "{:,} LM calls"),
-            "max_tokens": (spent.tokens_in + spent.tokens_out, self.max_tokens, "{:,} tokens"),
-            "max_cost": (spent.cost, self.max_cost, "${:.2f}"),
+            "max_calls": (calls, self.max_calls, f"{calls:,} LM calls"),
+            "max_tokens": (tokens, self.max_tokens, f"{tokens:,} tokens"),
+            "max_cost": (spent.cost, self.max_cost, dollars(spent.cost)),
         }
-        for name, (amount, bound, form) in used.items():
+        for name, (amount, bound, told) in used.items():
             if bound is not None and amount >= bound:
-                return f"the budget {name}={bound} is spent ({form.format(amount)})"
+                return f"the budget {name}={bound} is spent ({told})"
         return None
+
+    def unpriced(self, lm: Any, spent: Spent) -> str | None:
+        """Return why a budget in dollars bounds nothing: tokens were paid for, and nobody knows their price."""
+        served = isinstance(getattr(lm, "engine", None), str)  # one in this process costs nothing
+        if self.max_cost is None or not served or spent.cost or not spent.tokens_out:
+            return None
+        from dspy.clients.model_metadata import model_info
+
+        provider, _, name = str(lm.model).partition("/")
+        if model_info(provider, name).get("output_cost_per_token") is not None:
+            return None
+        return f"max_cost bounds nothing, as no price of {lm.model} is known; give max_tokens or max_calls in its place"
 
     def check(self, failed: Sequence[Failure], finished: int, total: int) -> None:
         """Raise if the run should stop.

@@ -66,7 +66,8 @@ class LMBill(BaseCallback):
         Raises:
             BudgetSpentError: if not.
         """
-        over = self._policy.over_budget(total([self._before, self.spent]))
+        spent = total([self._before, self.spent])
+        over = self._policy.over_budget(spent) or self._policy.unpriced(dspy.settings.lm, spent)
         if over:
             raise BudgetSpentError(over)
 

@@ -192,5 +192,5 @@ def _cell(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3f}"
+        return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2g}" if 0 < abs(value) < 0.001 else f"{value:.3f}"
     return str(value)

@@ -14,6 +14,8 @@ from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
+from ..common.text import dollars
+
 if TYPE_CHECKING:
     from ..evaluation import Evaluation, Repeats
     from ..evaluation import Progress as RunProgress
@@ -72,7 +74,7 @@ def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
 def _spent(runs: Sequence[RunProgress]) -> str:
     spent = [run.spent for run in runs]
     tokens = sum(one.tokens_in + one.tokens_out for one in spent)
-    text = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, ${sum(one.cost for one in spent):.2f}"
+    text = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, {dollars(sum(one.cost for one in spent))}"
     failed = sum(run.failed for run in runs)
     return f"{text}, {failed} failed" if failed else text
 
@@ -196,7 +198,7 @@ def print_compiled(name: str, compiled: Compiled) -> None:
     gain, spent = compiled.gain, compiled.compilation.spent
     console.print(
         f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
-        f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, ${spent.cost:.2f}, "
+        f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, {dollars(spent.cost)}, "
         f"{compiled.compilation.seconds:.0f} s"
     )
     if compiled.compilation.lm is not None:
@@ -256,7 +258,7 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
     figures["LM calls a question"] = f"{spent.calls / n:.1f}"
     figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
     figures["seconds a question"] = f"{evaluation.seconds:.2f}"
-    figures["cost in all"] = f"${spent.cost:.2f}"
+    figures["cost in all"] = dollars(spent.cost)
     figures |= {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
     return figures
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ...common.text import in_page
+from ...common.text import dollars, in_page
 from ...metrics import Interval, holm, mcnemar, paired_interval
 from ..evaluation import ANSWERED, FAILURES, Evaluation
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
@@ -156,7 +156,7 @@ class Comparison:
             **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
-            "cost": f"${spent.cost:.2f}" if spent.cost else "–",
+            "cost": dollars(spent.cost),
         }
 
     def _details(self, name: str) -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dspy
 import pytest
+from parrot import RIGHT, WRONG, Parrot, right
 
+from questree.common.text import dollars
 from questree.evaluation.run import evaluate
 from questree.evaluation.run_folder import read_records
-from questree.lm.ledger import Spent
+from questree.lm.ledger import Spent, enter
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 
 
@@ -55,6 +58,35 @@ def test_each_bound_counts_what_was_paid_for(budget, said):
     spent = Spent(calls=9, cached=2, tokens_in=20, tokens_out=10, cost=0.5)
     over = RunPolicy(**budget).over_budget(spent)
     assert (over is None) if said is None else (said.replace("\\", "") in over)
+
+
+class Billed(Parrot):
+    """Each question takes ten tokens."""
+
+    def reason(self, tree, answer_style):
+        enter(spent=[Spent(calls=1, tokens_in=6, tokens_out=4)])
+        return super().reason(tree, answer_style)
+
+
+@pytest.mark.parametrize(
+    ("model", "bounded"), [("openai/known-to-nobody", False), ("openai/gpt-4.1-mini", True), ("ollama/llama3.1", True)]
+)
+def test_a_budget_in_dollars_needs_a_price(model, bounded, tmp_path):
+    policy = one_at_a_time(max_cost=5)
+    with dspy.context(lm=dspy.LM(model, api_key="none")):
+        if bounded:
+            assert evaluate(Billed(), [RIGHT, WRONG], right, policy=policy).n == 2
+            return
+        with pytest.raises(OutOfBudgetError, match=f"no price of {model} is known; give max_tokens.*run the same so"):
+            evaluate(Billed(), [RIGHT, WRONG], right, policy=policy, out=tmp_path)
+        assert len(read_records(tmp_path)) == 1
+        assert evaluate(Billed(), [RIGHT, WRONG], right, policy=one_at_a_time(max_tokens=99), out=tmp_path).n == 2
+
+
+def test_dollars_are_shown_with_what_tells_them_apart():
+    assert [dollars(amount) for amount in (0.0, 0.00042, 0.0123, 0.5, 1234.567)] == [
+        *("–", "$0.00042", "$0.012", "$0.50", "$1,234.57")
+    ]
 
 
 def test_progress_tells_what_was_spent_with_what_was_kept(mini, tmp_path):
