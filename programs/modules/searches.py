@@ -45,7 +45,13 @@ class NextThought(dspy.Module):
             thoughts: the reasoning so far.
             more: further fields of the signature.
         """
-        given = {"question": question, "answer_style": answer_style, "passages": shown, "thoughts": thoughts, **more}
+        given: dict[str, Any] = {
+            "question": question,
+            "answer_style": answer_style,
+            "passages": shown,
+            "thoughts": thoughts,
+            **more,
+        }
         reply = call(self.write, **given)
         written = sentences(str(reply.thought))
         thought = written[0] if written else ""
