@@ -19,68 +19,70 @@ if TYPE_CHECKING:
 _BETWEEN_LINES = 30.0
 
 
+_Corpus = Annotated[
+    Path,
+    typer.Argument(
+        help="Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or "
+        "folder), KILT's knowledge source; also .gz, .bz2, .xz."
+    ),
+]
+_Out = Annotated[Path | None, typer.Option(help="Folder of the index. While it is being built, it is OUT.building.")]
+_Engine = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION "
+        "without a server.",
+    ),
+]
+_Kind = Annotated[
+    str,
+    typer.Option(
+        help="Kind of index; all of them: questree retrievers. "
+        "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
+    ),
+]
+_Checkpoint = Annotated[
+    str | None, typer.Option(help="The kind's encoder, by name or folder. Default: one made from MiniLM, offline.")
+]
+_Format = Annotated[str | None, typer.Option("--format", help="Format of the corpus. Default: it is recognised.")]
+_Values = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the kind, nbits=2 of colbert; repeat it."),
+]
+_Device = Annotated[
+    list[str] | None,
+    typer.Option(help="Where to encode, a process each: cuda:0, cpu; repeat it. Default: every GPU."),
+]
+_On = Annotated[
+    str | None,
+    typer.Option(help="Cluster whose workers encode: 'ray' starts one on this machine; ray://HOST:10001."),
+]
+_Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Workers on the cluster of --on. Default: one for each GPU, or for four cores."),
+]
+_SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the index that is there.")]
+_Add = Annotated[
+    bool, typer.Option("--add", help="Add to the index that is there, as if it were built from all passages.")
+]
+
+
 def index(
-    corpus: Annotated[
-        Path,
-        typer.Argument(
-            help="Passages: JSONL (id, title, text), TSV of ColBERT or DPR, HotpotQA's Wikipedia abstracts (archive or "
-            "folder), KILT's knowledge source; also .gz, .bz2, .xz."
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the index. While it is being built, it is OUT.building.")
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Instead of --out, a collection of Qdrant: qdrant://HOST:6333/COLLECTION, or qdrant:FOLDER/COLLECTION "
-            "without a server.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            help="Kind of index; all of them: questree retrievers. "
-            "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
-        ),
-    ] = "auto",
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(help="The kind's encoder, by name or folder. Default: one made from MiniLM, offline."),
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help="Format of the corpus. Default: it is recognised."),
-    ] = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting of the kind, nbits=2 of colbert; repeat it.",
-        ),
-    ] = None,
-    device: Annotated[
-        list[str] | None,
-        typer.Option(help="Where to encode, a process each: cuda:0, cpu; repeat it. Default: every GPU."),
-    ] = None,
-    on: Annotated[
-        str | None,
-        typer.Option(help="Cluster whose workers encode: 'ray' starts one on this machine; ray://HOST:10001."),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Workers on the cluster of --on. Default: one for each GPU, or for four cores."),
-    ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out lines that cannot be read, and say so.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the index that is there.")] = False,
-    add: Annotated[
-        bool,
-        typer.Option("--add", help="Add to the index that is there, as if it were built from all passages."),
-    ] = False,
+    corpus: _Corpus,
+    out: _Out = None,
+    engine: _Engine = None,
+    kind: _Kind = "auto",
+    checkpoint: _Checkpoint = None,
+    form: _Format = None,
+    values: _Values = None,
+    device: _Device = None,
+    on: _On = None,
+    workers: _Workers = None,
+    skip_bad: _SkipBad = False,
+    overwrite: _Overwrite = False,
+    add: _Add = False,
 ) -> None:
     """Make an index of a corpus, for the --retriever of every command.
 
@@ -89,51 +91,70 @@ def index(
     from rich.console import Console
 
     from ..common.cluster import connected
-    from ..retrieval import read_manifest
-    from ..retrieval.index_folder import KINDS, chosen_kind
     from .options import named_values
 
-    if (out is None) == (engine is None):
-        raise typer.BadParameter("name where the index shall be: --out FOLDER, or --engine ADDRESS")
-    if add and (overwrite or checkpoint or values or kind != "auto"):
-        raise typer.BadParameter(
-            "an index is added to as it was built: leave out --kind, --checkpoint, --set, --overwrite"
-        )
-    if on and device:
-        raise typer.BadParameter("--device is of this machine, and --on of a cluster: leave one of them out")
-    if engine is not None and (device or on or kind != "auto"):
-        raise typer.BadParameter("--engine has one kind, and encodes in this process: leave out --kind, --device, --on")
-    if values and kind == "auto" and engine is None:
-        raise typer.BadParameter("--set is of one kind: name it with --kind")
-    if workers and not on:
-        raise typer.BadParameter("--workers counts those of a cluster: name it with --on, or leave --workers out")
-    encoding = {"--on": on, "--device": device, "--checkpoint": checkpoint}
-    name = read_manifest(out).kind if add and out else kind
-    chosen_kind(name, 0).check_encodes(*(option for option, given in encoding.items() if given))
+    named = kind != "auto"
+    mistakes = [
+        ((out is None) == (engine is None), "name where the index shall be: --out FOLDER, or --engine ADDRESS"),
+        (
+            add and (overwrite or checkpoint or values or named),
+            "an index is added to as it was built: leave out --kind, --checkpoint, --set, --overwrite",
+        ),
+        (on and device, "--device is of this machine, and --on of a cluster: leave one of them out"),
+        (
+            engine is not None and (device or on or named),
+            "--engine has one kind, and encodes in this process: leave out --kind, --device, --on",
+        ),
+        (values and not named and engine is None, "--set is of one kind: name it with --kind"),
+        (workers and not on, "--workers counts those of a cluster: name it with --on, or leave --workers out"),
+    ]
+    for made, said in mistakes:
+        if made:
+            raise typer.BadParameter(said)
+    _check_encodes(kind, out if add else None, {"--on": on, "--device": device, "--checkpoint": checkpoint})
     bad: list[BadLine] = []
+    given = named_values(values, "--set")
     with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Console(stderr=True)) as report:
         reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "progress": report}
         order = {"checkpoint": checkpoint, "overwrite": overwrite}
         if engine is not None:
-            said = _uploaded(corpus, engine, add, named_values(values, "--set"), order, reading)
+            said = _uploaded(corpus, engine, add, given, order, reading)
         else:
             reading |= {"devices": device or (), "cluster": cluster}
-            settings = KINDS[kind].settings_of(named_values(values, "--set")) if values else None
-            said = _built(corpus, cast(Path, out), add, order | {"kind": kind, "settings": settings}, reading)
+            said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
     for line in bad:
         typer.echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
     typer.echo(said)
 
 
-def _built(corpus: Path, out: Path, add: bool, order: dict[str, Any], reading: dict[str, Any]) -> str:
+def _check_encodes(kind: str, added_to: Path | None, encoding: dict[str, Any]) -> None:
+    """Refuse options of an encoder where the index has none: one of this kind, or the one that is added to."""
+    from ..retrieval import read_manifest
+    from ..retrieval.index_folder import chosen_kind
+
+    name = read_manifest(added_to).kind if added_to else kind
+    chosen_kind(name, 0).check_encodes(*(option for option, given in encoding.items() if given))
+
+
+def _built(
+    corpus: Path,
+    out: Path,
+    add: bool,
+    kind: str,
+    values: dict[str, Any],
+    order: dict[str, Any],
+    reading: dict[str, Any],
+) -> str:
     """Make or enlarge the index in a folder, and return what is said of it."""
     from ..common.text import readable_size
     from ..retrieval import add_to_index, build_index, read_manifest
+    from ..retrieval.index_folder import KINDS
 
     if add:
         add_to_index(corpus, out, **reading)
     else:
-        build_index(corpus, out, **order, **reading)
+        settings = KINDS[kind].settings_of(values) if values else None
+        build_index(corpus, out, kind=kind, settings=settings, **order, **reading)
     manifest = read_manifest(out)
     size = readable_size(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"
