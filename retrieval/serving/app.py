@@ -76,70 +76,89 @@ def create_app(
     from starlette.concurrency import run_in_threadpool
 
     limits = limits or Limits()
-    similarity = retriever.similarity
-    batcher = Batcher(retriever.batch, most=search_limits.together, window=search_limits.window)
+    answers = _Answers(retriever, limits, search_limits)
 
-    async def found(queries: Sequence[str], k: int) -> Rankings:
-        _check_size(len(queries), search_limits.queries, "queries")
-        _check_size(k, search_limits.passages, "passages for a query")
-        _check_size(k * len(queries), search_limits.most_passages, "passages")
-        try:
-            asked = check_search(queries, k)
-        except QueryError as problem:
-            raise Refused(400, str(problem), "invalid_query") from None
-        with _faults_told():
-            rankings = await asyncio.wrap_future(batcher.submit(asked, k))
-        _check_size(_characters(rankings), search_limits.characters, "characters")
-        return rankings
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await run_in_threadpool(answers.batcher.close)
 
-    async def search(http: Request) -> Response:
+    app = FastAPI(title="Retriever", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.add_middleware(Guard, limits=limits)
+    app.add_route("/search", answers.search, methods=["POST"])
+    app.add_route("/similarity", answers.similarity, methods=["POST"])
+    app.add_route("/health", answers.health, methods=["GET"])
+    for path in ("/", "/api/search"):
+        app.add_route(path, answers.colbert, methods=["GET", "POST"])
+    return app
+
+
+class _Answers:
+    """What each route of the application answers.
+
+    Attributes:
+        batcher: searches the retriever.
+    """
+
+    def __init__(self, retriever: Retriever, limits: Limits, search_limits: SearchLimits):
+        self._retriever, self._limits, self._most = retriever, limits, search_limits
+        self.batcher = Batcher(retriever.batch, most=search_limits.together, window=search_limits.window)
+
+    async def search(self, http: Request) -> Response:
+        """Return the passages that are found for each query."""
         asked = _understood(Search, await http.body())
-        rankings = await found(asked.queries, asked.k)
+        rankings = await self._found(asked.queries, asked.k)
         with _faults_told():
             results = [[Found.of(passage) for passage in ranking] for ranking in rankings]
-            return _json(Results(fingerprint=retriever.fingerprint, results=results))
+            return _json(Results(fingerprint=self._retriever.fingerprint, results=results))
 
-    async def compare(http: Request) -> Response:
-        if similarity is None:
-            raise Refused(404, f"{retriever.name} cannot compare texts", "no_similarity")
+    async def similarity(self, http: Request) -> Response:
+        """Return how alike texts are, if the retriever can say so."""
+        from starlette.concurrency import run_in_threadpool
+
+        compare = self._retriever.similarity
+        if compare is None:
+            raise Refused(404, f"{self._retriever.name} cannot compare texts", "no_similarity")
         asked = _understood(Compare, await http.body())
-        _check_size(len(asked.texts) + len(asked.others), 2 * search_limits.queries, "texts")
+        _check_size(len(asked.texts) + len(asked.others), 2 * self._most.queries, "texts")
         with _faults_told():
-            rows = await run_in_threadpool(similarity, asked.texts, asked.others)
-            return _json(Likeness(fingerprint=retriever.fingerprint, rows=rows))
+            rows = await run_in_threadpool(compare, asked.texts, asked.others)
+            return _json(Likeness(fingerprint=self._retriever.fingerprint, rows=rows))
 
-    async def colbert(http: Request) -> JSONResponse:
+    async def colbert(self, http: Request) -> JSONResponse:
+        """Return what is found for one query, as ColBERT's server does."""
         query, k = _colbert_asked(await http.body() or json.dumps(dict(http.query_params)).encode())
-        (ranking,) = await found([query], k)
+        (ranking,) = await self._found([query], k)
         with _faults_told():
-            return _colbert_answer(ranking, retriever.fingerprint)
+            return _colbert_answer(ranking, self._retriever.fingerprint)
 
-    async def health(http: Request) -> Response:
+    async def health(self, http: Request) -> Response:
+        """Return what is served, and how much a request may ask for."""
+        retriever = self._retriever
         return _json(
             Health(
                 name=retriever.name,
                 fingerprint=retriever.fingerprint,
                 passages=None if retriever.passages is None else len(retriever.passages),
-                similarity=similarity is not None,
-                most_queries=search_limits.queries,
-                most_passages=search_limits.most_passages,
-                most_bytes=limits.body,
+                similarity=retriever.similarity is not None,
+                most_queries=self._most.queries,
+                most_passages=self._most.most_passages,
+                most_bytes=self._limits.body,
             )
         )
 
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        await run_in_threadpool(batcher.close)
-
-    app = FastAPI(title="Retriever", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.add_middleware(Guard, limits=limits)
-    app.add_route("/search", search, methods=["POST"])
-    app.add_route("/similarity", compare, methods=["POST"])
-    app.add_route("/health", health, methods=["GET"])
-    for path in ("/", "/api/search"):
-        app.add_route(path, colbert, methods=["GET", "POST"])
-    return app
+    async def _found(self, queries: Sequence[str], k: int) -> Rankings:
+        _check_size(len(queries), self._most.queries, "queries")
+        _check_size(k, self._most.passages, "passages for a query")
+        _check_size(k * len(queries), self._most.most_passages, "passages")
+        try:
+            asked = check_search(queries, k)
+        except QueryError as problem:
+            raise Refused(400, str(problem), "invalid_query") from None
+        with _faults_told():
+            rankings = await asyncio.wrap_future(self.batcher.submit(asked, k))
+        _check_size(_characters(rankings), self._most.characters, "characters")
+        return rankings
 
 
 def _json(answer: BaseModel) -> Response:
