@@ -42,8 +42,8 @@ class Evaluation:
 
     @cached_property
     def scores(self) -> dict[str, Interval]:
-        """Return the same of each of the run's metrics, by name."""
-        names = self.records[0].scores
+        """Return the same of each metric that has scored all records, by name."""
+        names = [name for name in self.records[0].scores if all(name in one.scores for one in self.records)]
         return {name: mean_interval([one.scores[name] for one in self.records], seed=self.seed) for name in names}
 
     @property

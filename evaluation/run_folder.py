@@ -28,6 +28,7 @@ from ..common.files import alone_in, append_line, write_atomically
 from ..common.json_files import read_bytes, validate
 from ..common.manifests import ManifestKind
 from ..lm.exchanges import Exchange
+from .evaluation import Evaluation
 from .kept_exchanges import KeptExchanges
 from .records import Record
 
@@ -231,8 +232,24 @@ class StoredRun:
         scored = (name for record in self.records for name in record.scores)
         metric: str | None = next(iter(self.identity.get("metrics") or scored), None)  # older versions kept them there
         if metric is None:
-            raise QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
+            raise self._unscored()
         return metric
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Return what the scored answers add up to: while a run goes on, or if it was killed, some have no score yet.
+
+        Raises:
+            QuestreeError: if no answer is scored yet.
+        """
+        metric = self.metric
+        scored = tuple(record for record in self.records if metric in record.scores)
+        if not scored:
+            raise self._unscored()
+        return Evaluation(metric, scored, self.simulated)
+
+    def _unscored(self) -> QuestreeError:
+        return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
 
 
 def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:

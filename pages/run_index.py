@@ -12,11 +12,13 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 from ..common.caches import cache_folder
+from ..common.errors import QuestreeError
 from ..common.files import in_turn, replacing
 from ..common.manifests import installed_versions, json_hash
 from ..evaluation.capsule.sources import ShownRun as ShownRun
@@ -30,7 +32,7 @@ from ..evaluation.run_folder import StoredRun
 from ..lm.exchanges import Exchange
 from .asked_question import AnsweredQuestion
 
-FORMAT = 1
+FORMAT = 2
 """Of the file. An index of another format is made anew."""
 
 MOST = 16
@@ -212,10 +214,10 @@ def _fill(store: sqlite3.Connection, runs: Sequence[ShownRun], state: str = "") 
 
 
 def _rows(number: int, run: StoredRun) -> Iterator[tuple[Any, ...]]:
-    metric = run.metric
+    evaluation = _evaluation(run)
     for record in run.records:
         gold, failed = next(iter(record.answers), ""), record.failure is not None
-        worth = _verdict(record, metric)
+        worth = _verdict(record, evaluation.metric if evaluation else "")
         falsely = AnsweredQuestion.of_prediction(record, simulated=run.simulated).cites_falsely()
         yield number, *Row(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
 
@@ -224,6 +226,14 @@ def _answers(number: int, one: ShownRun) -> Iterator[tuple[int, str, bytes, str]
     for record in one.run.records:
         kept = one.asked.get(record.id)
         yield number, record.id, zlib.compress(record.model_dump_json().encode(), 1), kept.packed if kept else ""
+
+
+def _evaluation(run: StoredRun) -> Evaluation | None:
+    """Return the evaluation of a run; None if nothing is scored yet."""
+    try:
+        return run.evaluation
+    except QuestreeError:
+        return None
 
 
 def _verdict(record: Record, metric: str) -> tuple[str, str]:
@@ -239,10 +249,11 @@ def _verdict(record: Record, metric: str) -> tuple[str, str]:
 
 
 def _compared(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
-    """Return a comparison of each group of runs with the same questions and the same metric."""
-    groups: dict[Any, list[StoredRun]] = {}
+    """Return a comparison of each group of runs with the same scored questions and the same metric."""
+    groups: dict[Any, list[tuple[StoredRun, Evaluation]]] = {}
     for run in runs:
-        groups.setdefault((run.metric, frozenset(record.id for record in run.records)), []).append(run)
+        if (one := _evaluation(run)) is not None:
+            groups.setdefault((one.metric, frozenset(record.id for record in one.records)), []).append((run, one))
     compared = []
     for group in groups.values():
         comparison = _comparison(group)
@@ -252,14 +263,15 @@ def _compared(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
     return compared
 
 
-def _comparison(runs: Sequence[StoredRun]) -> Comparison:
-    order = {record.id: place for place, record in enumerate(runs[0].records)}
-    evaluations = {}
-    for run in runs:
-        records = tuple(sorted(run.records, key=lambda record: order[record.id]))
-        evaluations[run.name] = Evaluation(run.metric, records, run.simulated)
+def _comparison(group: Sequence[tuple[StoredRun, Evaluation]]) -> Comparison:
+    runs = [run for run, _ in group]
+    order = {record.id: place for place, record in enumerate(group[0][1].records)}
+    in_order = {
+        run.name: replace(one, records=tuple(sorted(one.records, key=lambda record: order[record.id])))
+        for run, one in group
+    }
     return Comparison(
-        evaluations,
+        in_order,
         task=_joined(str(run.identity.get("task") or "") for run in runs),
         lm=_joined(str(run.identity.get("lm", {}).get("name", "")) for run in runs),
         retriever=_joined(str((run.identity.get("retriever") or {}).get("name", "")) for run in runs),

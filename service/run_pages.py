@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 
-import anyio.to_thread
+from anyio.to_thread import run_sync
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
@@ -31,20 +31,12 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
     """
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     store = TrackedStore(tracking, mlflow) if tracking else None
-    reading = Lock()
+    reading = asyncio.Lock()
 
     @lru_cache(maxsize=4)
     def study(number: int) -> Study:
         source = sources[number - 1]
         return Study(source.resolve().stem, open_index(source), root="/", mlflow=mlflow)
-
-    def drawn(number: int, name: str) -> str | None:
-        try:
-            with reading:  # the cache alone lets the first visitors read the same runs all at once
-                whole = study(number)
-            return whole.page(name)
-        except QuestreeError as error:
-            raise Refused(404, str(error), "unreadable") from None
 
     @routes.get("/runs")
     async def runs() -> str:
@@ -61,7 +53,14 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
 
     @routes.get("/runs/{number}/{name}")
     async def page(number: int, name: str) -> str:
-        return found(await anyio.to_thread.run_sync(drawn, number, name) if 1 <= number <= len(sources) else None)
+        if not 1 <= number <= len(sources):
+            return found(None)
+        try:
+            async with reading:  # who waits for another to read them holds no thread: questions search on these
+                whole = await run_sync(study, number)
+            return found(await run_sync(whole.page, name))
+        except QuestreeError as error:
+            raise Refused(404, str(error), "unreadable") from None
 
     def found(content: str | None) -> str:
         if content is None:

@@ -55,7 +55,6 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
     import json
 
     from ..common.text import printable_json
-    from ..evaluation import Evaluation
     from ..evaluation.run_folder import stored_runs
 
     if not (folder / "records.jsonl").exists() and not any(folder.glob("*/records.jsonl")):
@@ -67,7 +66,7 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
         found = {run.name: _record(folder, run.records, id).model_dump(mode="json") for run in runs}
         alone = (folder / "records.jsonl").exists()
         return printable_json(json.dumps(found[runs[0].name] if alone else found, indent=2))
-    evaluations = {run.name: Evaluation(run.metric, run.records, run.simulated) for run in runs}
+    evaluations = {run.name: run.evaluation for run in runs}
     figures = {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in evaluations.items()}
     return printable_json(json.dumps(figures, indent=2))
 
@@ -88,12 +87,11 @@ def _record(folder: Path, records: Sequence[Record], id: str) -> Record:
 
 def _show_runs(console: Any, folder: Path) -> None:
     """Print the scores of all runs in a folder, and what to type for each."""
-    from ..evaluation import Evaluation
     from ..evaluation.run_folder import stored_runs
     from .report import evaluation_table
 
     runs = stored_runs([folder])
-    console.print(evaluation_table({run.name: Evaluation(run.metric, run.records, run.simulated) for run in runs}))
+    console.print(evaluation_table({run.name: run.evaluation for run in runs}))
     console.print(f"each question: questree show {folder}/{runs[0].name}", markup=False, soft_wrap=True)
     if (folder / "program").is_dir():
         console.print(f"the program: questree show {folder}/program", markup=False, soft_wrap=True)

@@ -14,6 +14,10 @@ _CHARACTER = 7.0  # pixels of a character at 12 px, about
 _SHADES = ("#9ecae1", "#4292c6", "#08519c", "#062a52", "#000000")
 
 
+_MOST_NAMES = 60
+"""Names beside dots: for more there is no room, and to look for it takes long. The title of a dot names it, too."""
+
+
 @dataclass(frozen=True)
 class Point:
     """A dot with its name: ``x`` above 0, ``y`` with its interval."""
@@ -51,7 +55,8 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
         caps = "".join(f"M{cx - 4:.1f} {up(end):.1f}h8" for end in (point.y.low, point.y.high))
         parts.append(f'<path class="whisker" d="{ends}{caps}"/>')
         parts.append(f'<circle class="{kind}" cx="{cx:.1f}" cy="{cy:.1f}" r="5"><title>{label}</title></circle>')
-        parts.append(_name(point.name, cx, cy, taken))
+        if number < _MOST_NAMES:
+            parts.append(_name(point.name, cx, cy, taken))
     return _svg(f"{y} against {x}", height, [*parts, *_axes(height, x, y)])
 
 

@@ -145,11 +145,10 @@ class Comparison:
     def _line(self, name: str) -> dict[str, str]:
         """Return the row of a program as people read it: its scores, what it found, what it took."""
         one, difference, spent = self.evaluations[name], self._differences.get(name), self.evaluations[name].spent
-        failed = any(evaluation.failures for evaluation in self.evaluations.values())
         return {
             "program": name,
             self.metric: _within(one.score),
-            **({ANSWERED: _within(one.answered) if one.answered else "–"} if failed else {}),
+            **({ANSWERED: _within(one.answered) if one.answered else "–"} if self._any_failed else {}),
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
             **{metric: f"{score.mean:.3f}" for metric, score in one.others.items()},
@@ -158,6 +157,11 @@ class Comparison:
             "LM calls": f"{spent.calls / one.n:.1f}",
             "cost": dollars(spent.cost),
         }
+
+    @cached_property
+    def _any_failed(self) -> bool:
+        """Return whether a question of any program failed."""
+        return any(evaluation.failures for evaluation in self.evaluations.values())
 
     def _details(self, name: str) -> dict[str, str]:
         """Return the rest of what was measured of a program, as people read it."""

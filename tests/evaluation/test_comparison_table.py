@@ -180,6 +180,12 @@ def test_dots_by_group_tell_how_many_questions_each_rests_on():
     assert "2 hops (n=3)" in drawn
 
 
+def test_so_many_programs_that_no_name_fits_have_dots_with_titles():
+    many = scatter([Point(f"p{n}", 1 + n % 7, Interval(0.5, 0.4, 0.6, 7)) for n in range(500)], x="calls", y="score")
+    assert many.count("<title>p") == 500
+    assert many.count(">p") - 500 <= 60
+
+
 def test_an_axis_has_two_numbers_at_least():
     drawn = Places()
     drawn.feed(

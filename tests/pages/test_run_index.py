@@ -49,6 +49,25 @@ def test_runs_are_read_once_for_all_servers(study, workplace, readings, name):
         assert again.asked(run, id) == first.asked(run, id) != []
 
 
+def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compared(study, workplace, questree):
+    runs = workplace / "runs"
+    shutil.copytree(study / "runs", runs)
+    shutil.copytree(runs / "direct", runs / "unscored")
+    (runs / "unscored" / "scores.jsonl").unlink()
+    scores = runs / "direct" / "scores.jsonl"
+    scores.write_text("".join(scores.read_text().splitlines(keepends=True)[:2]))
+    index = open_index(runs)
+    verdicts = {
+        name: [row.verdict for row in run.rows.values()].count("not scored") for name, run in index.runs.items()
+    }
+    assert verdicts == {"direct": 1, "searchain": 0, "unscored": 3}
+    compared = {line["program"]: one["facts"] for one in index.compared for line in one["lines"]}
+    assert {name: "questions: 2" in facts for name, facts in compared.items()} == {"direct": True, "searchain": False}
+    assert questree("export", str(runs), "--out", "site").code == 0
+    shutil.rmtree(runs / "unscored")
+    assert questree("show", str(runs)).code == 0
+
+
 def test_an_index_of_other_files_is_made_anew(study, workplace, readings):
     runs = workplace / "runs"
     shutil.copytree(study / "runs", runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -11,7 +12,9 @@ from threading import Barrier, BrokenBarrierError, Event
 from time import monotonic
 
 import pytest
+from anyio.to_thread import current_default_thread_limiter
 from fastapi.testclient import TestClient
+from httpx import ASGITransport, AsyncClient
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import tracked_runs as tracked
@@ -63,6 +66,31 @@ def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, m
         pages = list(visitors.map(client.get, ["/runs/1/index.html"] * 4))
     assert {page.status_code for page in pages} == {200}
     assert len(reads) == 1
+
+
+def test_visitors_who_wait_for_runs_to_be_read_hold_no_thread(make_service, runs, monkeypatch):
+    begun, go_on = Event(), Event()
+
+    def slowly(sources):
+        begun.set()
+        assert go_on.wait(30)
+        return read_sources(sources)
+
+    monkeypatch.setattr(run_index, "read_sources", slowly)
+
+    async def visit() -> list[int]:
+        app = ASGITransport(create_app(make_service(), runs=[runs]))
+        async with AsyncClient(transport=app, base_url="http://localhost") as client:
+            visitors = [asyncio.create_task(client.get("/runs/1/index.html")) for _ in range(5)]
+            while not begun.is_set():
+                await asyncio.sleep(0)
+            for _ in range(100):  # the others come as far as they can
+                await asyncio.sleep(0)
+            busy = current_default_thread_limiter().borrowed_tokens
+            go_on.set()
+            return [busy, *[(await visitor).status_code for visitor in visitors]]
+
+    assert asyncio.run(visit()) == [1, *[200] * 5]
 
 
 def test_a_folder_without_runs_says_so(make_service, tmp_path):
