@@ -1,6 +1,7 @@
 """questree analyse"""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,8 @@ from . import options
 if TYPE_CHECKING:
     from ..evaluation.run_folder import StoredRun
     from ..settings import RunSettings
+
+logger = logging.getLogger(__name__)
 
 app = typer.Typer(
     help="Analyse stored runs as the papers do. No LM is asked, except by theta with the LM as reader.",
@@ -33,11 +36,7 @@ def sources(runs: Runs, as_json: options.AsJson = False) -> None:
     from ..evaluation.analyses import knowledge_sources
 
     stored = _stored(runs)
-    _print(
-        stored,
-        [{"run": run.name, **vars(share)} for run in stored for share in knowledge_sources(run.records)],
-        as_json,
-    )
+    _print(stored, _lines(stored, lambda run: knowledge_sources(run.records)), as_json)
 
 
 @app.command()
@@ -71,8 +70,7 @@ def steps(runs: Runs, metric: Metric = None, as_json: options.AsJson = False) ->
     from ..evaluation.analyses import steps_by_hops
 
     stored = _stored(runs)
-    lines = [(run.name, line) for run in stored for line in steps_by_hops(run.records, metric or run.metric)]
-    _print(stored, [{"run": name, **vars(line)} for name, line in lines], as_json)
+    _print(stored, _lines(stored, lambda run: steps_by_hops(run.records, metric or run.metric)), as_json)
 
 
 @app.command()
@@ -81,7 +79,7 @@ def efficiency(runs: Runs, as_json: options.AsJson = False) -> None:
     from ..evaluation.analyses import efficiency as measure
 
     stored = _stored(runs)
-    _print(stored, [{"run": run.name, **vars(measure(run.records))} for run in stored], as_json)
+    _print(stored, _lines(stored, lambda run: [measure(run.records)]), as_json)
 
 
 @app.command()
@@ -97,11 +95,7 @@ def alpha(
 
     stored = _stored(runs)
     alphas = value or [n / 20 for n in range(2, 13)]
-    _print(
-        stored,
-        [{"run": run.name, **vars(point)} for run in stored for point in alpha_sweep(run.records, alphas)],
-        as_json,
-    )
+    _print(stored, _lines(stored, lambda run: alpha_sweep(run.records, alphas)), as_json)
 
 
 @app.command()
@@ -164,6 +158,27 @@ def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
     from ..evaluation.run_folder import stored_runs
 
     return stored_runs(folders)
+
+
+def _lines(runs: "Sequence[StoredRun]", analysis: "Callable[[StoredRun], Sequence[Any]]") -> list[dict[str, Any]]:
+    """Return what is found in each run; say of which runs nothing can be, with the reason.
+
+    Raises:
+        QuestreeError: nothing is found in any run; names each.
+    """
+    from ..common.errors import QuestreeError
+
+    lines, without = list[dict[str, Any]](), list[str]()
+    for run in runs:
+        try:
+            lines += [{"run": run.name, **vars(line)} for line in analysis(run)]
+        except QuestreeError as error:
+            without.append(f"{run.name}: {error}")
+    if not lines:
+        raise QuestreeError("\n".join(without))
+    for reason in without:
+        logger.warning("%s", reason)
+    return lines
 
 
 def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":

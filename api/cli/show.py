@@ -127,7 +127,7 @@ def _table(records: Sequence[Record], *, simulated: bool) -> Any:
         # whoever reads an id wants to type it: only texts are broken
         table.add_column(heading, no_wrap=heading in ("id", *metrics, "calls"), overflow="fold")
     for record in records:
-        cells = [record.id, record.question, record.answer, record.answers[0]]
+        cells = [record.id, record.question, record.answer, next(iter(record.answers), "")]
         cells += [f"{record.scores[metric]:.2f}" if metric in record.scores else "–" for metric in metrics]
         cells += [str(record.spent.calls), "" if record.failure is None else record.failure.cause]
         table.add_row(*(Text(printable(cell)) for cell in cells))

@@ -37,6 +37,18 @@ def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(quest
     assert "two single runs" in questree("analyse", "helped", runs, other).err
 
 
+def test_a_run_in_which_there_is_nothing_to_find_is_named_and_hides_no_other(questree, index, runs, caplog):
+    ran = questree(
+        "compare", "blendfilter", "--limit", "2", "--out", "c", "--retriever", index, "--tracking-uri", "none"
+    )
+    assert ran.code == 0, ran.err
+    ran = questree("analyse", "sources", runs)
+    assert ran.code == 0, ran.err
+    assert "blendfilter: No node of this run has an answer of its own" in caplog.text
+    assert "corrected" in ran.out
+    assert "blendfilter: No node" in questree("analyse", "sources", runs / "blendfilter").err
+
+
 def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workplace):
     record = json.loads((runs / "searchain" / "records.jsonl").read_text().splitlines()[0])
     ran = questree("analyse", "cases", runs, "--id", record["id"], "--out", "cases.html")

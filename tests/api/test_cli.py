@@ -14,7 +14,9 @@ import dspy
 import pytest
 from dspy.clients.provider import Provider
 from fakes import ListRetriever
+from parrot import Parrot
 
+from questree.evaluation import evaluate
 from questree.optimize import save
 from questree.programs import build
 
@@ -362,6 +364,14 @@ def test_show_says_simulated_and_gives_ids_that_can_be_typed(questree, index, mo
     assert "simulated LM" in shown
     assert all(id in shown for id in ids)
     assert "(simulated)" in questree("show", "run", ids[0]).out
+
+
+def test_show_lists_questions_without_gold_answers(questree, workplace):
+    bare = dspy.Example(id="bare", question="say what").with_inputs("question")
+    evaluate(Parrot(), [bare], lambda *_: 1.0, out=workplace / "bare", task="none")
+    ran = questree("show", "bare")
+    assert ran.code == 0, ran.err
+    assert "say what" in ran.out
 
 
 def test_show_takes_the_folder_of_a_compilation_and_of_a_comparison(questree, index):

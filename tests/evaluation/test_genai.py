@@ -109,6 +109,7 @@ def test_a_scorer_takes_an_answer_alone_and_the_expectation_of_mlflow_s_judges()
 def test_gold_answers_that_are_patterns_are_no_expected_response():
     example = dspy.Example(answers=["Lif+ey"], answers_are_regex=True, gold_passages=["1"], gold_titles=[])
     assert expectations_of(example) == {"answers": ["Lif+ey"], "answers_are_regex": True, "gold_passages": ["1"]}
+    assert expectations_of(dspy.Example(answers=[])) == {"answers": []}
 
 
 def test_traces_of_a_run_can_be_scored_later_by_another_metric(mini, tmp_path, tracking_store):
