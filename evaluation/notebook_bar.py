@@ -24,7 +24,8 @@ def notebook_bar(what: str = "questions") -> Callable[[Any], None]:
 
     def show(progress: Any) -> None:
         bar.total, bar.n = progress.total, progress.done
-        bar.set_postfix_str(f"{progress.spent.calls} calls, {dollars(progress.spent.cost)}, {progress.failed} failed")
+        cost = f", {dollars(progress.spent.cost)}" if progress.spent.cost else ""
+        bar.set_postfix_str(f"{progress.spent.calls} calls{cost}, {progress.failed} failed")
         if progress.done == progress.total:
             bar.close()
 

@@ -71,10 +71,18 @@ def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
         yield on_progress
 
 
+def _bill(calls: int, tokens: int, cost: float) -> str:
+    """Say what was spent: dollars only if a price is known."""
+    return f"{calls} calls, {tokens:,} tokens" + (f", {dollars(cost)}" if cost else "")
+
+
 def _spent(runs: Sequence[RunProgress]) -> str:
     spent = [run.spent for run in runs]
-    tokens = sum(one.tokens_in + one.tokens_out for one in spent)
-    text = f"{sum(one.calls for one in spent)} calls, {tokens:,} tokens, {dollars(sum(one.cost for one in spent))}"
+    text = _bill(
+        calls=sum(one.calls for one in spent),
+        tokens=sum(one.tokens_in + one.tokens_out for one in spent),
+        cost=sum(one.cost for one in spent),
+    )
     failed = sum(run.failed for run in runs)
     return f"{text}, {failed} failed" if failed else text
 
@@ -198,8 +206,7 @@ def print_compiled(name: str, compiled: Compiled) -> None:
     gain, spent = compiled.gain, compiled.compilation.spent
     console.print(
         f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
-        f"{spent.calls} calls, {spent.tokens_in + spent.tokens_out:,} tokens, {dollars(spent.cost)}, "
-        f"{compiled.compilation.seconds:.0f} s"
+        f"{_bill(spent.calls, spent.tokens_in + spent.tokens_out, spent.cost)}, {compiled.compilation.seconds:.0f} s"
     )
     if compiled.compilation.lm is not None:
         trained = f"the LM was trained: {compiled.compilation.lm.model}; what that cost, its provider says"
