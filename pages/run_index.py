@@ -91,6 +91,7 @@ class RunIndex:
         runs: by name.
         compared: of each group of runs with the same questions and the same metric, the table (``facts``, ``lines``,
             ``details``, ``note``) and its ``plots``.
+        left_out: why runs of the folder are left out.
 
     Raises:
         sqlite3.Error, ValueError: the file is no index.
@@ -105,6 +106,7 @@ class RunIndex:
         runs = enumerate(json.loads(facts["runs"]))
         self.runs = {run["name"]: IndexedRun(number, **run, rows=rows[number]) for number, run in runs}
         self.compared: list[dict[str, Any]] = json.loads(facts["compared"])
+        self.left_out: list[str] = json.loads(facts["left_out"])
 
     def record(self, run: str, id: str) -> Record:
         """Return the record of an answer."""
@@ -129,10 +131,30 @@ def open_index(source: Path) -> RunIndex:
         QuestreeError: the runs cannot be read.
     """
     source = source.resolve()
-    return kept_index(str(source), _files(source), lambda: read_sources([source]))
+    return kept_index(str(source), _files(source), lambda: _readable(source))
 
 
-def kept_index(source: str, version: Any, read: Callable[[], Sequence[ShownRun]]) -> RunIndex:
+def _readable(source: Path) -> tuple[list[ShownRun], list[str]]:
+    """Return the runs of a folder or capsule, and why others of the folder are left out.
+
+    Raises:
+        QuestreeError: none can be read.
+    """
+    try:
+        return read_sources([source]), []
+    except QuestreeError:
+        runs, left_out = list[ShownRun](), list[str]()
+        for records in sorted(source.glob("*/records.jsonl")):
+            try:
+                runs += read_sources([records.parent])
+            except QuestreeError as error:
+                left_out.append(str(error))
+        if not runs:
+            raise
+        return runs, left_out
+
+
+def kept_index(source: str, version: Any, read: Callable[[], tuple[Sequence[ShownRun], Sequence[str]]]) -> RunIndex:
     """Return the index of runs: the one in the cache folder, if it is of this version of them.
 
     The cache folder keeps `MOST` indexes. Where it cannot be written, the index is made in memory.
@@ -140,7 +162,7 @@ def kept_index(source: str, version: Any, read: Callable[[], Sequence[ShownRun]]
     Args:
         source: tells these runs from others.
         version: what changes when they do, as JSON.
-        read: returns the runs.
+        read: returns the runs, and why others are left out.
 
     Raises:
         QuestreeError: from `read`.
@@ -155,17 +177,17 @@ def kept_index(source: str, version: Any, read: Callable[[], Sequence[ShownRun]]
                 return found
             with replacing(file) as unfinished:
                 unfinished.unlink(missing_ok=True)
-                _fill(_connect(unfinished), read(), state).close()
+                _fill(_connect(unfinished), *read(), state).close()
             _remove_oldest(file.parent)
             return RunIndex(_connect(file))
     except (OSError, sqlite3.OperationalError) as problem:
         logger.warning("%s cannot be written (%s): the runs of %s are kept in memory.", file, problem, source)
-        return index_of(read())
+        return index_of(*read())
 
 
-def index_of(runs: Sequence[ShownRun]) -> RunIndex:
+def index_of(runs: Sequence[ShownRun], left_out: Sequence[str] = ()) -> RunIndex:
     """Return an index in memory, of runs with unique names."""
-    return RunIndex(_fill(_connect(":memory:"), runs))
+    return RunIndex(_fill(_connect(":memory:"), runs, left_out))
 
 
 def _files(source: Path) -> list[Any]:
@@ -199,7 +221,9 @@ def _found(file: Path, state: str) -> RunIndex | None:
         return None
 
 
-def _fill(store: sqlite3.Connection, runs: Sequence[ShownRun], state: str = "") -> sqlite3.Connection:
+def _fill(
+    store: sqlite3.Connection, runs: Sequence[ShownRun], left_out: Sequence[str], state: str = ""
+) -> sqlite3.Connection:
     """Write the index of runs into an empty store, and return it."""
     store.executescript(_TABLES)
     for number, one in enumerate(runs):
@@ -207,7 +231,8 @@ def _fill(store: sqlite3.Connection, runs: Sequence[ShownRun], state: str = "") 
         store.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", _answers(number, one))
     named = [{"name": one.run.name, "simulated": one.run.simulated, "identity": one.run.identity} for one in runs]
     compared = _compared([one.run for one in runs])
-    facts = {"runs": json.dumps(named), "compared": json.dumps(compared), "state": state}
+    told = {"runs": named, "compared": compared, "left_out": list(left_out)}
+    facts = {name: json.dumps(value) for name, value in told.items()} | {"state": state}
     store.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
     store.commit()
     return store

@@ -96,6 +96,7 @@ class Study:
         ]
         simulated = any(run.simulated for run in self.runs.values())
         shown: dict[str, Any] = {"title": self.title, "compared": compared, "simulated": simulated}
+        shown["left_out"] = self._index.left_out
         shown |= {"lists": list(self._lists.values()), "runs": self.runs.values()}
         parameters = {run.name: list(flat(run.identity)) for run in self.runs.values()}
         return self._drawn("study.html", "index.html", parameters=parameters, **shown)

@@ -101,8 +101,8 @@ class TrackedStore:
         return as_html("tracked_run.html", run=run, mlflow=self._mlflow) if name == "index.html" else None
 
     def _read(self, title: str, kept: tuple[KeptRun, ...]) -> Study:
-        def read() -> list[ShownRun]:
-            return [ShownRun(run, {}) for run in read_kept(self._tracking, kept)]
+        def read() -> tuple[list[ShownRun], list[str]]:
+            return [ShownRun(run, {}) for run in read_kept(self._tracking, kept)], []
 
         index = kept_index(f"{self._tracking.uri} {kept[0].id}", kept, read)
         return Study(title, index, root="/", mlflow=self._mlflow)

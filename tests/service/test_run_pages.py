@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -91,6 +92,17 @@ def test_visitors_who_wait_for_runs_to_be_read_hold_no_thread(make_service, runs
             return [busy, *[(await visitor).status_code for visitor in visitors]]
 
     assert asyncio.run(visit()) == [1, *[200] * 5]
+
+
+def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path):
+    shutil.copytree(runs, tmp_path / "runs")
+    (tmp_path / "runs" / "direct" / "run.json").write_text("[]")
+    with TestClient(create_app(make_service(), runs=[tmp_path / "runs"]), base_url="http://localhost") as client:
+        page = client.get("/runs/1/index.html").text
+        assert "Left out: " in page
+        assert "direct/run.json is damaged" in page
+        assert "<b>searchain</b>" in page
+        assert "<b>direct</b>" not in page
 
 
 def test_a_folder_without_runs_says_so(make_service, tmp_path):
