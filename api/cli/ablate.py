@@ -1,5 +1,6 @@
 """questree ablate"""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,4 +42,4 @@ def ablate(
             **options.named_values(set_, "--set"),
         )
     print_figures(comparison.table.lines, simulated=comparison.simulated)
-    typer.echo(f"each question: questree show {folder}/NAME")
+    typer.echo(f"each question: questree show {quote(f'{folder}/NAME')}")

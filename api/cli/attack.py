@@ -1,6 +1,7 @@
 """questree attack"""
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -65,7 +66,9 @@ def attack(
         options.print_json(run.files()["attack.json"])
         return
     print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
-    typer.echo(f"table: {folder / 'attack.md'}\neach question: questree show {folder}/DEFENCE/ATTACK/PROGRAM")
+    typer.echo(
+        f"table: {folder / 'attack.md'}\neach question: questree show {quote(f'{folder}/DEFENCE/ATTACK/PROGRAM')}"
+    )
 
 
 def _with_label(line: Mapping[str, str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """questree compare"""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +51,9 @@ def compare(
     else:
         print_figures(comparison.table.lines, simulated=comparison.simulated)
         print_agreement(comparison.evaluations.values())
-        typer.echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {folder}/PROGRAM")
+        typer.echo(
+            f"page, with details: {folder / 'page.html'}\neach question: questree show {quote(f'{folder}/PROGRAM')}"
+        )
     if comparison.stopped:
         from ..common.errors import QuestreeError
 

@@ -1,5 +1,6 @@
 """questree evaluate"""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +45,7 @@ def evaluate(
             return
         print_repeats(repeated)
         print_agreement(repeated.runs)
-        typer.echo(f"each question: questree show {folder}/repeat-1")
+        typer.echo(f"each question: questree show {quote(f'{folder}/repeat-1')}")
         return
     with options.clear_stdout(as_json), progress_bar() as on_progress:
         evaluation, folder = Experiment(settings).evaluate(
@@ -57,4 +58,4 @@ def evaluate(
 
     Console().print(evaluation_table({program: evaluation}))
     print_agreement([evaluation])
-    typer.echo(f"each question: questree show {folder}")
+    typer.echo(f"each question: questree show {quote(str(folder))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,8 +63,8 @@ def _next(task: str, fetched: Fetched) -> str:
     corpus = KNOWN_TASKS[task].corpus
     if fetched.corpus is not None:
         passages = f"{fetched.manifest.passages:,} passages"
-        return f"{passages}; next: questree index {fetched.corpus} --out indexes/{task}"
+        return f"{passages}; next: questree index {quote(str(fetched.corpus))} --out indexes/{task}"
     if corpus is None or corpus.address is None:
         return "It came without paragraphs; index a corpus of your own: questree index CORPUS --out DIR"
-    index = f"questree index {corpus.file} --out indexes/{task}"
+    index = f"questree index {quote(str(corpus.file))} --out indexes/{task}"
     return f"It is answered from {corpus.name}; next: get {corpus.address}, then {index}"

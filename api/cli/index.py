@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -158,7 +159,7 @@ def _built(
     manifest = read_manifest(out)
     size = readable_size(sum(file.bytes for file in manifest.files.values()))
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {size}, {manifest.fingerprint}"
-    return f"{out}: {held}; use it with --retriever {out}"
+    return f"{out}: {held}; use it with --retriever {quote(str(out))}"
 
 
 def _uploaded(
@@ -175,7 +176,7 @@ def _uploaded(
         settings = named_settings("qdrant", QdrantSettings, values)
         manifest = upload.upload(corpus, engine, settings=settings, **order, **reading)
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}"
-    return f"{engine}: {held}; use it with --retriever {engine}"
+    return f"{engine}: {held}; use it with --retriever {quote(engine)}"
 
 
 @contextmanager

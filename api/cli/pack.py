@@ -1,6 +1,7 @@
 """questree pack"""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -25,5 +26,5 @@ def pack(
         typer.echo("without texts: questions and passages by their ids, prompts by digests; a replay needs --task")
     typer.echo(
         f"{out}: {len(facts['runs'])} runs, {counts[0]:,} questions, {counts[1]:,} LM requests, {counts[2]:,} "
-        f"searches; {out.stat().st_size:,} bytes\nreplay it: questree replay {out}"
+        f"searches; {out.stat().st_size:,} bytes\nreplay it: questree replay {quote(str(out))}"
     )

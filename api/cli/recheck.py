@@ -1,5 +1,6 @@
 """questree recheck"""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,4 +32,4 @@ def recheck(
         options.print_as_json({**found.figures(), **changed})
         return
     print_recheck(found)
-    typer.echo(f"each question: questree show {folder}")
+    typer.echo(f"each question: questree show {quote(str(folder))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -92,9 +93,9 @@ def _show_runs(console: Any, folder: Path) -> None:
 
     runs = stored_runs([folder])
     console.print(evaluation_table({run.name: run.evaluation for run in runs}))
-    console.print(f"each question: questree show {folder}/{runs[0].name}", markup=False, soft_wrap=True)
+    console.print(f"each question: questree show {quote(f'{folder}/{runs[0].name}')}", markup=False, soft_wrap=True)
     if (folder / "program").is_dir():
-        console.print(f"the program: questree show {folder}/program", markup=False, soft_wrap=True)
+        console.print(f"the program: questree show {quote(f'{folder}/program')}", markup=False, soft_wrap=True)
 
 
 def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:
@@ -106,7 +107,7 @@ def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool)
     records = run.records
     if id is None:
         if why:
-            raise QuestreeError(f"--why needs a question: questree show {folder} QUESTION --why")
+            raise QuestreeError(f"--why needs a question: questree show {quote(str(folder))} QUESTION --why")
         console.print(_table(records, simulated=run.simulated))
         return
     found = _record(folder, records, id)

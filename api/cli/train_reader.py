@@ -1,5 +1,6 @@
 """questree train-reader"""
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,4 +71,5 @@ def train_reader(
         typer.echo(f"left out: {trained.unanswerable} questions whose answer does not stand in their passage")
     if not trained.finished:
         typer.echo(f"{trained.step} of {trained.steps} steps are done; the same command goes on from there")
-    typer.echo(f"the best so far is {trained.folder}; choose its threshold: questree calibrate-reader {trained.folder}")
+    best = quote(str(trained.folder))
+    typer.echo(f"the best so far is {trained.folder}; choose its threshold: questree calibrate-reader {best}")

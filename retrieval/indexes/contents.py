@@ -8,6 +8,7 @@ import os
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -115,7 +116,9 @@ def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
 def manifest_in(folder: Path, *, full: bool = False) -> Manifest:
     """Return what `read_manifest` returns, of a folder that nobody swaps; raise what it raises."""
     if not folder.is_dir():
-        raise IndexRefused(f"There is no index at {folder}. Build one: questree index CORPUS --out {folder}")
+        raise IndexRefused(
+            f"There is no index at {folder}. Build one: questree index CORPUS --out {quote(str(folder))}"
+        )
     manifest = _KIND.read(folder / NAME, lambda content: validate(Manifest, content))
     _KIND.check_files(folder, manifest.files, full=full)
     return manifest

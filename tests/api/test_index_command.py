@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 
 import pytest
 from rich.console import Console
@@ -79,6 +80,12 @@ def test_an_index_is_made_and_added_to(tmp_path):
     added = run(more, "--out", out, "--add")
     assert "3 passages, bm25" in added.output
     assert [p.id for p in load_index(out)("cedar", k=1)] == ["cedar"]
+
+
+def test_a_command_that_is_told_can_be_typed(tmp_path):
+    out = tmp_path / "my index; it's new"
+    made = run(written(tmp_path, "a.jsonl", "amber"), "--out", str(out), "--kind", "bm25")
+    assert shlex.split(made.output.rpartition("use it with ")[2]) == ["--retriever", str(out)]
 
 
 def test_settings_of_the_kind_are_taken_by_name(tmp_path):

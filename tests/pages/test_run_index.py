@@ -50,7 +50,7 @@ def test_runs_are_read_once_for_all_servers(study, workplace, readings, name):
 
 
 def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compared(study, workplace, questree):
-    runs = workplace / "runs"
+    runs = workplace / "all runs"
     shutil.copytree(study / "runs", runs)
     shutil.copytree(runs / "direct", runs / "unscored")
     (runs / "unscored" / "scores.jsonl").unlink()
@@ -65,7 +65,9 @@ def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compa
     assert {name: "questions: 2" in facts for name, facts in compared.items()} == {"direct": True, "searchain": False}
     assert questree("export", str(runs), "--out", "site").code == 0
     shutil.rmtree(runs / "unscored")
-    assert questree("show", str(runs)).code == 0
+    shown = questree("show", str(runs))
+    assert shown.code == 0
+    assert "questree show 'all runs/direct'" in shown.out.replace(f"{workplace}/", "")
 
 
 def test_an_index_of_other_files_is_made_anew(study, workplace, readings):
