@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .evaluation.attacks import AttackRun
     from .evaluation.audit import Audit
     from .evaluation.records import ScoreFunction
-    from .evaluation.run import Answerers
     from .optimize import Compiled, CompileProgress
     from .optimize.recheck import Recheck
     from .programs import Program
@@ -44,38 +43,27 @@ class Experiment(Parts):
         **program_settings: Any,
     ) -> tuple[Evaluation, Path]:
         """Score a program."""
-        from .evaluation import evaluate
+        from .evaluation.comparison.comparison import evaluate_tracked
         from .evaluation.identity import digest
         from .evaluation.records import metric_name
         from .evaluation.run import run_identity
 
-        with self._answerers() as answerers:
-            scores = self._scores(metrics, judge)
-            self.use_lm()
+        scores, task = self._scores(metrics, judge), self.task.name
+        with self._asking() as how:
             program = self.program(name, **program_settings)
-            identity = run_identity(program, task=self.task.name)
             # the folder is the same for all metrics, so that another one scores the answers that are there
-            named_by = digest(identity | {"metrics": list(map(metric_name, self._scores(None)))})[:8]
-            out = self._folder(f"{program.name}-{_plain(self.task.name)}-{named_by}")
-            facts = identity | {
-                "metrics": list(map(metric_name, scores)),
-                "policy": self.settings.policy.model_dump(exclude_none=True),
-            }
-            run = self.tracking.run(f"evaluate {program.name}", facts, simulated=identity["lm"]["simulated"])
-            with run as tracked, tracked.traces():
-                evaluation = evaluate(
-                    program,
-                    self._questions_for([program]),
-                    scores,
-                    task=self.task.name,
-                    out=out,
-                    seed=self.settings.seed,
-                    policy=self.settings.policy,
-                    answerers=answerers,
-                    on_progress=on_progress,
-                )
-                tracked.evaluation(evaluation, self.task.name)
-        return evaluation, out
+            named_by = run_identity(program, task=task) | {"metrics": list(map(metric_name, self._scores(None)))}
+            out = self._folder(f"{program.name}-{_plain(task)}-{digest(named_by)[:8]}")
+            return evaluate_tracked(
+                f"evaluate {program.name}",
+                program,
+                self._questions_for([program]),
+                scores,
+                task=task,
+                out=out,
+                on_progress=on_progress,
+                **how,
+            ), out
 
     def audit(self, on_progress: Callable[[str, int, int], None] | None = None) -> tuple[Audit, Path]:
         """Return what of the task's questions stands in the retriever's corpus.
@@ -108,24 +96,13 @@ class Experiment(Parts):
         from .evaluation.identity import digest
         from .evaluation.run import run_identity
 
-        with self._answerers() as answerers:
-            self.use_lm()
+        scores, task = self._scores(metrics, judge), self.task.name
+        with self._asking() as how:
             program = self.program(name, **program_settings)
-            identity = run_identity(program, task=self.task.name)
-            out = self._folder(f"repeats-{program.name}-{_plain(self.task.name)}-{digest(identity)[:8]}")
-            repeats = repeat(
-                program,
-                self._questions_for([program]),
-                self._scores(metrics, judge),
-                count,
-                task=self.task.name,
-                out=out,
-                seed=self.settings.seed,
-                policy=self.settings.policy,
-                answerers=answerers,
-                on_progress=on_progress,
-            )
-        return repeats, out
+            identity = run_identity(program, task=task)
+            out = self._folder(f"repeats-{program.name}-{_plain(task)}-{digest(identity)[:8]}")
+            questions = self._questions_for([program])
+            return repeat(program, questions, scores, count, task=task, out=out, on_progress=on_progress, **how), out
 
     def compile(
         self,
@@ -156,25 +133,20 @@ class Experiment(Parts):
 
         chosen = optimizer_named(optimizer or REGISTRY.named(name).default_optimizer, **(optimizer_settings or {}))
         score = metric_named(metric or self.task.metric)
-        with self._answerers() as answerers:
-            self.use_lm()
+        with self._asking() as how:
             program = self.program(name, **program_settings)
             out = self._folder(f"compile-{program.name}-{_plain(self.task.name)}-{chosen.name}")
             train, dev = self.examples("train", train_limit), self._questions_for([program])
-            compiled = compile(
+            return compile(
                 program,
                 Examples(train=train, dev=dev, task=self.task.name),
                 score,
                 optimizer=chosen,
                 teacher=self._teacher(teacher),
-                seed=self.settings.seed,
-                policy=self.settings.policy,
-                answerers=answerers,
                 out=out,
-                tracking=self.tracking,
                 on_progress=on_progress,
-            )
-        return compiled, out
+                **how,
+            ), out
 
     def _teacher(self, named: str | None) -> Program | Literal["annotations"] | None:
         return self.program(named) if named and named != "annotations" else "annotations" if named else None
@@ -222,14 +194,11 @@ class Experiment(Parts):
 
         allow(name, program_settings)
         varied = variants(name, over, values)
-        with self._answerers() as answerers:
-            self.use_lm()
+        with self._asking() as how:
             programs = {label: self.program(name, **program_settings, **one) for label, one in varied.items()}
             out = self._folder(f"ablate-{_plain(name)}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")
             title = f"ablate {name} over {', '.join(over)}"
-            return self._compare(
-                programs, metrics, answerers=answerers, out=out, title=title, on_progress=on_progress
-            ), out
+            return self._compare(programs, self._scores(metrics), out, title=title, on_progress=on_progress, **how), out
 
     def compare(
         self,
@@ -246,22 +215,14 @@ class Experiment(Parts):
         """
         from .evaluation.identity import digest, lm_facts
 
-        with self._answerers() as answerers:
-            self.use_lm()
+        with self._asking() as how:
             programs, settings = self._labelled(names), self.settings
             shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates]
             shared += [None]  # whichever metrics
             shared += [settings.rerank] if settings.rerank else []
             out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
-            return self._compare(
-                programs,
-                metrics,
-                judge=judge,
-                answerers=answerers,
-                out=out,
-                title=f"compare on {settings.task}",
-                on_progress=on_progress,
-            ), out
+            scores, title = self._scores(metrics, judge), f"compare on {settings.task}"
+            return self._compare(programs, scores, out, title=title, on_progress=on_progress, **how), out
 
     def attack(
         self,
@@ -317,42 +278,29 @@ class Experiment(Parts):
         return run, out
 
     def _compare(
-        self,
-        programs: Mapping[str, Program],
-        metrics: Sequence[str] | None,
-        *,
-        out: Path,
-        judge: str | None = None,
-        answerers: Answerers | None,
-        title: str,
-        on_progress: Callable[[str, Progress], None] | None,
+        self, programs: Mapping[str, Program], scores: Sequence[ScoreFunction], out: Path, **how: Any
     ) -> Comparison:
         from .evaluation import compare
 
-        return compare(
-            programs,
-            self._questions_for(programs.values()),
-            self._scores(metrics, judge),
-            task=self.task.name,
-            out=out,
-            seed=self.settings.seed,
-            policy=self.settings.policy,
-            answerers=answerers,
-            tracking=self.tracking,
-            title=title,
-            on_progress=on_progress,
-        )
+        return compare(programs, self._questions_for(programs.values()), scores, task=self.task.name, out=out, **how)
 
     @contextmanager
-    def _answerers(self) -> Iterator[Answerers | None]:
-        """Give who answers the questions: the workers of the cluster that ``--on`` names; None for this process."""
-        if self.settings.on is None:
-            yield None
-            return
+    def _asking(self) -> Iterator[dict[str, Any]]:
+        """Configure the LM, and give how questions are asked: by whom, within which bounds, and where it is tracked.
+
+        Those who answer are the workers of the cluster that ``--on`` names; None for this process.
+        """
         from .remote_answers import answering
 
-        with answering(self.settings) as answerers:
-            yield answerers
+        settings = self.settings
+        with nullcontext() if settings.on is None else answering(settings) as answerers:
+            self.use_lm()
+            yield {
+                "seed": settings.seed,
+                "policy": settings.policy,
+                "answerers": answerers,
+                "tracking": self.tracking,
+            }
 
     def _folder(self, name: str) -> Path:
         return self.settings.out or Path("runs") / name

@@ -15,9 +15,12 @@ from ..lm.ledger import total
 from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
+from ..simulate import is_simulated
+from .comparison.comparison import evaluate_tracked
 from .evaluation import Evaluation
-from .records import ScoreFunction
-from .run import Answerers, Progress, evaluate
+from .records import ScoreFunction, checked_metrics
+from .run import Answerers, Progress
+from .tracking import OFF, Tracking
 
 _APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
 
@@ -78,6 +81,7 @@ def repeat(
     seed: int = 0,
     policy: RunPolicy | None = None,
     answerers: Answerers | None = None,
+    tracking: Tracking = OFF,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Repeats:
     """Evaluate a program several times with an LM that samples.
@@ -88,6 +92,7 @@ def repeat(
         out: a folder; the runs are in the folders ``repeat-1`` … of it, which the same call resumes.
         policy: see `evaluate`; a budget in it is for all runs together.
         answerers: see `evaluate`.
+        tracking: makes a parent run, and a nested run for each repeat.
         on_progress: called with the name of the run, and how far it is.
 
     Raises:
@@ -98,25 +103,30 @@ def repeat(
         raise QuestreeError(f"{count} repeats: give two or more.")
     if lm is None or not lm.kwargs.get("temperature"):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
+    metrics, bounds = checked_metrics(metrics, examples), (policy or RunPolicy()).model_dump(exclude_none=True)
+    parent = {"task": task, "questions": len(examples), "programs": program.name, "policy": bounds}
     runs: list[Evaluation] = []
-    for number in range(1, count + 1):
-        name = f"repeat-{number}"
-        # a rollout of its own, or the client's cache would give every run the same replies
-        with dspy.context(lm=lm.copy(rollout_id=number * _APART)):
-            runs.append(
-                evaluate(
-                    program,
-                    examples,
-                    metrics,
-                    task=task,
-                    out=out and out / name,
-                    seed=seed,
-                    policy=policy,
-                    answerers=answerers,
-                    spent_before=total([run.spent for run in runs]),
-                    on_progress=None if on_progress is None else _named(on_progress, name),
+    with tracking.run(f"repeat {program.name}", parent, simulated=is_simulated(lm)):
+        for number in range(1, count + 1):
+            name = f"repeat-{number}"
+            # a rollout of its own, or the client's cache would give every run the same replies
+            with dspy.context(lm=lm.copy(rollout_id=number * _APART)):
+                runs.append(
+                    evaluate_tracked(
+                        name,
+                        program,
+                        examples,
+                        metrics,
+                        tracking=tracking,
+                        task=task,
+                        out=out and out / name,
+                        seed=seed,
+                        policy=policy,
+                        answerers=answerers,
+                        spent_before=total([run.spent for run in runs]),
+                        on_progress=None if on_progress is None else _named(on_progress, name),
+                    )
                 )
-            )
     return Repeats(tuple(runs))
 
 

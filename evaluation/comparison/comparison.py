@@ -69,22 +69,21 @@ def compare(
         stopped: str | None = None
         for name, program in programs.items():
             spent = total([evaluation.spent for evaluation in evaluations.values()])
-            facts = run_identity(program, task=task) | {"metrics": [metric_name(metric) for metric in metrics]}
             try:
-                with tracking.run(name, facts, simulated=simulated) as nested, nested.traces():
-                    evaluations[name] = evaluate(
-                        program,
-                        examples,
-                        metrics,
-                        task=task,
-                        out=out and out / name,
-                        seed=seed,
-                        policy=policy,
-                        answerers=answerers,
-                        spent_before=spent,
-                        on_progress=_named(on_progress, name),
-                    )
-                    nested.evaluation(evaluations[name], task)
+                evaluations[name] = evaluate_tracked(
+                    name,
+                    program,
+                    examples,
+                    metrics,
+                    tracking=tracking,
+                    task=task,
+                    out=out and out / name,
+                    seed=seed,
+                    policy=policy,
+                    answerers=answerers,
+                    spent_before=spent,
+                    on_progress=_named(on_progress, name),
+                )
             except OutOfBudgetError as error:
                 if not evaluations:
                     raise
@@ -98,6 +97,28 @@ def compare(
                 write_atomically(out / file, text)
         tracked.texts(files)
     return comparison
+
+
+def evaluate_tracked(
+    title: str,
+    program: Program,
+    examples: Sequence[dspy.Example],
+    metrics: Sequence[ScoreFunction],
+    *,
+    tracking: Tracking,
+    task: str,
+    policy: RunPolicy | None,
+    **how: Any,
+) -> Evaluation:
+    """Evaluate a program, and track it as a run of this title; what else is given, and raised, is as of `evaluate`."""
+    facts = run_identity(program, task=task) | {
+        "metrics": [metric_name(metric) for metric in metrics],
+        "policy": (policy or RunPolicy()).model_dump(exclude_none=True),
+    }
+    with tracking.run(title, facts, simulated=facts["lm"]["simulated"]) as tracked, tracked.traces():
+        evaluation = evaluate(program, examples, metrics, task=task, policy=policy, **how)
+        tracked.evaluation(evaluation, task)
+    return evaluation
 
 
 def files_of(comparison: Comparison) -> dict[str, str]:

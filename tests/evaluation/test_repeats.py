@@ -10,6 +10,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.evaluation.repeats import Repeats, repeat
+from questree.evaluation.tracking import Tracking
 
 
 def run(*scores: float) -> Evaluation:
@@ -45,6 +46,19 @@ def test_every_run_has_replies_and_a_folder_of_its_own(tmp_path):
     assert len({one.records[0].answer for one in repeats.runs}) == 3
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["repeat-1", "repeat-2", "repeat-3"]
     assert len(program.asked) == 6  # resumed, not asked again
+
+
+def test_each_repeat_is_tracked_under_one_parent(tmp_path, tracking_store):
+    import mlflow
+
+    uri = tracking_store(tmp_path)
+    with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
+        repeat(Draws(), [RIGHT, WRONG], right, 2, tracking=Tracking(uri=uri))
+    runs = mlflow.MlflowClient(uri).search_runs(["1"])
+    parent = next(run for run in runs if run.info.run_name == "repeat parrot")
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert sorted(run.info.run_name for run in children) == ["repeat-1", "repeat-2"]
+    assert all("score" in run.data.metrics for run in children)
 
 
 def test_a_greedy_lm_is_not_repeated():
