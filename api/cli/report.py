@@ -72,7 +72,7 @@ def comparison_bars() -> Iterator[Callable[[str, RunProgress], None]]:
 
 
 def _bill(calls: int, tokens: int, cost: float) -> str:
-    """Say what was spent: dollars only if a price is known."""
+    """Return what was spent in words; dollars only if a price is known."""
     return f"{calls} calls, {tokens:,} tokens" + (f", {dollars(cost)}" if cost else "")
 
 
