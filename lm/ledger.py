@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -187,7 +188,12 @@ def total(spent: Sequence[Spent]) -> Spent:
 def _words(content: Any) -> int:
     """Count the words of a message or an output: a text, a list of parts, or a dict with a text."""
     if isinstance(content, str):
-        return len(content.split())
+        return _words_in(content)
     if isinstance(content, list):
         return sum(_words(part) for part in content)
     return _words(content.get("text")) if isinstance(content, dict) else 0
+
+
+@lru_cache(maxsize=256)  # the system message of a signature, most of a prompt, comes again and again
+def _words_in(text: str) -> int:
+    return len(text.split())
