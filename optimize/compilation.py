@@ -21,7 +21,7 @@ from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
 from ..evaluation.notebook_bar import notebook_bar
-from ..evaluation.records import ScoreFunction, metric_name, plain, question_id
+from ..evaluation.records import MetricError, ScoreFunction, metric_name, plain, question_id
 from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
@@ -41,7 +41,7 @@ from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
 from .recheck import keep_prompts
 from .trainings import Trainings
-from .verdicts import Teaching, Verdicts
+from .verdicts import MetricFaultError, Teaching, Verdicts
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
 TRAININGS = "trainings.json"
@@ -88,7 +88,7 @@ def compile(
 
     Raises:
         QuestreeError: as `evaluate`; also if there are too few questions, or the optimizer finds nothing; an
-            `OutOfBudgetError` if the budget is spent.
+            `OutOfBudgetError` if the budget is spent, a `MetricError` if the metric cannot judge an answer.
         Interrupted: on Ctrl-C.
     """
     if not isinstance(optimizer, Optimizer):
@@ -212,7 +212,7 @@ class _Plan:
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
-        """Raise an error that says how to go on, if the budget is spent in the block or Ctrl-C is pressed."""
+        """Raise an error that says how to go on, if the budget is spent, the metric fails, or Ctrl-C is pressed."""
         kept = f"; what was scored is kept in {self.out}" if self.out else ""
         try:
             yield
@@ -220,6 +220,10 @@ class _Plan:
             raise OutOfBudgetError(
                 f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
             ) from None
+        except MetricFaultError as fault:
+            raise MetricError(
+                f"{fault} Stopped while compiling{kept}. Put it right and run the same again: {_what_is_asked_again()}."
+            ) from fault.__cause__
         except KeyboardInterrupt as stop:
             told = f" {stop}" if stop.args else ""
             raise Interrupted(

@@ -10,13 +10,17 @@ from typing import Any
 import dspy
 
 from ..common.text import text_or_none
-from ..evaluation.records import ScoreFunction, metric_name
+from ..evaluation.records import ScoreFunction, metric_name, question_id
 from ..lm.failure import Failure
 from ..metrics import Metric
 from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
 from ..programs.tree import ReasoningTree
 from .annotations import in_prose, is_free, reads_well
 from .feedback import feedback
+
+
+class MetricFaultError(KeyboardInterrupt):
+    """Ends an optimizer as Ctrl-C does. It would count an ordinary `Exception` as one more wrong answer."""
 
 
 class Verdicts:
@@ -73,9 +77,13 @@ class Verdicts:
         return dspy.Prediction(score=float(verdict), feedback=feedback(example, prediction, verdict))
 
     def _good_enough(self, example: dspy.Example, prediction: Any, trace: Any) -> bool:
-        # with a trace, a metric answers yes or no
-        value = self.metric(example, prediction, [] if trace is None else trace)
-        return bool(value >= 1)
+        try:  # with a trace, a metric answers yes or no
+            return bool(self.metric(example, prediction, [] if trace is None else trace) >= 1)
+        except Exception as error:
+            raise MetricFaultError(
+                f"The metric {self.__name__!r} cannot judge the answer to question {question_id(example)!r}: "
+                f"{type(error).__name__}: {error}. In compilation it is called with (example, prediction, trace)."
+            ) from error
 
     def _answers_right(self, step: TraceStep, example: Any) -> bool:
         """Return False for a step that answers the whole question wrongly, though the program got it right later."""

@@ -8,6 +8,7 @@ import pytest
 from mini_task import SEARCH
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
 from questree.optimize import Examples
@@ -23,6 +24,17 @@ def test_compiling_helps_and_says_how_sure_that_is(mini):
     assert compiled.gain.mean == pytest.approx(compiled.after.score.mean - compiled.before.score.mean)
     assert compiled.after.simulated
     assert compiled.compilation.judged["accepted"] > 0
+
+
+@pytest.mark.parametrize("optimizer", ["bootstrap-few-shot", SEARCH, "copro", "gepa", "simba", "mipro"])
+def test_a_metric_that_fails_in_compilation_ends_it(mini, optimizer, tmp_path):
+    def untraced(gold, prediction):
+        return 1.0
+
+    said = r"'untraced' cannot judge .* called with \(example, prediction, trace\).* kept in .*run the same again"
+    with pytest.raises(MetricError, match=said):
+        compile_program(mini.program(), mini.examples(8, 2), untraced, optimizer=optimizer, out=tmp_path)
+    assert not (tmp_path / "program").exists()
 
 
 def test_the_program_that_was_compiled_stays_as_it_is(mini):
