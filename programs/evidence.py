@@ -76,9 +76,9 @@ def evidence_within(evidence: list[Evidence], tokens: int) -> list[Evidence]:
 
 
 def passages_within(passages: list[Passage], tokens: int) -> list[Passage]:
-    """Return the first passages, as many as the budget holds."""
+    """Return the first passages, as many as the budget holds, and at least one."""
     sizes = [count_tokens(passage.shown()) for passage in passages]
-    return [passage for n, passage in enumerate(passages, start=1) if sum(sizes[:n]) <= tokens]
+    return [passage for n, passage in enumerate(passages, start=1) if n == 1 or sum(sizes[:n]) <= tokens]
 
 
 def ranked_passages(evidence: list[Evidence], response: str, limit: int, similarity: Similarity) -> list[Passage]:

@@ -127,9 +127,13 @@ def once(passages: Iterable[Passage], seen: SeenIds) -> Iterator[Passage]:
     """Yield passages whose ids are all new.
 
     Raises:
-        CorpusError: if one is taken.
+        CorpusError: if one is taken, or one is no `Passage`.
     """
     for passage in passages:
+        if not isinstance(passage, Passage):
+            raise CorpusError(
+                f"A {type(passage).__name__} is no passage: give questree.Passage(id=…, title=…, text=…), or a file."
+            )
         if not seen.add(passage.id):
             raise CorpusError(f"There are two passages of the id {passage.id!r}: ids must be unique in an index.")
         yield passage

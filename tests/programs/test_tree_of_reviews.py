@@ -297,6 +297,12 @@ def test_the_best_evidence_is_read_however_long_it_is(answering):
     assert engine.asked[-1].titles == ("A",)
 
 
+def test_without_evidence_the_best_relevant_paragraph_is_read_however_long_it_is(answering):
+    engine = answering(replying({title: search() for title in "AB"}))
+    ask(TableRetriever({Q: "AB"}), evidence_tokens=1)
+    assert engine.asked[-1].titles == ("A",)
+
+
 def test_more_paragraphs_than_are_scored_are_ranked_by_the_final_response(answering):
     answering(replying({title: accept(title) for title in "BCD"}, content="text of C"))
     prediction = ask(TableRetriever({Q: "BCD"}), max_passages=2)

@@ -181,6 +181,12 @@ def test_ids_are_unique_in_an_index(passages, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_no_passage_is_told(passages, tmp_path):
+    with pytest.raises(CorpusError, match=r"A dict is no passage: give questree.Passage\(id"):
+        build_index([*passages, {"id": "d", "text": "one"}], tmp_path / "index", kind="bm25")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("kind", ["exact", "rerank", "bm25"])
 @pytest.mark.parametrize("first", [1, SIZE, 75])
 def test_adding_gives_what_a_rebuild_gives(whole, passages, tiny_checkpoint, tmp_path, monkeypatch, kind, first):
