@@ -183,6 +183,7 @@ class _Identity(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     lm: dict[str, Any] = {}
+    retriever: dict[str, Any] | None = None
     metrics: list[str] = []
 
 

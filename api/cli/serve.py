@@ -116,7 +116,7 @@ def named_programs(programs: list[str]) -> dict[str, str]:
     """Return each program by the name that clients use: the given one, else the last part of what names it.
 
     Raises:
-        QuestreeError: a name is empty, or two are the same.
+        QuestreeError: a name or a program is empty, or two names are the same.
     """
     from ..common.errors import QuestreeError
 
@@ -125,8 +125,10 @@ def named_programs(programs: list[str]) -> dict[str, str]:
         name, equals, program = given.partition("=")
         if not equals or "/" in name:  # a folder's own =, as in runs/lr=2/program
             name, program = _own_name(given), given
-        elif not name:
-            raise QuestreeError(f"Give a name before the =: NAME={program}")
+        elif not name or not program:
+            raise QuestreeError(
+                f"Give a name before the = and a program after it: {name or 'NAME'}={program or 'PROGRAM'}"
+            )
         if name in named:
             raise QuestreeError(f"Two programs are called {name!r}; give one another name: NAME={program}")
         named[name] = program

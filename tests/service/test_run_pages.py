@@ -94,9 +94,10 @@ def test_visitors_who_wait_for_runs_to_be_read_hold_no_thread(make_service, runs
     assert asyncio.run(visit()) == [1, *[200] * 5]
 
 
-def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path):
+@pytest.mark.parametrize("manifest", ["[]", '{"format": 1, "retriever": "x"}', '{"format": 1, "lm": "x"}'])
+def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path, manifest):
     shutil.copytree(runs, tmp_path / "runs")
-    (tmp_path / "runs" / "direct" / "run.json").write_text("[]")
+    (tmp_path / "runs" / "direct" / "run.json").write_text(manifest)
     with TestClient(create_app(make_service(), runs=[tmp_path / "runs"]), base_url="http://localhost") as client:
         page = client.get("/runs/1/index.html").text
         assert "Left out: " in page
