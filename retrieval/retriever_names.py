@@ -35,11 +35,17 @@ def _read_reader(name: str, found: Any) -> Reader:
     return reader
 
 
-RETRIEVERS: Registry[Retriever] = Registry("retriever", {}, lambda name, found: as_retriever(_made(found)))
-"""Retrievers of other packages: each an object, or a class or function that makes it and takes nothing."""
+def _read_retriever(name: str, found: Any) -> Retriever:
+    parameters = inspect.signature(found).parameters.values() if inspect.isfunction(found) else ()
+    takes_query = any(one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters)
+    return as_retriever(found if takes_query else _made(found))
+
+
+RETRIEVERS: Registry[Retriever] = Registry("retriever", {}, _read_retriever)
+"""Retrievers of other packages: each an object, a function from a query, or a class or function that makes one."""
 
 READERS: Registry[Reader] = Registry("reader", {}, _read_reader)
-"""Readers of other packages, as `RETRIEVERS`."""
+"""Readers of other packages: each an object, or a class or function that makes it and takes nothing."""
 
 
 def _read_duplicates(name: str, found: Any) -> DuplicateCheck:

@@ -188,3 +188,10 @@ def test_every_program_has_a_line(name):
     line, paper = described(PROGRAMS[name].__doc__)
     assert len(line.split()) > 3
     assert paper
+
+
+@pytest.mark.parametrize("takes", ["query", "query, k", "query, k=3"])
+def test_a_function_from_a_query_is_a_retriever_by_its_name(takes, own):
+    (own / f"lake_{len(takes)}.py").write_text(f"def lakes({takes}):\n    return ['Lakes | ' + query]\n")
+    (found,) = open_retriever(f"lake_{len(takes)}:lakes")("Constance", 2)
+    assert (found.title, found.text) == ("Lakes", "Constance")
