@@ -1,12 +1,16 @@
-"""The folder for what is made once for all runs: models, compiled extensions, downloaded tasks, LM replies."""
+"""What is made once: the folder of models, compiled extensions, tasks and LM replies; a function's last results."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import lru_cache, wraps
 from pathlib import Path
 
 from .errors import QuestreeError
+
+_LONG = 10_000  # characters; what is longer would hold much memory
 
 
 def cache_folder() -> Path:
@@ -29,3 +33,18 @@ def _platforms() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "questree" / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "questree"
+
+
+def remembering(count: int) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
+    """Return a decorator of a function from text to text: it keeps the last results, of texts that are not long."""
+
+    def remembered(change: Callable[[str], str]) -> Callable[[str], str]:
+        kept = lru_cache(maxsize=count)(change)
+
+        @wraps(change)
+        def changed(text: str) -> str:
+            return kept(text) if len(text) <= _LONG else change(text)
+
+        return changed
+
+    return remembered

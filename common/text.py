@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
 from html import escape
 from operator import is_
 from typing import Any
 
 from pydantic import BaseModel
+
+from .caches import remembering
 
 _TWINS = str.maketrans(
     {"⟦": "[[", "⟧": "]]", "〚": "[[", "〛": "]]"}
@@ -48,7 +49,7 @@ _NO_ANSWER = re.compile(
 )
 
 
-@lru_cache(maxsize=1024)  # demonstrations, questions and passages enter one prompt after the other
+@remembering(1024)  # demonstrations, questions and passages enter one prompt after the other
 def neutralise(text: str) -> str:
     """Return the text without anything that could end or begin a section of a prompt, in any spelling.
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reliability.fuzz import SIGNATURES, echo_sets_nothing, fuzz, reads_as_marker, sections_hold
 from reliability.hostile_texts import as_copied, hostile_text, marker
 
+from questree.common.caches import remembering
 from questree.common.text import changed_texts, neutralise
 from questree.lm.guard import guarded
 from questree.retrieval import Passage
@@ -157,3 +158,11 @@ def test_a_passage_cannot_become_an_image_whose_address_is_fetched():
     message = dspy.ChatAdapter().format(signature, [], inputs)[-1]
     assert isinstance(message["content"], str), "one text, and no blocks"
     assert neutralise(neutralise(text)) == neutralise(text)
+
+
+def test_texts_are_remembered_unless_they_are_long():
+    asked = []
+    kept = remembering(2)(lambda text: asked.append(text) or text.upper())
+    long = "x" * 10_001
+    assert [kept(text) for text in ("a", "a", long, long)] == ["A", "A", long.upper(), long.upper()]
+    assert asked == ["a", long, long]
