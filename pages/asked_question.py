@@ -115,6 +115,7 @@ class AskedQuestion(AnsweredQuestion):
         id: the end of its permalink.
         program: its name at the server.
         place: in the queue, from 1; None if it does not wait.
+        kept: False if it could not be written: its page is lost when the server ends.
     """
 
     id: str
@@ -122,3 +123,4 @@ class AskedQuestion(AnsweredQuestion):
     answer_style: AnswerStyle
     asked_at: datetime
     place: int | None = None
+    kept: bool = True

@@ -13,6 +13,8 @@ from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..pages.asked_question import AskedQuestion
 
+_MOST_HELD = 256
+"""Questions that could not be written, in memory: of a long one the tree and its passages take some 100 KB."""
 _ID = re.compile(r"[A-Za-z0-9_-]{16}")
 
 
@@ -42,6 +44,7 @@ class KeptQuestions:
 
     def __init__(self, folder: Path, most: int = 10_000):
         self._folder = folder
+        self._held: dict[str, AskedQuestion] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             questions = [file for file in folder.glob("*.json") if _ID.fullmatch(file.stem)]
@@ -63,8 +66,17 @@ class KeptQuestions:
         """
         write_atomically(self._folder / f"{asked.id}.json", asked.model_dump_json())
 
+    def hold(self, asked: AskedQuestion) -> None:
+        """Keep a question that cannot be written in memory; beyond `_MOST_HELD`, the one held longest makes room."""
+        asked.kept = False
+        self._held[asked.id] = asked
+        if len(self._held) > _MOST_HELD:
+            del self._held[next(iter(self._held))]
+
     def find(self, id: str) -> AskedQuestion | None:
         """Return a question, or None if none of this id can be read."""
+        if id in self._held:
+            return self._held[id]
         if not _ID.fullmatch(id):
             return None
         try:

@@ -92,6 +92,7 @@ class Question:
         self.task: asyncio.Task[None] | None = None
         self._began = time.perf_counter()
         self._events: list[Event] = []
+        self._ended = False
         self._news = asyncio.Event()
         self._followers = 0
         self._last_seen = 0.0
@@ -128,7 +129,7 @@ class Question:
                 if told := list(enumerate(self._events[after:], start=after)):
                     after += len(told)
                     yield told
-                elif self.asked.finished:
+                elif self._ended:
                     return
                 else:
                     news = self._news
@@ -189,6 +190,10 @@ class Question:
         """Note how it ended."""
         self.now()
         self.asked.state, self.asked.place = state, None
+
+    def tell_end(self) -> None:
+        """Tell the followers that nothing more comes."""
+        self._ended = True
         self._tell(Ended(asked=self.asked))
 
     def fail(self, failure: Failure) -> None:
@@ -308,11 +313,12 @@ class Service:
             await self._keep(question)
 
     def _forget(self, question: Question) -> None:
-        """Take a question that has ended out of the count; one that was stopped before it began ends here."""
+        """Take a question out of the count, and tell its end; one that was stopped before it began ends here."""
         self._queue.leave(question.client)
         del self._questions[question.asked.id]
         if not question.asked.finished:
             question.end("stopped")
+        question.tell_end()
 
     async def _run(self, question: Question) -> None:
         question.begin()
@@ -326,4 +332,5 @@ class Service:
         try:
             await anyio.to_thread.run_sync(self.kept.keep, question.asked)
         except QuestreeError as error:
-            logger.warning("%s", error)
+            logger.warning("%s Its page is in memory until the server ends.", error)
+            self.kept.hold(question.asked)

@@ -162,6 +162,44 @@ def test_a_server_that_ends_keeps_what_was_on_its_way(make_service, tap):
     assert make_service().find(id).state == "stopped"
 
 
+def full(path: object, text: str) -> None:
+    raise QuestreeError(f"Cannot write {path}: No space left on device.")
+
+
+def test_an_answer_that_cannot_be_written_is_shown_and_its_page_says_so(client, monkeypatch, caplog):
+    monkeypatch.setattr(kept_questions, "write_atomically", full)
+    said = "This page could not be kept: it is lost when the server ends."
+    page = client.post("/questions", data={"question": RIVER.question})
+    live = client.get(f"{page.url.path}/events").text
+    assert "Vltava" in live
+    assert said in live
+    assert said in client.get(page.url.path).text
+    reply = client.post("/ask", json={"question": RIVER.question}).json()
+    assert (reply["answer"], reply["kept"]) == ("Vltava", False)
+    assert client.get(f"/questions/{reply['id']}.json").json() == reply
+    assert "No space left on device" in caplog.text
+    monkeypatch.undo()
+    reply = client.post("/ask", json={"question": RIVER.question}).json()
+    assert reply["kept"]
+    assert said not in client.get(f"/questions/{reply['id']}").text
+
+
+def test_of_the_questions_that_cannot_be_written_the_newest_are_held(make_service, tap, monkeypatch):
+    monkeypatch.setattr(kept_questions, "write_atomically", full)
+    monkeypatch.setattr(kept_questions, "_MOST_HELD", 2)
+    tap.let(10**6)
+
+    async def ask() -> list[bool]:
+        service = make_service()
+        questions = [service.ask(RIVER.question, client="a") for _ in range(3)]
+        for question in questions:
+            await heard(question)
+        found = [service.find(question.asked.id) for question in questions]
+        return [one is not None for one in found]
+
+    assert sum(asyncio.run(ask())) == 2
+
+
 def test_nothing_outside_the_folder_is_read(tmp_path):
     kept = KeptQuestions(tmp_path / "kept")
     (tmp_path / "secret.json").write_text(json.dumps({"id": "secret"}))
