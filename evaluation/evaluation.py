@@ -42,9 +42,12 @@ class Evaluation:
 
     @cached_property
     def scores(self) -> dict[str, Interval]:
-        """Return the same of each metric that has scored all records, by name."""
-        names = [name for name in self.records[0].scores if all(name in one.scores for one in self.records)]
-        return {name: mean_interval([one.scores[name] for one in self.records], seed=self.seed) for name in names}
+        """Return the same of each metric by name; of one that asks an LM over the answers that the LM could judge."""
+        by_name: dict[str, list[float]] = {}
+        for record in self.records:
+            for name, value in record.scores.items():
+                by_name.setdefault(name, []).append(value)
+        return {name: mean_interval(values, seed=self.seed) for name, values in by_name.items()}
 
     @property
     def answered(self) -> Interval | None:
@@ -152,6 +155,12 @@ class Evaluation:
         failed = "".join(f", {count} failed ({cause})" for cause, count in self.failures.items())
         alone = f", {ANSWERED} {self.answered}" if failed and self.answered else ""
         return f"{self.metric} {self.score}{failed}{alone}{', simulated' if self.simulated else ''}"
+
+
+def of_how_many(evaluation: Evaluation, metric: str) -> str:
+    """Return over how many answers a metric's score is, after a space; nothing if over all."""
+    scored = evaluation.scores[metric].n
+    return "" if scored == evaluation.n else f" (n={scored})"
 
 
 def _row(record: Record) -> dict[str, Any]:

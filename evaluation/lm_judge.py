@@ -17,7 +17,8 @@ from .records import Record
 class Judge:
     """A metric: 1 if the LM says that the answer means the same as a gold answer.
 
-    Its calls are no part of what a question cost. Its stored scores are kept, since they were paid for (``paid``).
+    Its calls are no part of what a question cost, and no budget counts them. Its stored scores are kept, since they
+    were paid for (``paid``).
 
     Args:
         lm: the judge.
@@ -51,7 +52,7 @@ class Judge:
 
 
 def agreement(records: Iterable[Record], judge: str) -> Interval | None:
-    """Return the share of the answered questions on which the judge and cover-EM agree; None if there are none.
+    """Return the share of the answers judged on which the judge and cover-EM agree; None if there are none.
 
     Args:
         records: scored by the judge.
@@ -59,6 +60,8 @@ def agreement(records: Iterable[Record], judge: str) -> Interval | None:
     """
     covers = metric("cover-em")
     same = [
-        record.scores[judge] == float(covers(record, record.prediction)) for record in records if record.failure is None
+        record.scores[judge] == float(covers(record, record.prediction))
+        for record in records
+        if record.failure is None and judge in record.scores
     ]
     return share_interval(sum(same), len(same)) if same else None

@@ -6,6 +6,7 @@ and no LM, so any metric can be run over what was answered before.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from ..common.errors import QuestreeError
 from ..common.event_loop import no_coroutine
 from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
-from ..lm.failure import Failure, Where, first_line, raised_in
+from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
 from ..metrics import METRICS, Metric, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import gold_names, names_as
@@ -29,6 +30,8 @@ from .identity import digest
 ScoreFunction = Callable[..., Any]
 """``(example, prediction, trace=None)``, as DSPy has it; its name is its ``name``, or the function's own."""
 
+
+logger = logging.getLogger(__name__)
 
 MEASURES = 2
 """The version of the measures. What was measured by another version is measured anew, from what was answered."""
@@ -308,19 +311,30 @@ def record_error(
 def score(record: Record, example: dspy.Example, metrics: Sequence[ScoreFunction]) -> Record:
     """Return the record with the scores that it does not have yet; a failed question scores 0.
 
+    Where the LM that a metric asks gives no usable reply, that score is missing, with a warning. The first metric is
+    the run's score: it scores every answer.
+
     Args:
         record: what was answered.
         example: the gold side, which may have more fields than the record.
         metrics: what is to be known of the answer.
 
     Raises:
-        MetricError: if a metric raises an error or gives no finite number; names the metric and the question.
+        MetricError: if a metric raises another error or gives no finite number, if its LM does not take the key, or
+            if the first one cannot score; names the metric and the question.
     """
     prediction, scores = record.prediction, dict(record.scores)
-    for metric in metrics:
+    for place, metric in enumerate(metrics):
         name = metric_name(metric)
-        if name not in scores:
+        if name in scores:
+            continue
+        try:
             scores[name] = 0.0 if record.failure else _score(metric, name, example, prediction)
+        except MetricError as error:
+            cause = error.__cause__
+            if place == 0 or not isinstance(cause, CallFailedError) or cause.failure.cause == "auth":
+                raise
+            logger.warning("%s This score is missing; the same command asks for it again.", error)
     return record.model_copy(update={"scores": scores})
 
 

@@ -171,7 +171,10 @@ def evaluate(
 def _added_up(records: Sequence[Record], metrics: Sequence[ScoreFunction], seed: int) -> Evaluation:
     """Return the evaluation of these records by these metrics alone."""
     names = [metric_name(metric) for metric in metrics]
-    scored = (one.model_copy(update={"scores": {name: one.scores[name] for name in names}}) for one in records)
+    scored = (
+        one.model_copy(update={"scores": {name: one.scores[name] for name in names if name in one.scores}})
+        for one in records
+    )
     return Evaluation(names[0], tuple(scored), simulated=bool(lm_facts()["simulated"]), seed=seed)
 
 

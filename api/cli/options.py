@@ -24,7 +24,9 @@ Metrics = Annotated[
 ]
 Judge = Annotated[
     str | None,
-    typer.Option(help="An LM by its DSPy name: it judges every answer as well, beside cover-EM."),
+    typer.Option(
+        help="An LM by its DSPy name: it judges every answer as well, beside cover-EM. No budget counts its calls."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, for another program.")]
 Host = Annotated[str, typer.Option(help="Address to listen at. One that other machines reach needs a token.")]

@@ -181,7 +181,8 @@ def print_agreement(evaluations: Iterable[Evaluation]) -> None:
     from ..evaluation.lm_judge import agreement
 
     records = [record for one in evaluations for record in one.records]
-    for judge in [name for name in records[0].scores if name.startswith("judge ")]:
+    scored = dict.fromkeys(name for record in records for name in record.scores)
+    for judge in [name for name in scored if name.startswith("judge ")]:
         Console().print(f"{judge} agrees with cover-EM: {escape(str(agreement(records, judge)))}")
 
 
@@ -249,13 +250,13 @@ def _signed(interval: Interval) -> str:
 
 def _figures(evaluation: Evaluation) -> dict[str, str]:
     """Return what there is to say of an evaluation, in the order in which it matters."""
-    from ..evaluation.evaluation import ANSWERED
+    from ..evaluation.evaluation import ANSWERED, of_how_many
 
     spent, n = evaluation.spent, evaluation.n
     nodes = sum(evaluation.sources.values())
     figures = {}
     for metric, score in evaluation.scores.items():
-        figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]"
+        figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]{of_how_many(evaluation, metric)}"
     answered = evaluation.answered
     if evaluation.failures and answered:
         figures[f"{evaluation.metric}, {ANSWERED}"] = f"{answered.mean:.3f} [{answered.low:.3f}, {answered.high:.3f}]"

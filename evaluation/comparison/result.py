@@ -10,7 +10,7 @@ from typing import Any
 
 from ...common.text import dollars, in_page
 from ...metrics import Interval, holm, mcnemar, paired_interval
-from ..evaluation import ANSWERED, FAILURES, Evaluation
+from ..evaluation import ANSWERED, FAILURES, Evaluation, of_how_many
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
 
@@ -151,7 +151,7 @@ class Comparison:
             **({ANSWERED: _within(one.answered) if one.answered else "–"} if self._any_failed else {}),
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
-            **{metric: f"{score.mean:.3f}" for metric, score in one.others.items()},
+            **{metric: _other(one, metric) for metric in self._others},
             **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
@@ -174,6 +174,11 @@ class Comparison:
             "seconds": f"{one.seconds:.2f}",
             **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if not _is_main(figure)},
         }
+
+    @cached_property
+    def _others(self) -> list[str]:
+        """Return the names of the metrics but the first; one that asks an LM may have scored no answer of a program."""
+        return list(dict.fromkeys(name for one in self.evaluations.values() for name in one.others))
 
     @cached_property
     def _found(self) -> list[str]:
@@ -207,6 +212,11 @@ class Comparison:
 
 def _percent(evaluation: Evaluation, metric: str) -> str:
     return f"{100 * evaluation.scores[metric].mean:.1f}" if metric in evaluation.scores else "–"
+
+
+def _other(evaluation: Evaluation, metric: str) -> str:
+    score = evaluation.scores.get(metric)
+    return "–" if score is None else f"{score.mean:.3f}{of_how_many(evaluation, metric)}"
 
 
 def _figure(value: float | None) -> str:

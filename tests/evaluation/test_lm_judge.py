@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from dspy.utils.exceptions import LMAuthError
 from fakes import ScriptedEngine
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
+from questree.evaluation import Comparison
 from questree.evaluation.lm_judge import Judge, agreement
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
@@ -39,6 +41,32 @@ def test_a_judge_that_cannot_be_asked_stops_the_scoring_and_loses_no_answer(tmp_
     program = Parrot()
     assert evaluate(program, [RIGHT], [judge], out=tmp_path).score.mean == 0
     assert program.asked == []
+
+
+def test_an_unusable_reply_leaves_one_score_missing_and_the_same_command_asks_again(tmp_path, caplog):
+    judge, engine = judging("?", "?", "?", {"right": "True"})
+    found = evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=ONE)
+    assert "cannot score the answer to question 'a': CallFailedError: unparsable" in caplog.text
+    assert len(engine.prompts) == 4, "asked again, and not for ever"
+    assert (found.scores[judge.name].mean, found.scores[judge.name].n, found.n) == (1, 1, 2)
+    assert (agreement(found.records, judge.name).mean, agreement(found.records, judge.name).n) == (0, 1)
+    assert "| 1.000 (n=1) |" in Comparison({"parrot": found}).as_markdown()
+    judge, engine = judging({"right": "True"})
+    again = evaluate(Parrot(), [RIGHT, WRONG], [right, judge], out=tmp_path, policy=ONE)
+    assert (again.scores[judge.name].n, len(engine.prompts)) == (2, 1)
+
+
+def test_a_program_of_which_no_answer_could_be_judged_is_compared_all_the_same():
+    judge, _ = judging(*"??????", {"right": "True"})
+    runs = [evaluate(Parrot(), [one], [right, judge], policy=ONE) for one in (RIGHT, RIGHT, RIGHT)]
+    lines = Comparison(dict(zip("abc", runs, strict=True))).table.lines
+    assert [line[judge.name] for line in lines] == ["–", "–", "1.000"]
+
+
+def test_a_wrong_key_of_the_judge_stops_the_scoring_at_once():
+    judge, _ = judging(LMAuthError("no such key", model="some/judge"))
+    with pytest.raises(MetricError, match="no such key"):
+        evaluate(Parrot(), [RIGHT, WRONG], [right, judge], policy=ONE)
 
 
 def test_patterns_are_not_judged():
