@@ -77,10 +77,22 @@ class Ran(NamedTuple):
 
 
 @pytest.fixture
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, with a cache of its own."""
+def own_cache(tmp_path: Path, for_all_workers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own; the checkpoint and the index that are made offline are made once for all tests."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for name in ("checkpoints", "indexes"):
+        shared = for_all_workers / "made offline" / name
+        shared.mkdir(parents=True, exist_ok=True)
+        (cache / name).symlink_to(shared)
+    monkeypatch.setenv("QUESTREE_CACHE", str(cache))
+    return cache
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with nothing but a cache of its own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path
 

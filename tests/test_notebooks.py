@@ -20,8 +20,7 @@ notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.ste
 
 
 @notebooks
-def test_a_notebook_runs_and_shows_what_it_says(path, tmp_path, monkeypatch):
-    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
+def test_a_notebook_runs_and_shows_what_it_says(path, tmp_path, own_cache, monkeypatch):
     monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "dspy"))
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()

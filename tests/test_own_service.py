@@ -63,10 +63,10 @@ def test_the_guide_s_deadline_ends_a_question(program, _task):  # noqa: PT019
     assert made["answer_within"](program, question, 1e-9).failure.cause == "deadline"
 
 
-def test_a_command_needs_no_home(tmp_path):
+def test_a_command_needs_no_home(tmp_path, own_cache):
     (tmp_path / "file").touch()
     nowhere = {"HOME": f"{tmp_path}/file/home", "XDG_CACHE_HOME": f"{tmp_path}/file/cache", "PATH": os.environ["PATH"]}
-    kept = {"QUESTREE_CACHE": f"{tmp_path}/kept", "DSPY_CACHEDIR": f"{tmp_path}/kept/dspy"}
+    kept = {"QUESTREE_CACHE": str(own_cache), "DSPY_CACHEDIR": f"{own_cache}/dspy"}
     words = ["evaluate", "searchain", "--limit", "1", "--tracking-uri", "none", "--out", f"{tmp_path}/run", "--json"]
     code = "from questree.cli import main; main()"
     ran = subprocess.run(
@@ -74,4 +74,4 @@ def test_a_command_needs_no_home(tmp_path):
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["n"] == 1
-    assert {path.name for path in tmp_path.iterdir()} == {"file", "kept", "run"}
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "cache", "run"}

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from questree.data import MINI_CORPUS
 from questree.retrieval.retriever_names import DUPLICATES
 
 FEW = ("--tracking-uri", "none", "--limit", "2")
@@ -18,7 +19,9 @@ FEW = ("--tracking-uri", "none", "--limit", "2")
 def made(tmp_path_factory):
     """A folder with a run, a comparison, a compiled program and a capsule."""
     folder = tmp_path_factory.mktemp("made")
-    script = """
+    (folder / "questree.toml").write_text('retriever = "bm25"\n')
+    script = f"""
+    questree index {MINI_CORPUS} --kind bm25 --out bm25
     questree compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --tracking-uri none --out compiled
     questree compare searchain searchain-without-retrieval --limit 2 --tracking-uri none --out both
     questree pack both --out both.capsule
