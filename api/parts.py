@@ -282,7 +282,7 @@ class Parts:
             retriever=retriever,
             reader=self.reader,
             duplicates=self.duplicates,
-            allow_changed_signatures=allow_changed_signatures,
+            allow_changed_signatures=allow_changed_signatures or self.settings.allow_changed_signatures,
             allow_code=self.allowed_code,
         )
 

@@ -85,6 +85,10 @@ class RunSettings(RunPolicy, BaseSettings):
         default=None,
         description="Programs of other packages that a file may name, as package:name; several with commas.",
     )
+    allow_changed_signatures: bool = Field(
+        default=False,
+        description="Load a compiled program although prompts in the code have changed since: its own win.",
+    )
     tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
     experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")
     on: str | None = Field(

@@ -329,7 +329,8 @@ def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> No
     if not allowed:
         raise QuestreeError(
             f"Changed since {artifact.folder} was saved: {named}. Its instructions and demonstrations were made for "
-            "the old signature. Compile anew, or load with allow_changed_signatures=True to use them all the same."
+            "the old signature. Compile anew, or use them all the same: --allow-changed-signatures, for a server the "
+            "variable QUESTREE_ALLOW_CHANGED_SIGNATURES=1, in Python allow_changed_signatures=True."
         )
     logger.warning("Changed since %s was saved: %s; loaded all the same.", artifact.folder, named)
 

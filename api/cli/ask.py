@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "adapter", "retriever", "rerank", "reader"),
-    *("duplicates", "defence", "allow_code", "tracking_uri", "limits"),
+    *("duplicates", "defence", "allow_code", "allow_changed_signatures", "tracking_uri", "limits"),
 )
 
 Form = Literal["text", "json", "mermaid", "html"]

@@ -77,7 +77,7 @@ def _ask_command(settings: "RunSettings", program: "Path", compiled: str) -> str
     from .ask import SETTINGS
 
     words = ["questree", "ask", "QUESTION", "--program", str(program)]
-    for name in (name for name in SETTINGS if name not in ("tracking_uri", "limits")):
+    for name in (name for name in SETTINGS if name not in ("allow_changed_signatures", "tracking_uri", "limits")):
         value = getattr(settings, name)
         if value != type(settings).model_fields[name].default:
             words += [f"--{name.replace('_', '-')}", without_secrets(str(value))]

@@ -10,7 +10,10 @@ from . import options
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
-NO_SETTINGS = ("split", "limit", "leave_out", "tracking_uri", "experiment", "on", "workers")
+NO_SETTINGS = (
+    *("split", "limit", "leave_out", "tracking_uri", "experiment", "on", "workers"),
+    "allow_changed_signatures",  # they are what is looked at
+)
 
 
 def recheck(

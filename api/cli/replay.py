@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NO_SETTINGS = (
     *("split", "limit", "leave_out", "reader", "duplicates", "defence", "tracking_uri", "experiment"),
     "adapter",  # that of the run
+    "allow_changed_signatures",  # a prompt that changed is a difference
     *("on", "workers"),
 )
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "adapter", "retriever", "rerank", "reader"),
-    *("duplicates", "defence", "allow_code", "tracking_uri", "experiment", "timeout", "retries", "window", "deadline"),
+    *("duplicates", "defence", "allow_code", "allow_changed_signatures", "tracking_uri", "experiment"),
+    *("timeout", "retries", "window", "deadline"),
 )
 
 
