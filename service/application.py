@@ -49,6 +49,12 @@ def create_app(
     app.add_middleware(Door, limits=door_limits(token))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
+
+    @app.get("/health", tags=["the server"])
+    async def health() -> dict[str, str]:
+        """Report that the server lives. This needs no token, and no turn."""
+        return {"status": "ok"}
+
     app.include_router(run_routes(runs, tracking, mlflow))
     app.include_router(prompt_routes(service))
     app.mount("/static", StaticFiles(directory=STATIC))

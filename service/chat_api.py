@@ -82,8 +82,13 @@ def chat_routes(service: Service) -> APIRouter:
     @routes.get("/models")
     async def models() -> dict[str, Any]:
         """List the programs."""
-        rows = [{"id": name, "object": "model", "created": 0, "owned_by": "questree"} for name in service.names]
-        return {"object": "list", "data": rows}
+        return {"object": "list", "data": [_model(name) for name in service.names]}
+
+    @routes.get("/models/{name}")
+    async def model(name: str) -> dict[str, Any]:
+        """Return a program."""
+        service.check_name(name)
+        return _model(name)
 
     @routes.post("/chat/completions")
     async def complete(asked: ChatRequest, request: Request) -> Response:
@@ -108,6 +113,10 @@ def chat_routes(service: Service) -> APIRouter:
         return JSONResponse(whole)
 
     return routes
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "questree"}
 
 
 async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:

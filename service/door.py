@@ -17,7 +17,7 @@ from ..pages.question_page import error_page
 from ..retrieval.serving.connections import most_connections
 from ..retrieval.serving.server_limits import Guard, Limits, Refused, brings_token, is_for_here
 
-_OPEN = ("/login", "/static/")
+_OPEN = ("/login", "/static/", "/health")
 """Addresses that need no token: they hold nothing of anybody."""
 _MOST_BYTES = 2**20
 """Of a request: a chat may bring what was said before, which nothing here reads."""

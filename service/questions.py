@@ -265,8 +265,7 @@ class Service:
             Refused: there is no such program, or no room.
         """
         name = program or self.names[0]
-        if name not in self.programs:
-            raise Refused(404, unknown_name("program", name[:80], self.names), "model_not_found")
+        self.check_name(name)
         self._queue.enter(client)
         asked = AskedQuestion(
             id=new_id(),
@@ -283,6 +282,15 @@ class Service:
         taken.task.add_done_callback(lambda _: self._forget(taken))
         taken.leave_later(patience or _BEAT)  # in case nobody ever begins to follow it
         return taken
+
+    def check_name(self, name: str) -> None:
+        """Refuse a name that is no program's.
+
+        Raises:
+            Refused: with 404, and the name that may be meant.
+        """
+        if name not in self.programs:
+            raise Refused(404, unknown_name("program", name[:80], self.names), "model_not_found")
 
     def find(self, id: str) -> Question | AskedQuestion | None:
         """Return a question that is on its way, or one that was kept; None if there is none of this id."""

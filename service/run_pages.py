@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
@@ -42,6 +42,11 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
     async def runs() -> str:
         named = [str(source) for source in sources]
         return as_html("runs.html", sources=named, tracked=await store.runs() if store else None, mlflow=mlflow)
+
+    @routes.get("/runs/mlflow/{id}")
+    @routes.get("/runs/{number:int}")
+    async def first_page(request: Request) -> Response:
+        return RedirectResponse(f"{request.url.path}/index.html", 307)
 
     @routes.get("/runs/mlflow/{id}/{name}")
     async def tracked_page(id: str, name: str) -> str:

@@ -30,6 +30,12 @@ def test_each_program_is_a_model(client):
     assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews"]
 
 
+def test_a_program_is_a_model_by_its_name(client):
+    assert client.models.retrieve("searchain").id == "searchain"
+    with pytest.raises(openai.NotFoundError, match="Did you mean 'searchain'"):
+        client.models.retrieve("serchain")
+
+
 def test_citations_are_annotations(client):
     whole = client.chat.completions.create(model="searchain", messages=ASKED, extra_body={"answer_style": "short"})
     message = whole.choices[0].message

@@ -54,6 +54,11 @@ def test_without_the_token_nothing_is_told(guarded, path):
     assert guarded.get(path, headers={"authorization": f"Bearer {TOKEN}"}).status_code != 401
 
 
+def test_whether_the_server_lives_is_told_without_the_token(guarded):
+    assert guarded.get("/health").json() == {"status": "ok"}
+    assert "/health" in guarded.get("/openapi.json", headers={"authorization": f"Bearer {TOKEN}"}).json()["paths"]
+
+
 def test_a_browser_brings_the_token_once(guarded):
     asked = guarded.get("/", headers={"accept": "text/html"})
     assert (asked.url.path, asked.status_code) == ("/login", 200)

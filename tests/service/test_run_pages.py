@@ -47,8 +47,9 @@ def test_every_page_is_there_and_nothing_else(make_service, runs):
         study = Study("compared", index_of(read_sources([runs])), root="/")
         for name in study.names():
             assert client.get(f"/runs/1/{name}").text == study.page(name)
-        for path in ("1/nowhere.html", "0/index.html", "2/index.html", "1/run.json", "1/..%2f..%2findex.html", "1/"):
+        for path in ("1/nowhere.html", "0/index.html", "1/run.json", "1/..%2f..%2findex.html", "2", "mlflow"):
             assert client.get(f"/runs/{path}").status_code == 404
+        assert client.get("/runs/1").text == study.page("index.html")
         assert client.get("/static/plots.css").headers["content-type"].startswith("text/css")
 
 
