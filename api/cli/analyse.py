@@ -106,15 +106,16 @@ def cases(
         list[str] | None,
         typer.Option(help="Id of a question; repeat it. Default: the questions that the runs differ most on."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Without --id: at most so many questions.")] = 5,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many questions. Default: 5.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the answers, references and trees of several runs side by side, on one page."""
     from ..common.files import write_atomically
     from ..pages.answer_pages import case_studies, telling_questions
 
+    options.refuse((id and limit, "--limit is of the questions that differ most: leave it out, or --id"))
     stored = _stored(runs)
-    ids = id or telling_questions(stored, limit)
+    ids = id or telling_questions(stored, limit or 5)
     write_atomically(out, case_studies(stored, ids))
     if as_json:
         simulated = any(run.simulated for run in stored)

@@ -92,10 +92,10 @@ def index(
     from rich.console import Console
 
     from ..common.cluster import connected
-    from .options import named_values
+    from .options import named_values, refuse
 
     named = kind != "auto"
-    mistakes = [
+    refuse(
         ((out is None) == (engine is None), "name where the index shall be: --out FOLDER, or --engine ADDRESS"),
         (
             add and (overwrite or checkpoint or values or named),
@@ -108,10 +108,7 @@ def index(
         ),
         (values and not named and engine is None, "--set is of one kind: name it with --kind"),
         (workers and not on, "--workers counts those of a cluster: name it with --on, or leave --workers out"),
-    ]
-    for made, said in mistakes:
-        if made:
-            raise typer.BadParameter(said)
+    )
     _check_encodes(kind, out if add else None, {"--on": on, "--device": device, "--checkpoint": checkpoint})
     bad: list[BadLine] = []
     given = named_values(values, "--set")

@@ -23,6 +23,8 @@ def mcp(
     questions: Annotated[Path, typer.Option(help="Folder in which every question is kept.")] = Path("runs/questions"),
 ) -> None:
     """Serve programs to agents, by the Model Context Protocol: the tools ask and search, and passages as resources."""
+    of_address = (host, port, token_file) != ("127.0.0.1", 8090, None)
+    options.refuse((of_address and not http, "--host, --port and --token-file are of an address: add --http"))
     from ..common.errors import QuestreeError
     from ..parts import Parts
     from ..retrieval.serving.listener import serve

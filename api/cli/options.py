@@ -112,6 +112,20 @@ def _option(field: FieldInfo) -> Any:
     return Annotated[kind | None, typer.Option(help=text, min=least, rich_help_panel=_PANEL)]
 
 
+def refuse(*mistakes: tuple[object, str]) -> None:
+    """Refuse options that mean nothing together.
+
+    Args:
+        mistakes: each whether it was made, and what to do instead.
+
+    Raises:
+        typer.BadParameter: of the first that was made.
+    """
+    for made, said in mistakes:
+        if made:
+            raise typer.BadParameter(said)
+
+
 def clear_stdout(wanted: bool) -> AbstractContextManager[Any]:
     """Return a context in which what libraries print goes to stderr (MLflow names its server's pages), if wanted."""
     return redirect_stdout(sys.stderr) if wanted else nullcontext()

@@ -39,6 +39,7 @@ def prompts(
     ] = None,
 ) -> None:
     """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two."""
+    options.refuse((out and page, "--page writes a page, and --out a text: leave one of them out"))
     import dspy
     from rich.console import Console
 
@@ -71,6 +72,8 @@ def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) 
     from ..programs import REGISTRY, allow, build
 
     if not REGISTRY.means(name):
+        compiled = f"{name} is compiled, and has its settings; --set is for uncompiled programs"
+        options.refuse((settings, compiled))
         return load(name, allow_code=allow_code or ())
     allow(name, settings)
     return build(name, settings)

@@ -52,6 +52,7 @@ def serve(
     ] = 16,
 ) -> None:
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
+    options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
     from ..common.errors import QuestreeError
     from ..parts import Parts
     from ..retrieval.serving.listener import serve

@@ -37,15 +37,26 @@ def show(
     """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores."""
     from rich.console import Console
 
+    asked, tree = question or id, form != "text"
+    options.refuse(
+        (question and id, "--id is the same as QUESTION: leave one of them out"),
+        (why and (tree or as_json), "--why is text: leave --format and --json out"),
+        (tree and as_json, "--json is no tree: leave --format out"),
+        (tree and not asked, "--format is of a question's tree: name the question"),
+    )
     console = Console(file=out)
     folder = Path(source)
+    run = (folder / "records.jsonl").exists()
+    runs = not run and any(folder.glob("*/records.jsonl"))
+    options.refuse(
+        ((asked or why) and not run and not runs, f"{source} is no evaluation: it has no questions to show"),
+        ((asked or why) and runs and not as_json, f"{source} holds several runs: name one of them, or add --json"),
+    )
     if as_json:
-        console.print(
-            _json(folder, source, question or id, tracking_uri), markup=False, highlight=False, soft_wrap=True
-        )
-    elif (folder / "records.jsonl").exists():
-        _show_run(console, folder, question or id, form, why)
-    elif any(folder.glob("*/records.jsonl")):
+        console.print(_json(folder, source, asked, tracking_uri), markup=False, highlight=False, soft_wrap=True)
+    elif run:
+        _show_run(console, folder, asked, form, why)
+    elif runs:
         _show_runs(console, folder)
     else:
         _show_program(console, source, tracking_uri)

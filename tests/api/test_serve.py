@@ -123,7 +123,7 @@ def test_every_kind_is_listed(questree):
         (("serve", "mine="), "Give a name before the = and a program after it: mine=PROGRAM"),
         (("serve", "direkt"), "Did you mean 'direct'"),
         (("serve", "direct", "--questions", "token"), "cannot be kept in token"),
-        (("serve", "direct", "--mlflow-ui", "http://["), "give the address of MLflow's pages"),
+        (("serve", "direct", "--runs", "index", "--mlflow-ui", "http://["), "give the address of MLflow's pages"),
         (("serve", "direct", "--runs", "mlflow", "--tracking-uri", "none"), "Nothing is tracked to 'none'"),
         (("ask", "Why?", "--retriever", "index+"), "each side of +"),
         (("ask", "Why?", "--retriever", "http://127.0.0.1:x"), "no address"),

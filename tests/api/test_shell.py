@@ -64,6 +64,28 @@ def test_a_result_of_several_lines_as_json_is_a_list(words, names, questree, mad
     assert all(names <= line.keys() for line in lines)
 
 
+@pytest.mark.parametrize(("words", "said"), [
+    ("show both/searchain q --id q", "--id is the same as QUESTION"),
+    ("show both/searchain q --why --json", "leave --format and --json out"),
+    ("show both/searchain q --format mermaid --json", "--json is no tree"),
+    ("show both/searchain --format html", "name the question"),
+    ("show both q", "holds several runs"),
+    ("show both --why", "holds several runs"),
+    ("show compiled/program q", "is no evaluation"),
+    ("prompts oner --out text --page page", "leave one of them out"),
+    ("prompts compiled/program --set k=2", "--set is for uncompiled programs"),
+    ("analyse cases both --id q --limit 2", "leave it out, or --id"),
+    ("mcp direct --port 8000", "add --http"),
+    ("serve direct --mlflow-ui http://127.0.0.1:5000", "name them with --runs"),
+])  # fmt: skip
+def test_an_option_that_would_mean_nothing_is_refused(words, said, questree, made, monkeypatch):
+    monkeypatch.chdir(made)
+    monkeypatch.setenv("COLUMNS", "200")
+    ran = questree(*words.split())
+    assert ran.code == 2
+    assert said in ran.err
+
+
 def test_a_question_as_json_is_its_record(questree, made, monkeypatch):
     monkeypatch.chdir(made)
     [run] = json.loads(questree("show", "both/searchain", "--json").out).values()
