@@ -52,7 +52,7 @@ def reader_name(program: Program) -> str | None:
 def reader_facts(program: Program) -> dict[str, Any]:
     """Return the reader's name and threshold, because another threshold is another run; nothing without a reader.
 
-    Of one that was trained here also its fingerprint: a reader that is trained further keeps its folder.
+    Of one in a folder also its fingerprint: a reader that is trained further keeps its folder.
     """
     reader = getattr(program, "reader", None)
     if reader is None:
@@ -62,12 +62,17 @@ def reader_facts(program: Program) -> dict[str, Any]:
 
 
 def duplicates_facts(program: Program) -> dict[str, Any]:
-    """Return the name and threshold of the check of repeated queries; nothing for the one by words, or without one."""
+    """Return the name and threshold of the check of repeated queries; nothing for the one by words, or without one.
+
+    Of a model in a folder also its fingerprint: one that is trained further keeps its folder.
+    """
     check = getattr(program, "duplicates", None)
     if check is None or isinstance(check, ExactDuplicates):
         return {}
     name = getattr(check, "name", None) or getattr(check, "__name__", type(check).__name__)
-    return {"name": str(name), "threshold": getattr(check, "threshold", None)}
+    trained = getattr(check, "fingerprint", None)
+    facts = {"name": str(name), "threshold": getattr(check, "threshold", None)}
+    return facts | ({"fingerprint": trained} if trained else {})
 
 
 def state_digest(program: Program) -> str:

@@ -112,7 +112,8 @@ class RelevanceRetriever(FilteringRetriever):
     """
 
     def __init__(self, retriever: Retriever, reader: Reader) -> None:
-        rule = f"relevance 1 {reader.name} {reader.threshold}"
+        trained = getattr(reader, "fingerprint", "")  # one that is trained further keeps its folder
+        rule = f"relevance 1 {reader.name} {reader.threshold}" + (f" {trained}" if trained else "")
         super().__init__(retriever, f"{retriever.name} with a reader's consent", rule)
         self.reader = reader
 

@@ -12,7 +12,7 @@ from ..common.manifests import json_hash
 from .base import check_query
 from .calibrated import ReaderManifest, stored
 from .contracts import Span
-from .encoders import load_model
+from .encoders import folder_hash, load_model
 from .passage import Passage
 from .span_model import SpanModel, best_span, reader_input, window_of
 
@@ -33,7 +33,8 @@ class DPRReader:
         tokenizer: a fast one.
         window: how many tokens it reads.
         longest_answer: the most tokens of a span.
-        fingerprint: tells what it was trained on here, and for how long; empty if it was trained elsewhere.
+        fingerprint: tells what it was trained on here, and for how long; if it was trained elsewhere, of its weights,
+            and empty for a name on the hub.
     """
 
     def __init__(
@@ -70,12 +71,13 @@ class DPRReader:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
         manifest = stored(ReaderManifest, model) or ReaderManifest(kind="dpr")
+        name = manifest.model or model
         if manifest.kind == "lm":
             raise CheckpointError(f"{model} holds the threshold of an LM, not a model that could be loaded.")
         if manifest.kind == "spans":
             loaded, tokenizer = SpanModel.load(Path(model).expanduser(), device=device)
         else:
-            loaded, tokenizer, _ = load_model("DPRReader", manifest.model or model, device=device)
+            loaded, tokenizer, _ = load_model("DPRReader", name, device=device)
         own = DEFAULT_THRESHOLD if manifest.threshold is None else manifest.threshold
         return cls(
             str(model),
@@ -84,7 +86,7 @@ class DPRReader:
             tokenizer,
             window=manifest.window,
             longest_answer=manifest.longest_answer,
-            fingerprint=json_hash(manifest.training)[:16] if manifest.training else "",
+            fingerprint=json_hash(manifest.training)[:16] if manifest.training else folder_hash(name, loaded),
         )
 
     def __call__(self, query: str, passage: Passage) -> Span:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..common.errors import QuestreeError
 from .contracts import Retriever, Similarity
-from .encoders import load_model
+from .encoders import folder_hash, load_model
 
 DEFAULT_MODEL = "cross-encoder/quora-distilroberta-base"
 DEFAULT_PROBABILITY = 0.5
@@ -78,8 +78,8 @@ class RetrieverDuplicates:
 class CrossEncoderDuplicates:
     """A cross-encoder trained on duplicate questions, as SearChain's authors use. Made by ``load``; thread-safe."""
 
-    def __init__(self, name: str, threshold: float, model: Any, tokenizer: Any) -> None:
-        self.name = name
+    def __init__(self, name: str, threshold: float, model: Any, tokenizer: Any, fingerprint: str = "") -> None:
+        self.name, self.fingerprint = name, fingerprint
         self.threshold = threshold
         self._model = model
         self._tokenizer = tokenizer
@@ -100,7 +100,8 @@ class CrossEncoderDuplicates:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
         loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
-        return cls(str(model), DEFAULT_PROBABILITY if threshold is None else threshold, loaded, tokenizer)
+        probability = DEFAULT_PROBABILITY if threshold is None else threshold
+        return cls(str(model), probability, loaded, tokenizer, folder_hash(model, loaded))
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
         """Return the index of the seen query that is most likely the same, if it is likely enough."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import threading
@@ -347,3 +348,22 @@ def quiet() -> Iterator[None]:
         of_sentences.setLevel(level)
         if bars:
             of_transformers.enable_progress_bar()
+
+
+def weights_hash(model: Any) -> str:
+    """Return 16 hex digits of a model's weights."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, weights in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(weights.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()[:16]
+
+
+def folder_hash(name: str | Path, model: Any) -> str:
+    """Return the hash of weights that were loaded from a folder, which keeps its name when they are trained further.
+
+    Those of a name on the hub have none: it stands for the same weights.
+    """
+    return weights_hash(model) if Path(name).expanduser().is_dir() else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..common.errors import CheckpointError
 from .base import WrappingRetriever, check_search
 from .contracts import Retriever
-from .encoders import load_model
+from .encoders import load_model, weights_hash
 from .kept_results import Kept
 from .late_interaction.checkpoint import find_checkpoint, load_encoder
 from .late_interaction.encoder import Encoder
@@ -100,7 +100,7 @@ class CrossEncoder:
     """
 
     def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
-        self.name, self.fingerprint = name, _weights_hash(model)
+        self.name, self.fingerprint = name, weights_hash(model)
         self._model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
         self._room = getattr(model.config, "max_position_embeddings", _LONGEST)
 
@@ -167,13 +167,3 @@ class LateInteraction:
         rows = torch.cat(known).float()
         scores: list[float] = maxsim(self._encoder.queries([query])[0], rows, list(map(len, known))).tolist()
         return scores
-
-
-def _weights_hash(model: Any) -> str:
-    import torch
-
-    digest = hashlib.sha256()
-    for name, weights in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(weights.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()[:16]

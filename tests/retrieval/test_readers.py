@@ -2,19 +2,28 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shutil import copytree
 
 import pytest
+from safetensors.torch import load_file, save_file
+from tiny_encoders import save_encoder
+from transformers import AutoModelForSequenceClassification, BertConfig
 
 from questree.common.errors import CheckpointError, QueryError, QuestreeError
+from questree.evaluation.identity import duplicates_facts, reader_facts
+from questree.programs import SearChain
 from questree.retrieval import (
     CrossEncoderDuplicates,
     DPRReader,
     ExactDuplicates,
     Passage,
     RetrieverDuplicates,
+    build_index,
     load_index,
 )
 from questree.retrieval.calibrated import DuplicatesManifest, ReaderManifest, store, stored
+from questree.retrieval.defences import RelevanceRetriever
 from questree.retrieval.span_model import SpanModel
 
 from .conftest import save_tokenizer
@@ -248,3 +257,33 @@ def test_a_retriever_by_words_has_no_embeddings_to_compare(corpus_file, tmp_path
 
     with pytest.raises(QuestreeError, match="no embeddings"):
         RetrieverDuplicates.of(load_index(build_index(corpus_file, tmp_path / "bm25", kind="bm25")))
+
+
+def trained_further(folder, load):
+    """Return the model in a folder, and again after its weights were changed there."""
+    before = load(folder)
+    file = folder / "model.safetensors"
+    save_file({name: 2 * weights for name, weights in load_file(file).items()}, file, metadata={"format": "pt"})
+    return before, load(folder)
+
+
+def test_a_reader_that_was_trained_elsewhere_and_further_is_another_run_and_another_defence(published, tmp_path):
+    folder = Path(copytree(published, tmp_path / "reader"))
+    readers = trained_further(folder, DPRReader.load)
+    facts = [reader_facts(SearChain(reader=one)) for one in readers]
+    assert facts[0] != facts[1]
+    assert facts[0] == reader_facts(SearChain(reader=readers[0]))
+    under = load_index(build_index([PASSAGE], tmp_path / "index", kind="bm25"))
+    assert len({RelevanceRetriever(under, one).fingerprint for one in readers}) == 2
+    store(tmp_path / "calibrated", ReaderManifest(kind="dpr", model=str(folder), threshold=0.5))
+    calibrated = trained_further(folder, lambda _: DPRReader.load(tmp_path / "calibrated"))
+    assert len({one.fingerprint for one in (*readers, *calibrated)}) == 3
+
+
+def test_a_duplicate_check_that_was_trained_further_is_another_run(tmp_path):
+    save_encoder(tmp_path)
+    AutoModelForSequenceClassification.from_config(BertConfig.from_pretrained(tmp_path)).save_pretrained(tmp_path)
+    checks = trained_further(tmp_path, CrossEncoderDuplicates.load)
+    facts = [duplicates_facts(SearChain(duplicates=one)) for one in checks]
+    assert facts[0] != facts[1]
+    assert facts[0]["name"] == facts[1]["name"]
