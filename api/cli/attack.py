@@ -64,11 +64,15 @@ def attack(
         )
     if as_json:
         options.print_json(run.files()["attack.json"])
-        return
-    print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
-    typer.echo(
-        f"table: {folder / 'attack.md'}\neach question: questree show {quote(f'{folder}/DEFENCE/ATTACK/PROGRAM')}"
-    )
+    else:
+        print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
+        typer.echo(
+            f"table: {folder / 'attack.md'}\neach question: questree show {quote(f'{folder}/DEFENCE/ATTACK/PROGRAM')}"
+        )
+    if run.stopped:
+        from ..common.errors import QuestreeError
+
+        raise QuestreeError(run.stopped)
 
 
 def _with_label(line: Mapping[str, str]) -> dict[str, str]:

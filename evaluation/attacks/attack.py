@@ -12,7 +12,7 @@ import dspy
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
 from ...lm.ledger import total
-from ...lm.policy import RunPolicy
+from ...lm.policy import OutOfBudgetError, RunPolicy
 from ...metrics import Interval, share_interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever
@@ -72,12 +72,14 @@ class AttackRun:
         metric: of the clean and the attacked score.
         facts: what all of it rests on, by name.
         simulated: whether it was made with the simulated LM.
+        stopped: why there are fewer rows than were asked for; None if all were made.
     """
 
     rows: tuple[Row, ...]
     metric: str
     facts: Mapping[str, str] = field(default_factory=dict)
     simulated: bool = False
+    stopped: str | None = None
 
     @property
     def table(self) -> Table:
@@ -85,7 +87,7 @@ class AttackRun:
         return Table(
             title="attack",
             facts=[f"{what}: {fact}" for what, fact in self.facts.items() if fact],
-            note=HOW_TO_READ,
+            note=f"{HOW_TO_READ}\n\n{self.stopped}" if self.stopped else HOW_TO_READ,
             lines=[self._line(row) for row in self.rows],
             numbers=[flat(vars(row)) for row in self.rows],
             simulated=self.simulated,
@@ -93,7 +95,7 @@ class AttackRun:
 
     def files(self) -> dict[str, str]:
         """Return the table in its forms, by the name of their file."""
-        facts = {**self.facts, "metric": self.metric, "simulated": self.simulated}
+        facts = {**self.facts, "metric": self.metric, "simulated": self.simulated, "stopped": self.stopped}
         content = json.dumps({**facts, "rows": self.table.numbers}, ensure_ascii=False, indent=2)
         return {"attack.md": self.table.as_markdown(), "attack.csv": self.table.as_csv(), "attack.json": content}
 
@@ -153,12 +155,13 @@ def attack(
         reader: of the defence by a reader.
         write: writes the texts that argue for the target; templates by default.
         task, seed: see `evaluate`.
-        policy: see `evaluate`; a budget in it is for the whole attack.
+        policy: see `evaluate`; a budget in it is for the whole attack. When it is used up, the rows that were made
+            until then are the result, and ``stopped`` says how to go on.
         on_progress: called with the name of what is being asked, and how far it is.
 
     Raises:
         QuestreeError: if there is no program, no attack or no such defence, or another process is writing ``out``;
-            also what `evaluate` raises.
+            also what `evaluate` raises, but an `OutOfBudgetError` only if not even the first row was made.
     """
     if not programs or not attacks or not defences:
         raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
@@ -173,31 +176,39 @@ def attack(
 
     def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
         label = f"{name}, {folder}, defence {defence}"
-        evaluation = evaluate(
-            over_corpus(programs[name], defended(corpus, defence, reader)),
-            examples,
-            metric,
-            task=task,
-            out=out / defence / folder / name,
-            seed=seed,
-            policy=policy,
-            spent_before=total([one.spent for one in evaluations]),
-            on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
-        )
+        try:
+            evaluation = evaluate(
+                over_corpus(programs[name], defended(corpus, defence, reader)),
+                examples,
+                metric,
+                task=task,
+                out=out / defence / folder / name,
+                seed=seed,
+                policy=policy,
+                spent_before=total([one.spent for one in evaluations]),
+                on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
+            )
+        except OutOfBudgetError as error:
+            raise OutOfBudgetError(f"{label}: {error}") from error
         evaluations.append(evaluation)
         return evaluation
 
     with alone_in(out, "the attack"):
-        rows: list[Row] = []
-        for name, program in programs.items():
-            for defence in defences:
-                clean = asked(name, defence, "clean", retriever)
-                for one in attacks:
-                    attacked = clean if program.retriever is None else asked(name, defence, one.name, corpora[one])
-                    rows.append(_row(name, defence, one, plants[one], clean, attacked))
+        rows, stopped = list[Row](), None
+        try:
+            for name, program in programs.items():
+                for defence in defences:
+                    clean = asked(name, defence, "clean", retriever)
+                    for one in attacks:
+                        attacked = clean if program.retriever is None else asked(name, defence, one.name, corpora[one])
+                        rows.append(_row(name, defence, one, plants[one], clean, attacked))
+        except OutOfBudgetError as error:
+            if not rows:
+                raise
+            stopped = str(error)
         lm, texts = lm_facts(), "templates" if write is None else "written by the LM"
         facts = {"task": task, "retriever": retriever.name, "LM": str(lm["name"]), "texts": texts, "seed": str(seed)}
-        run = AttackRun(tuple(rows), metric_name(metric), facts, bool(lm["simulated"]))
+        run = AttackRun(tuple(rows), metric_name(metric), facts, bool(lm["simulated"]), stopped)
         for file, text in run.files().items():
             write_atomically(out / file, text)
     return run

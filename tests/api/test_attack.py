@@ -33,6 +33,15 @@ def test_each_program_attack_and_defence_is_a_row(attack, workplace):
     assert float(rows[0]["success"]) > float(rows[2]["success"]) == 0
 
 
+def test_a_budget_that_ends_leaves_a_table_of_what_was_made(attack, workplace):
+    ran = attack("oner-cot", "--kind", "poison", "--kind", "targeted", "--max-calls", "7", "--concurrency", "1")
+    assert ran.code == 2
+    assert "oner-cot, poison" in ran.out.replace("\n", " ")
+    assert "targeted" not in ran.out
+    assert "the budget max_calls=7 is spent" in ran.err
+    assert "the budget max_calls=7 is spent" in (workplace / "a" / "attack.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

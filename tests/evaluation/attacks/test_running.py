@@ -10,6 +10,7 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
+from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.metrics import metric, share_interval
 from questree.programs import build
 from questree.retrieval import BM25Retriever, Span
@@ -20,7 +21,15 @@ BM25 = BM25Retriever.from_passages(PASSAGES.values())
 
 
 def attacked(
-    tmp_path, credulous, *, kinds=("poison",), programs=("oner-cot",), defences=("none",), planted=2, reader=None
+    tmp_path,
+    credulous,
+    *,
+    kinds=("poison",),
+    programs=("oner-cot",),
+    defences=("none",),
+    planted=2,
+    reader=None,
+    policy=None,
 ):
     traits = SURE.model_copy(update={"credulous": credulous})
     with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False), adapter=None):
@@ -34,6 +43,7 @@ def attacked(
             defences=defences,
             reader=reader,
             task="tiny",
+            policy=policy,
         )
 
 
@@ -96,6 +106,20 @@ def test_an_attack_goes_on_where_it_was(tmp_path):
     assert len(kept) == 2
     assert attacked(tmp_path, 1.0).rows == first.rows
     assert {path: path.read_bytes() for path in folder.rglob("records.jsonl")} == kept
+
+
+def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_attack_goes_on(tmp_path):
+    row = attacked(tmp_path / "alone", 1.0).rows[0]
+    two = 2 * len(QUESTIONS)  # LM calls of the clean run and of the one under attack
+    kinds, folder = ("poison", "targeted"), tmp_path / "attack"
+    stopped = attacked(tmp_path, 1.0, kinds=kinds, policy=RunPolicy(concurrency=1, max_calls=two + 1))
+    assert stopped.rows == (row,)
+    assert "oner-cot, targeted-2, defence none: Stopped: the budget max_calls" in (folder / "attack.md").read_text()
+    assert json.loads((folder / "attack.json").read_text())["stopped"] == stopped.stopped
+    whole = attacked(tmp_path, 1.0, kinds=kinds)
+    assert (len(whole.rows), whole.stopped) == (2, None)
+    with pytest.raises(OutOfBudgetError):
+        attacked(tmp_path / "none", 1.0, policy=RunPolicy(concurrency=1, max_calls=two - 1))
 
 
 def test_the_table_says_what_it_rests_on(tmp_path):
