@@ -36,7 +36,7 @@ def sources(runs: Runs, as_json: options.AsJson = False) -> None:
     from ..evaluation.analyses import knowledge_sources
 
     stored = _stored(runs)
-    _print(stored, _lines(stored, lambda run: knowledge_sources(run.records)), as_json)
+    _print(_lines(stored, lambda run: knowledge_sources(run.records)), as_json)
 
 
 @app.command()
@@ -45,7 +45,8 @@ def helped(with_: With, without: Without, metric: Metric = None, as_json: option
     from ..evaluation.analyses import helped_by_retrieval
 
     one, other = _pair(with_, without)
-    _print([one, other], [vars(helped_by_retrieval(one.records, other.records, metric or one.metric))], as_json)
+    found = helped_by_retrieval(one.records, other.records, metric or one.metric)
+    _print([_line(found, one, other)], as_json)
 
 
 @app.command()
@@ -61,7 +62,7 @@ def misled(
 
     one, other = _pair(with_, without)
     found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right)
-    _print([one, other], [vars(found)], as_json)
+    _print([_line(found, one, other)], as_json)
 
 
 @app.command()
@@ -70,7 +71,7 @@ def steps(runs: Runs, metric: Metric = None, as_json: options.AsJson = False) ->
     from ..evaluation.analyses import steps_by_hops
 
     stored = _stored(runs)
-    _print(stored, _lines(stored, lambda run: steps_by_hops(run.records, metric or run.metric)), as_json)
+    _print(_lines(stored, lambda run: steps_by_hops(run.records, metric or run.metric)), as_json)
 
 
 @app.command()
@@ -79,7 +80,7 @@ def efficiency(runs: Runs, as_json: options.AsJson = False) -> None:
     from ..evaluation.analyses import efficiency as measure
 
     stored = _stored(runs)
-    _print(stored, _lines(stored, lambda run: [measure(run.records)]), as_json)
+    _print(_lines(stored, lambda run: [measure(run.records)]), as_json)
 
 
 @app.command()
@@ -95,7 +96,7 @@ def alpha(
 
     stored = _stored(runs)
     alphas = value or [n / 20 for n in range(2, 13)]
-    _print(stored, _lines(stored, lambda run: alpha_sweep(run.records, alphas)), as_json)
+    _print(_lines(stored, lambda run: alpha_sweep(run.records, alphas)), as_json)
 
 
 @app.command()
@@ -172,7 +173,7 @@ def _lines(runs: "Sequence[StoredRun]", analysis: "Callable[[StoredRun], Sequenc
     lines, without = list[dict[str, Any]](), list[str]()
     for run in runs:
         try:
-            lines += [{"run": run.name, **vars(line)} for line in analysis(run)]
+            lines += [{"run": run.name, **_line(line, run)} for line in analysis(run)]
         except QuestreeError as error:
             without.append(f"{run.name}: {error}")
     if not lines:
@@ -191,14 +192,20 @@ def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
     return one, other
 
 
-def _print(runs: "Sequence[StoredRun]", lines: Sequence[dict[str, Any]], as_json: bool) -> None:
+def _line(found: Any, *runs: "StoredRun") -> dict[str, Any]:
+    """Return what was found, and whether one of the runs that it was found in is simulated."""
+    return {**vars(found), "simulated": any(run.simulated for run in runs)}
+
+
+def _print(lines: Sequence[dict[str, Any]], as_json: bool) -> None:
     from .report import print_figures
 
-    simulated = any(run.simulated for run in runs)
     if as_json:
-        options.print_as_json([{**line, "simulated": simulated} for line in lines])
+        options.print_as_json(lines)
         return
-    cells = [{name.replace("_", " "): _cell(value) for name, value in line.items()} for line in lines]
+    simulated = any(line["simulated"] for line in lines)
+    shown = [{name: value for name, value in line.items() if name != "simulated"} for line in lines]
+    cells = [{name.replace("_", " "): _cell(value) for name, value in line.items()} for line in shown]
     if len(cells) == 1:  # reads better from top to bottom
         cells = [{"": name, "value": value} for name, value in cells[0].items()]
     print_figures(cells, simulated=simulated)

@@ -49,6 +49,18 @@ def test_a_run_in_which_there_is_nothing_to_find_is_named_and_hides_no_other(que
     assert "blendfilter: No node" in questree("analyse", "sources", runs / "blendfilter").err
 
 
+def test_each_line_of_json_says_of_its_own_run_whether_it_is_simulated(questree, runs):
+    one, other = runs / "searchain", runs / "searchain-without-retrieval"
+    identity = json.loads((one / "run.json").read_text())
+    identity["lm"] |= {"name": "some/model", "simulated": False}
+    (one / "run.json").write_text(json.dumps(identity))
+    lines = json.loads(questree("analyse", "efficiency", runs, "--json").out)
+    assert {line["run"]: line["simulated"] for line in lines} == {one.name: False, other.name: True}
+    (line,) = json.loads(questree("analyse", "misled", one, other, "--right", "0", "--json").out)
+    assert line["simulated"] is True
+    assert "simulated" in questree("analyse", "efficiency", runs).out
+
+
 def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workplace):
     record = json.loads((runs / "searchain" / "records.jsonl").read_text().splitlines()[0])
     ran = questree("analyse", "cases", runs, "--id", record["id"], "--out", "cases.html")
