@@ -15,6 +15,7 @@ from ..lm.ledger import total
 from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
+from ..programs.program import checked_program
 from ..simulate import is_simulated
 from .comparison.comparison import evaluate_tracked
 from .evaluation import Evaluation
@@ -98,7 +99,7 @@ def repeat(
     Raises:
         QuestreeError: if the count is below two, or the LM decodes greedily; also what `evaluate` raises.
     """
-    lm = dspy.settings.lm
+    lm, program = dspy.settings.lm, checked_program(program)
     if count < 2:
         raise QuestreeError(f"{count} repeats: give two or more.")
     if lm is None or not lm.kwargs.get("temperature"):

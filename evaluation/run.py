@@ -28,6 +28,7 @@ from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..metrics import normalise_title
 from ..metrics.found_passages import names_as
 from ..programs import Program
+from ..programs.program import checked_program
 from .evaluation import Evaluation
 from .identity import duplicates_facts, lm_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
@@ -141,13 +142,14 @@ def evaluate(
             a notebook.
 
     Raises:
-        QuestreeError: if there are no questions, one cannot be asked, ids repeat, the metrics cannot score them,
-            ``out`` holds another run or cannot be written, or the policy stops the run; an `OutOfBudgetError` if the
-            budget does.
+        QuestreeError: if the program is none, there are no questions, one cannot be asked, ids repeat, the metrics
+            cannot score them, ``out`` holds another run or cannot be written, or the policy stops the run; an
+            `OutOfBudgetError` if the budget does.
         ClusterError: if the others cannot answer; what was answered is kept.
         MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
     """
+    checked_program(program)
     policy = policy or RunPolicy()
     by_id = _by_id(examples)
     metrics = checked_metrics(metrics, by_id.values())

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..common.errors import QuestreeError
+from ..common.names import unknown_name
 from ..common.text import dollars
 
 if TYPE_CHECKING:  # the command line reads the fields below for its options, without DSPy
@@ -35,6 +36,14 @@ class Limits(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_names(cls, given: Any) -> Any:
+        unknown = [name for name in given if name not in cls.model_fields] if isinstance(given, dict) else []
+        if unknown and cls.model_config.get("extra") == "forbid":  # the settings of a command take more
+            raise QuestreeError(unknown_name(f"field of {cls.__name__}", unknown[0], cls.model_fields))
+        return given
 
     timeout: float | None = Field(
         default=None, gt=0, description="Seconds that one LM request may take. Default: the LM's own, else 120."

@@ -29,7 +29,7 @@ from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program, saved_name
-from ..programs.program import restore_names, signature_names
+from ..programs.program import checked_program, restore_names, signature_names
 from ..programs.states import members_of
 from .annotations import annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
@@ -91,6 +91,12 @@ def compile(
             `OutOfBudgetError` if the budget is spent, a `MetricError` if the metric cannot judge an answer.
         Interrupted: on Ctrl-C.
     """
+    checked_program(program)
+    if not isinstance(examples, Examples):
+        raise QuestreeError(
+            f"The examples are of the type {type(examples).__name__}; give those to compile on and those to score on "
+            "apart: questree.optimize.Examples(train=..., dev=...)."
+        )
     if not isinstance(optimizer, Optimizer):
         optimizer = optimizer_named(optimizer or program.default_optimizer)
     plan = _Plan(

@@ -7,12 +7,13 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar, TypeVar, get_args
 
 import dspy
 from pydantic import BaseModel
 
+from ..common.errors import QuestreeError
 from ..common.event_loop import run
 from ..common.secrets import without_secrets
 from ..common.text import neutralise
@@ -94,6 +95,8 @@ class Program(dspy.Module):
         with ledger() as kept, deadline(), asking(tree.question):
             try:
                 _check_question(question, tree.question, answer_style)
+                if self.lacks_retriever:  # before the LM is asked for what would then be searched
+                    raise self._without_retriever()
                 prediction = self.reason(tree, answer_style)
             except CallFailedError as error:
                 self._add_where(error)
@@ -104,6 +107,12 @@ class Program(dspy.Module):
         prediction.seconds = time.perf_counter() - began
         return prediction
 
+    @property
+    def lacks_retriever(self) -> bool:
+        """Return whether it takes a retriever, searches with these settings, and was given none."""
+        takes = self.searches and "retriever" in signature(type(self).__init__).parameters
+        return self.retriever is None and takes and bool(getattr(self.settings, "retrieval", True))
+
     async def aforward(self, *given: Any, **how: Any) -> dspy.Prediction:
         """Answer one question as `forward` does, and let the event loop run whenever it waits."""
         forward: Callable[..., dspy.Prediction] = object.__getattribute__(self, "forward")
@@ -113,7 +122,7 @@ class Program(dspy.Module):
         """Return the retriever's passages, none for a query without words; if it fails, the question fails."""
         retriever = self.retriever
         if retriever is None:
-            raise CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
+            raise self._without_retriever()
         if not query.strip():  # the LM wrote none: a search for nothing finds nothing
             return []
 
@@ -143,6 +152,9 @@ class Program(dspy.Module):
             raise
         except Exception as error:
             raise CallFailedError("retrieval", f"{type(error).__name__}: {error}") from error
+
+    def _without_retriever(self) -> CallFailedError:
+        return CallFailedError("retrieval", f"{self.name} needs a retriever; give it one, or --retriever INDEX")
 
     def _add_where(self, error: CallFailedError) -> None:
         """Add to a failure which program it was, which step and which predictor."""
@@ -204,6 +216,17 @@ class _Answer(dspy.Prediction):
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         return prediction_as_html(self)
+
+
+def checked_program(given: Any) -> Program:
+    """Return what was given if it is a program.
+
+    Raises:
+        QuestreeError: if it is none, such as its name.
+    """
+    if not isinstance(given, Program):
+        raise QuestreeError(f"{given!r:.60} is no program; questree.program('searchain') makes one of a name.")
+    return given
 
 
 def answered(

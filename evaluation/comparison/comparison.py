@@ -14,6 +14,7 @@ from ...common.files import alone_in, write_atomically
 from ...lm.ledger import total
 from ...lm.policy import OutOfBudgetError, RunPolicy
 from ...programs import Program
+from ...programs.program import checked_program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
 from ..notebook_bar import notebook_bar
@@ -58,6 +59,12 @@ def compare(
     """
     if not programs:
         raise QuestreeError("There is nothing to compare; name at least one program.")
+    given: Any = programs  # whatever it is
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise QuestreeError(f'Give a name and a program for each, {{"searchain": program}} for example, not a {kind}.')
+    for program in programs.values():
+        checked_program(program)
     metrics = checked_metrics(metrics, examples)
     simulated, bounds = bool(lm_facts()["simulated"]), (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}

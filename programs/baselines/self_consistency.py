@@ -61,6 +61,11 @@ class SelfConsistency(Program):
         """Return the check of repeated queries of the program inside, or None if it has none."""
         return getattr(self.program, "duplicates", None)
 
+    @property
+    def lacks_retriever(self) -> bool:
+        """Return whether the program inside needs a retriever, and was given none."""
+        return self.program.lacks_retriever
+
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason several times, each time on a new tree; add these trees to this one, that of the answer last."""
         samples = sample(

@@ -10,7 +10,11 @@ from diskcache import FanoutCache
 
 import questree
 from questree.common.errors import QuestreeError
+from questree.evaluation import RunPolicy, compare, repeat
 from questree.lm.kept_replies import use_lm_cache
+from questree.metrics import metric
+from questree.optimize import Examples
+from questree.simulate import simulated_lm
 
 
 def test_every_public_name_is_there():
@@ -33,6 +37,48 @@ def test_a_program_by_name_takes_its_settings():
 def test_unknown_names_list_what_there_is(name, settings, said):
     with pytest.raises(QuestreeError, match=said):
         questree.program(name, **settings)
+
+
+MINI = questree.load_task("mini")
+
+
+def test_a_name_in_the_place_of_a_program_and_a_list_in_that_of_examples_are_told():
+    dev, em, program = MINI.examples("dev"), metric("em"), questree.program("direct")
+    with pytest.raises(QuestreeError, match=r"'searchain' is no program; questree\.program\('searchain'\)"):
+        questree.evaluate("searchain", dev, em)
+    with pytest.raises(QuestreeError, match="'searchain' is no program"):
+        compare({"a": "searchain"}, dev, em)
+    with pytest.raises(QuestreeError, match=r"name and a program for each.*list"):
+        compare([program], dev, em)
+    with pytest.raises(QuestreeError, match="is no program"):
+        repeat("searchain", dev, em, 2)
+    with pytest.raises(QuestreeError, match="is no program"):
+        questree.compile("searchain", Examples(dev, dev), em)
+    with pytest.raises(QuestreeError, match=r"of the type list.*Examples\(train=.*dev="):
+        questree.compile(program, dev, em)
+
+
+def test_a_field_that_no_policy_has_is_told_with_those_that_there_are():
+    with pytest.raises(QuestreeError, match=r"no field of RunPolicy 'max_costs'. Did you mean 'max_cost'\? There are"):
+        RunPolicy(max_costs=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("searchain", {}), ("tree-of-reviews", {}), ("self-consistency", {"of": "react"})]
+)
+def test_a_program_without_its_retriever_fails_before_an_lm_is_asked(name, settings):
+    failed = questree.program(name, **settings)(question="Who wrote Ulysses?")
+    assert (failed.failure.cause, failed.spent.calls) == ("retrieval", 0)
+    assert "needs a retriever" in failed.failure.message
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("searchain", {"retrieval": False}), ("direct", {}), ("self-consistency", {"of": "cot"})],
+)
+def test_one_that_does_not_search_needs_none(name, settings):
+    with dspy.context(lm=simulated_lm(MINI.questions["dev"], cache=False)):
+        assert questree.program(name, **settings)(question=MINI.examples("dev")[0].question).failure is None
 
 
 def test_each_server_has_a_cache_of_its_own(tmp_path, monkeypatch):
