@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -33,9 +33,23 @@ class Message(BaseModel):
         """Return its text, or the texts among its parts."""
         if isinstance(self.content, str):
             return self.content
-        parts = self.content if isinstance(self.content, list) else []
-        texts = (part.get("text") for part in parts if isinstance(part, dict))
+        texts = (part.get("text") for part in self._parts)
         return "".join(text for text in texts if isinstance(text, str))
+
+    @property
+    def unread(self) -> str:
+        """Return the kind of a part that is no text, such as an image; empty if there is none."""
+        return next((str(part.get("type")) for part in self._parts if part.get("type") != "text"), "")
+
+    @property
+    def _parts(self) -> list[dict[str, Any]]:
+        return [part for part in self.content if isinstance(part, dict)] if isinstance(self.content, list) else []
+
+
+class ResponseFormat(BaseModel):
+    """The form of a reply: a program writes text, and no JSON."""
+
+    type: Literal["text"]
 
 
 class StreamOptions(BaseModel):
@@ -45,12 +59,17 @@ class StreamOptions(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """A request for a chat completion. Fields of OpenAI's that mean nothing here are ignored.
+    """A request for a chat completion.
+
+    Fields of OpenAI's that mean nothing here are ignored, unless they ask for another reply than a program gives.
 
     Attributes:
         model: a program's name.
         messages: the last one of the user is the question; a program answers it by itself, without those before it.
         stream: whether to send the reply in pieces; the reasoning comes first, a line for each node.
+        n: replies that are wanted.
+        response_format: the form of the reply.
+        tool_choice: whether tools are called; none ever is.
         answer_style: the form of the answer (not OpenAI's: clients give it as an extra field).
     """
 
@@ -58,15 +77,21 @@ class ChatRequest(BaseModel):
     messages: list[Message] = Field(min_length=1, max_length=1000)
     stream: bool | None = False
     stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+    response_format: ResponseFormat | None = None
+    tool_choice: Literal["none", "auto"] | None = None
     answer_style: AnswerStyle = "short"
 
     def question(self) -> str:
         """Return the question.
 
         Raises:
-            Refused: there is none, or it is too long.
+            Refused: there is none, it is too long, or more than text belongs to it.
         """
-        asked = next((message.text for message in reversed(self.messages) if message.role == "user"), "").strip()
+        last = next((message for message in reversed(self.messages) if message.role == "user"), None)
+        if last is not None and last.unread:
+            raise Refused(400, f"messages: a program reads text, and no {last.unread[:40]}", "invalid_request")
+        asked = last.text.strip() if last is not None else ""
         if not asked:
             raise Refused(400, "messages: the user asks nothing", "invalid_request")
         if len(asked) > MAX_QUESTION_CHARACTERS:

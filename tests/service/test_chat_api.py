@@ -109,6 +109,32 @@ def test_what_cannot_be_asked_is_refused(client):
         client.with_options(api_key="wrong").models.list()
 
 
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"n": 2}, "body.n: Input should be 1"),
+        ({"response_format": {"type": "json_object"}}, "body.response_format.type: Input should be 'text'"),
+        ({"tool_choice": "required"}, "body.tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "look"}}}, "body.tool_choice"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}, {"type": "image_url"}]}]},
+            "a program reads text, and no image_url",
+        ),
+    ],
+)
+def test_a_reply_that_no_program_gives_is_refused(client, tap, wanted, said):
+    with pytest.raises(openai.BadRequestError, match=said):
+        client.chat.completions.create(**{"model": "searchain", "messages": ASKED} | wanted)
+    assert tap.asked == 0
+
+
+def test_a_client_may_offer_what_is_not_used(client):
+    tool = {"type": "function", "function": {"name": "look", "parameters": {}}}
+    offered = {"tools": [tool], "tool_choice": "auto", "response_format": {"type": "text"}, "n": 1, "stop": ["."]}
+    whole = client.chat.completions.create(model="searchain", messages=ASKED, **offered)
+    assert "Vltava" in whole.choices[0].message.content
+
+
 def test_a_client_that_closes_its_stream_ends_the_question(make_service, tap):
     service = make_service()
     with (
