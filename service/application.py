@@ -17,7 +17,7 @@ from ..evaluation import Tracking
 from ..pages import STATIC
 from ..retrieval.serving.server_limits import Refused
 from .ask_api import ask_routes
-from .ask_pages import page_routes
+from .ask_pages import login_routes, page_routes
 from .chat_api import chat_routes
 from .door import Door, door_limits
 from .prompt_pages import prompt_routes
@@ -60,7 +60,8 @@ def create_app(
     app.mount("/static", StaticFiles(directory=STATIC))
     app.include_router(ask_routes(service))
     app.include_router(chat_routes(service))
-    app.include_router(page_routes(service, token))
+    app.include_router(page_routes(service))
+    app.include_router(login_routes(token))
     return app
 
 

@@ -23,7 +23,7 @@ from .door import cookie_name, cookie_of
 from .questions import Ended, Question, Service
 
 
-def page_routes(service: Service, token: str | None) -> APIRouter:
+def page_routes(service: Service) -> APIRouter:
     """Return the routes of the pages; without scripts they read and ask as well."""
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -73,6 +73,13 @@ def page_routes(service: Service, token: str | None) -> APIRouter:
         if isinstance(found, Question):
             await found.stopped()
         return RedirectResponse(f"/questions/{id}", 303)
+
+    return routes
+
+
+def login_routes(token: str | None) -> APIRouter:
+    """Return the routes of the form that takes the token of a browser."""
+    routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
     @routes.get("/login")
     async def login_page(then: str = "/") -> str:

@@ -72,30 +72,18 @@ def compare(
         alone_in(out, "the comparison") if out else nullcontext(),
         tracking.run(title, parent, simulated=simulated) as tracked,
     ):
-        evaluations: dict[str, Evaluation] = {}
-        stopped: str | None = None
-        for name, program in programs.items():
-            spent = total([evaluation.spent for evaluation in evaluations.values()])
-            try:
-                evaluations[name] = evaluate_tracked(
-                    name,
-                    program,
-                    examples,
-                    metrics,
-                    tracking=tracking,
-                    task=task,
-                    out=out and out / name,
-                    seed=seed,
-                    policy=policy,
-                    answerers=answerers,
-                    spent_before=spent,
-                    on_progress=_named(on_progress, name),
-                )
-            except OutOfBudgetError as error:
-                if not evaluations:
-                    raise
-                stopped = f"{name}: {error}"
-                break
+        evaluations, stopped = _evaluated(
+            programs,
+            examples,
+            metrics,
+            out=out,
+            on_progress=on_progress,
+            tracking=tracking,
+            task=task,
+            seed=seed,
+            policy=policy,
+            answerers=answerers,
+        )
         compared = {name: programs[name] for name in evaluations}
         comparison = Comparison(evaluations, title, task, **_shared(compared), stopped=stopped)
         files = files_of(comparison)
@@ -104,6 +92,29 @@ def compare(
                 write_atomically(out / file, text)
         tracked.texts(files)
     return comparison
+
+
+def _evaluated(
+    programs: Mapping[str, Program],
+    examples: Sequence[dspy.Example],
+    metrics: Sequence[ScoreFunction],
+    *,
+    out: Path | None,
+    on_progress: Callable[[str, Progress], None] | None,
+    **how: Any,
+) -> tuple[dict[str, Evaluation], str | None]:
+    """Return the evaluations by program, and why the other programs were not evaluated; None if all were."""
+    evaluations: dict[str, Evaluation] = {}
+    for name, program in programs.items():
+        how |= {"spent_before": total([one.spent for one in evaluations.values()])}
+        how |= {"out": out and out / name, "on_progress": _named(on_progress, name)}
+        try:
+            evaluations[name] = evaluate_tracked(name, program, examples, metrics, **how)
+        except OutOfBudgetError as error:
+            if not evaluations:
+                raise
+            return evaluations, f"{name}: {error}"
+    return evaluations, None
 
 
 def evaluate_tracked(

@@ -86,6 +86,43 @@ def _without_places(file: Path) -> None:
     file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
+class _StoredEncoder:
+    """What the indexer asks of an encoder; here it reads what is stored."""
+
+    def __init__(self, embeddings: Embeddings, report: Report):
+        self._embeddings, self._report = embeddings, report
+
+    def encode_passages(self, positions: Sequence[int]) -> tuple[Any, list[int]]:
+        """Return the embeddings of passages, and how many each has."""
+        import numpy as np
+        import torch
+
+        stored = self._embeddings
+        self._report(Progress("compressing", positions[0], len(stored.lengths)))
+        rows = torch.from_numpy(np.concatenate([stored.of(position) for position in positions]))
+        return rows if torch.cuda.is_available() else rows.float(), stored.lengths[list(positions)].tolist()
+
+
+class _Positions:
+    """What the indexer asks of a collection."""
+
+    def __init__(self, count: int):
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get_chunksize(self) -> int:
+        """Return how many passages are compressed at a time."""
+        return min(25_000, 1 + self._count)
+
+    def enumerate_batches(self, rank: int) -> Iterator[tuple[int, int, range]]:
+        """Yield for each chunk its number, its first position, and its positions."""
+        size = self.get_chunksize()
+        for number, first in enumerate(range(0, self._count, size)):
+            yield number, first, range(first, min(first + size, self._count))
+
+
 def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
     """Return colbert-ai's indexer over stored embeddings; its collection is the positions of the passages.
 
@@ -98,28 +135,6 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
     from colbert.indexing.collection_indexer import CollectionIndexer
     from colbert.indexing.index_saver import IndexSaver
 
-    count = len(embeddings.lengths)
-
-    class StoredEncoder:
-        def encode_passages(self, positions: Sequence[int]) -> tuple[Any, list[int]]:
-            report(Progress("compressing", positions[0], count))
-            rows = torch.from_numpy(np.concatenate([embeddings.of(position) for position in positions]))
-            return rows if torch.cuda.is_available() else rows.float(), embeddings.lengths[list(positions)].tolist()
-
-    class Positions:
-        """What the indexer asks of a collection."""
-
-        def __len__(self) -> int:
-            return count
-
-        def get_chunksize(self) -> int:
-            return min(25_000, 1 + count)
-
-        def enumerate_batches(self, rank: int) -> Iterator[tuple[int, int, range]]:
-            size = self.get_chunksize()
-            for number, first in enumerate(range(0, count, size)):
-                yield number, first, range(first, min(first + size, count))
-
     class Saver(IndexSaver):
         def load_codec(self) -> Any:
             return codec_class().load(index_path=config.index_path_)
@@ -129,7 +144,8 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
             self.verbose = 0
             self.config, self.rank, self.nranks = config, 0, 1
             self.use_gpu = torch.cuda.is_available()
-            self.collection, self.encoder, self.saver = Positions(), StoredEncoder(), Saver(config)
+            self.collection = _Positions(len(embeddings.lengths))
+            self.encoder, self.saver = _StoredEncoder(embeddings, report), Saver(config)
 
         def _sample_embeddings(self, sampled_pids: set[int]) -> float:
             report(Progress("sampling embeddings", 0, 0))
