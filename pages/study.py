@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -21,7 +21,7 @@ from .steps import step
 from .trees import cards
 
 ROWS = 200
-"""Questions on a page of a list."""
+"""Questions on a page of a list, and runs on a page of the comparison."""
 
 
 class Answer(NamedTuple):
@@ -46,9 +46,14 @@ class QuestionList(NamedTuple):
 
     @property
     def parts(self) -> list[str]:
-        """Return the names of its pages: `ROWS` questions stand on each."""
-        stem = self.page.removesuffix(".html")
-        return [self.page, *(f"{stem}-part-{n}.html" for n in range(2, -(-len(self.numbers) // ROWS) + 1))]
+        """Return the names of its pages."""
+        return _parts(self.page, len(self.numbers))
+
+
+def _parts(page: str, rows: int) -> list[str]:
+    """Return the names of the pages of a list: `ROWS` stand on each."""
+    stem = page.removesuffix(".html")
+    return [page, *(f"{stem}-part-{n}.html" for n in range(2, -(-rows // ROWS) + 1))]
 
 
 class Study:
@@ -66,10 +71,11 @@ class Study:
         self.runs = index.runs
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
         self._lists = {one.page: one for one in _lists(self)}
+        self._begins = _parts("index.html", len(self.runs))
 
     def names(self) -> Iterator[str]:
         """Yield the name of each page, the one to begin at first."""
-        yield "index.html"
+        yield from self._begins
         for one in self._lists.values():
             yield from one.parts
         for number in self.numbers:
@@ -82,24 +88,34 @@ class Study:
         Raises:
             QuestreeError: a reasoning tree is too deep to be drawn.
         """
-        if name == "index.html":
-            return self._begin
+        if name in self._begins:
+            return self._begin(name)
         if asked := re.fullmatch(r"question-(\d{1,9})(-\d{1,9})?\.html", name):
             number = int(asked[1])
             return self._question(number, name) if number in self.numbers else None
         return next((self._list(one, name) for one in self._lists.values() if name in one.parts), None)
 
-    @cached_property
-    def _begin(self) -> str:
+    def _begin(self, name: str) -> str:
+        """Return a part of the comparison: its rows, and what was run; the first part has the plots."""
+        part = self._begins.index(name)
+        here = slice(part * ROWS, (part + 1) * ROWS)
         compared = [
-            {**one, "plots": [(heading, Markup(svg)) for heading, svg in one["plots"]]} for one in self._index.compared
+            {
+                **one,
+                "lines": one["lines"][here],
+                "details": one["details"][here],
+                "plots": [] if part else [(heading, Markup(svg)) for heading, svg in one["plots"]],
+            }
+            for one in self._index.compared
+            if one["lines"][here]
         ]
+        runs = list(self.runs.values())[here]
         simulated = any(run.simulated for run in self.runs.values())
         shown: dict[str, Any] = {"title": self.title, "compared": compared, "simulated": simulated}
         shown["left_out"] = self._index.left_out
-        shown |= {"lists": list(self._lists.values()), "runs": self.runs.values()}
-        parameters = {run.name: list(flat(run.identity)) for run in self.runs.values()}
-        return self._drawn("study.html", "index.html", parameters=parameters, **shown)
+        shown |= {"lists": list(self._lists.values()), "runs": runs, "parts": self._begins, "part": part}
+        parameters = {run.name: list(flat(run.identity)) for run in runs}
+        return self._drawn("study.html", name, parameters=parameters, **shown)
 
     def _list(self, one: QuestionList, name: str) -> str:
         part = one.parts.index(name)

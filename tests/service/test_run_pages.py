@@ -24,6 +24,7 @@ from questree.evaluation.records import Record
 from questree.evaluation.run_folder import StoredRun
 from questree.evaluation.tracking import Tracking
 from questree.pages import run_index
+from questree.pages import study as study_pages
 from questree.pages.run_index import ShownRun, index_of
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
@@ -261,6 +262,19 @@ def test_a_silent_store_holds_one_thread_and_shows_what_it_told_last(make_servic
         assert "It has not answered" in client.get("/runs/mlflow/1/index.html").text
         assert len(asked) == 2
         ended.set()
+
+
+def test_a_comparison_of_many_runs_stands_on_several_pages(monkeypatch):
+    monkeypatch.setattr(study_pages, "ROWS", 2)
+    study = study_of(*({"q1": "right"} for _ in range(5)))
+    names = ["index.html", "index-part-2.html", "index-part-3.html"]
+    assert list(study.names())[:3] == names
+    pages = [study.page(name) for name in names]
+    for number in range(5):
+        rows = [f'<th scope="row">run{number}</th>' in page for page in pages]  # of scores, and of details
+        told = [f"<b>run{number}</b>" in page for page in pages]
+        assert rows == told == [place == number // 2 for place in range(3)]
+    assert all(f'href="{name}"' in page for name in names for page in pages)
 
 
 def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
