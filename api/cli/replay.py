@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..evaluation.capsule.differences import Difference
     from ..evaluation.capsule.texts import Texts
     from ..parts import Parts
+    from ..retrieval import Retriever
     from ..settings import RunSettings
 
 NO_SETTINGS = (
@@ -123,12 +124,24 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
         return replay_live(
             capsule,
             out,
-            retriever=parts.retriever if settings.retriever else None,
+            retriever=parts.retriever if settings.retriever else _bundled(parts, capsule),
             policy=settings.policy,
             seed=settings.seed,
             allow_code=parts.allowed_code,
             on_progress=on_progress,
         )
+
+
+def _bundled(parts: "Parts", capsule: Path) -> "Retriever | None":
+    """Return the bundled task's retriever if a run searched with it, which nobody has to name; None otherwise."""
+    from ..evaluation.capsule.live import no_texts
+    from ..evaluation.capsule.packed_run import identity_of, read_runs
+
+    if parts.settings.task != "mini":
+        return None
+    runs = [run for run in read_runs(capsule, no_texts) if run.header.identity.get("task") == "mini"]
+    searched = {facts["fingerprint"] for run in runs if (facts := identity_of(run, "retriever"))}
+    return parts.retriever if searched and parts.retriever.fingerprint in searched else None
 
 
 def _print_drifts(drifts: "Sequence[Drift]", question: str | None) -> None:

@@ -103,9 +103,9 @@ def replay_live(
         REGISTRY.allow(name)
     tell = on_progress or (lambda name, progress: None)
     lm, drifts, spent = dspy.settings.lm.copy(cache=False), list[Drift](), Spent()
-    for run in read_runs(path, _no_texts):  # all of them, before the first is paid for
+    for run in read_runs(path, no_texts):  # all of them, before the first is paid for
         _check(run, retriever)
-    for number, run in enumerate(read_runs(path, _no_texts)):
+    for number, run in enumerate(read_runs(path, no_texts)):
         with dspy.context(lm=lm, adapter=adapter_of(run)):
             drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, spent, tell))
         spent = total([spent, drifts[-1].after.spent])
@@ -184,7 +184,12 @@ def _said(asked: Exchange) -> str:
     return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
 
 
-def _no_texts() -> Texts:
+def no_texts() -> Texts:
+    """Refuse a capsule without texts.
+
+    Raises:
+        QuestreeError: always.
+    """
     raise QuestreeError("The capsule was packed without texts, and so cannot be asked again: replay it without --live.")
 
 

@@ -112,3 +112,11 @@ def test_a_capsule_without_texts_is_not_asked_again(capsule):
     pack([capsule.parent / "run"], capsule, texts=False)
     with pytest.raises(QuestreeError, match="packed without texts, and so cannot be asked again"):
         live(capsule, lm("new"))
+
+
+def test_the_index_that_nobody_named_need_not_be_named_to_ask_again(questree):
+    assert questree("evaluate", "searchain", "--limit", "2", "--tracking-uri", "none", "--out", "run").code == 0
+    assert questree("pack", "run").code == 0
+    ran = questree("replay", "study.capsule", "--live")  # it compares texts as the bundled index does
+    assert ran.code == 0, ran.err
+    assert "2 of 2 answers are the same" in ran.out
