@@ -154,13 +154,13 @@ def read_request(body: bytes) -> Completion:
         Refused: if it is no such request; in OpenAI's form.
     """
     try:
-        asked = Completion.model_validate(json.loads(body))
+        asked = Completion.model_validate_json(body)
     except ValidationError as error:
         fault = error.errors()[0]
+        if fault["type"] == "json_invalid":
+            raise Refused(400, f"the body is not JSON: {fault['ctx']['error']}", "invalid_json") from None
         where = ".".join(map(str, fault["loc"])) or "request"
         raise Refused(400, f"{where}: {fault['msg']}", "invalid_value") from None
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is not JSON: {error}", "invalid_json") from None
     if asked.messages[-1].role != "user":
         raise Refused(400, "messages: the last one must be the user's", "invalid_value")
     return asked

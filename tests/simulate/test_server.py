@@ -19,6 +19,7 @@ from questree.simulate.server import running
 
 MIND = Mind(World(QUESTIONS), Traits(knows=0.5, plans=0.6))
 SAID = {"model": "simulated", "messages": [{"role": "user", "content": "Propose an instruction, please."}]}
+_HALF_A_CHARACTER = rb'{"model": "simulated", "messages": [{"role": "user", "content": "\ud800"}]}'
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,7 @@ def test_models_and_health_say_simulated(api_base: str) -> None:
     [
         (b"{", 400, "invalid_json", "not JSON"),
         (b'"\xff"', 400, "invalid_json", "not JSON"),
+        (_HALF_A_CHARACTER, 400, "invalid_json", "not JSON"),
         (SAID | {"messages": []}, 400, "invalid_value", "messages"),
         (SAID | {"messages": [{"role": "user"}]}, 400, "invalid_value", "messages.0.content"),
         (SAID | {"messages": [{"role": "assistant", "content": "x"}]}, 400, "invalid_value", "user's"),
