@@ -87,7 +87,7 @@ class RunSettings(RunPolicy, BaseSettings):
     )
     allow_changed_signatures: bool = Field(
         default=False,
-        description="Load a compiled program although prompts in the code have changed since: its own win.",
+        description="Load a compiled program although prompts in the code have changed since; its own are used.",
     )
     tracking_uri: str = Field(default=MLFLOW_STORE, description="MLflow's tracking URI, or 'none'.")
     experiment: str = Field(default=MLFLOW_EXPERIMENT, min_length=1, description="MLflow's experiment of the runs.")

@@ -76,8 +76,10 @@ class DPRReader:
             raise CheckpointError(f"{model} holds the threshold of an LM, not a model that could be loaded.")
         if manifest.kind == "spans":
             loaded, tokenizer = SpanModel.load(Path(model).expanduser(), device=device)
+            weights = ""  # trained here: its manifest tells on what
         else:
             loaded, tokenizer, _ = load_model("DPRReader", name, device=device)
+            weights = folder_hash(name, loaded)
         own = DEFAULT_THRESHOLD if manifest.threshold is None else manifest.threshold
         return cls(
             str(model),
@@ -86,7 +88,7 @@ class DPRReader:
             tokenizer,
             window=manifest.window,
             longest_answer=manifest.longest_answer,
-            fingerprint=json_hash(manifest.training)[:16] if manifest.training else folder_hash(name, loaded),
+            fingerprint=json_hash(manifest.training)[:16] if manifest.training else weights,
         )
 
     def __call__(self, query: str, passage: Passage) -> Span:

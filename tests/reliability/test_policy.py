@@ -17,7 +17,7 @@ from questree.settings import RunSettings, run_settings
 @pytest.fixture
 def shown(monkeypatch):
     """The help text of a command, option by option."""
-    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv("COLUMNS", "400")
 
     def read(*words):
         option = r"^│ \*? *--([\w-]+)(?: +--no-[\w-]+)? +<[^>]+>+(?: \[.*?\])? +(\S.*?) *│$"
