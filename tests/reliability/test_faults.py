@@ -37,13 +37,14 @@ def test_a_server_that_does_nothing_else_fails_the_question_under_its_cause(faul
     schedule = behind(fault)
     name = "plan-and-solve" if fault.kind in ASKED_FOR_A_LIST else "cot"
     prediction = program(name)(**world.examples[0].inputs())
-    assert schedule.requests == sent(prediction)
+    unseen = sent(prediction) - schedule.requests
+    assert unseen == 0 or (unseen == 1 and fault.raw), "only a connection that ends early may take a request with it"
     if fault.kind in MADE_DO_WITH:
         assert prediction.failure is None
         assert prediction.answer
         return
     assert prediction.failure.cause in CAUSES[fault.kind]
-    assert schedule.requests == (1 if fault.kind in SENT_ONCE else 3)
+    assert sent(prediction) == (1 if fault.kind in SENT_ONCE else 3)
     assert schedule.met == {fault.kind: schedule.requests}
 
 
