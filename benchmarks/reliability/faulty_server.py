@@ -11,7 +11,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -150,6 +150,7 @@ def at_fault(answer: Answer, schedule: Schedule) -> Iterator[str]:
         server.ending.set()
         server.shutdown()
         server.server_close()
+        server.close_connections()
 
 
 @contextmanager
@@ -167,6 +168,18 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, answer: Answer, schedule: Schedule):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answer, self.schedule, self.ending = answer, schedule, threading.Event()
+        self.connections = set[socket.socket]()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer on a thread, and remember the connection."""
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def close_connections(self) -> None:
+        """End all connections: a later server may have this port, and a client may have kept one."""
+        for connection in self.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that has gone is nothing to report."""
