@@ -7,8 +7,11 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from pathlib import Path
+from typing import TypeVar
 
 from .errors import QuestreeError
+
+T = TypeVar("T")
 
 _LONG = 10_000  # characters; what is longer would hold much memory
 
@@ -35,14 +38,14 @@ def _platforms() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "questree"
 
 
-def remembering(count: int) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
-    """Return a decorator of a function from text to text: it keeps the last results, of texts that are not long."""
+def remembering(count: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """Return a decorator of a function of a text: it keeps the last results, of texts that are not long."""
 
-    def remembered(change: Callable[[str], str]) -> Callable[[str], str]:
+    def remembered(change: Callable[[str], T]) -> Callable[[str], T]:
         kept = lru_cache(maxsize=count)(change)
 
         @wraps(change)
-        def changed(text: str) -> str:
+        def changed(text: str) -> T:
             return kept(text) if len(text) <= _LONG else change(text)
 
         return changed

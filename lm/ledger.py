@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
+from ..common.caches import remembering
 from ..retrieval import Passage
 from .exchanges import Dropped as Dropped
 from .exchanges import Exchange, Took
@@ -194,6 +194,6 @@ def _words(content: Any) -> int:
     return _words(content.get("text")) if isinstance(content, dict) else 0
 
 
-@lru_cache(maxsize=256)  # the system message of a signature, most of a prompt, comes again and again
+@remembering(256)  # the system message of a signature, most of a prompt, comes again and again
 def _words_in(text: str) -> int:
     return len(text.split())
