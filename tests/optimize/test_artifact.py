@@ -14,7 +14,7 @@ from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
 from questree.programs import build
 from questree.programs.composed import Majority
-from questree.programs.modules import ChainOfQuery, LMReader
+from questree.programs.modules import LMReader
 
 
 @pytest.fixture
@@ -84,19 +84,9 @@ def test_how_a_predictor_samples_comes_back_and_where_its_lm_is_stays_behind(min
     assert "The setting api_base of chain_of_query.plan is not saved" in caplog.text
 
 
-def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, monkeypatch, caplog):
+def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, change_the_plan, caplog):
     folder, _ = saved
-
-    class PlanChain(ChainOfQuery().plan.signature):
-        """Lay out another chain."""
-
-    made = ChainOfQuery.__init__
-
-    def changed(self):
-        made(self)
-        self.plan.signature = PlanChain
-
-    monkeypatch.setattr(ChainOfQuery, "__init__", changed)
+    change_the_plan()
     with pytest.raises(QuestreeError, match=r"PlanChain \(chain_of_query.plan\)"):
         load(folder, retriever=mini.index)
     loaded = load(folder, retriever=mini.index, allow_changed_signatures=True)

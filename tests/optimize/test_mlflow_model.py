@@ -21,7 +21,6 @@ from questree.evaluation.tracking import Tracking
 from questree.optimize import load, log_model, save
 from questree.optimize.own_wheel import own_wheel
 from questree.programs import SearChain
-from questree.programs.modules import ChainOfQuery
 from questree.retrieval import build_index
 
 QUESTION = "On which river does the city lie in which the author of The Trial was born?"
@@ -103,22 +102,12 @@ def test_the_surroundings_of_a_model_name_its_adapter(served, index, mini, monke
     assert type(model.unwrap_python_model().adapter).__name__ == "JSONAdapter"
 
 
-def test_the_surroundings_of_a_model_allow_prompts_that_have_changed(served, index, mini, monkeypatch):
+def test_the_surroundings_of_a_model_allow_prompts_that_have_changed(served, index, mini, change_the_plan, monkeypatch):
     import mlflow
 
     tracking, address, _ = served
     mlflow.set_tracking_uri(tracking.uri)
-
-    class PlanChain(ChainOfQuery().plan.signature):
-        """Lay out another chain."""
-
-    made = ChainOfQuery.__init__
-
-    def changed(self):
-        made(self)
-        self.plan.signature = PlanChain
-
-    monkeypatch.setattr(ChainOfQuery, "__init__", changed)
+    change_the_plan()
     named = {"lm": "simulated", "retriever": str(index)}
     with pytest.raises(QuestreeError, match=r"PlanChain.*the variable QUESTREE_ALLOW_CHANGED_SIGNATURES=1"):
         mlflow.pyfunc.load_model(address, model_config=named)
