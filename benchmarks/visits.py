@@ -22,7 +22,8 @@ from questree.retrieval import BM25Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
 
 HOUSE = Path(questree.__file__).resolve().parents[1]
-OUTSIDE = {"simulate", "benchmarks"}  # a server, and the one who asks
+SERVER = "simulate"
+OUTSIDE = {SERVER, "benchmarks"}  # the LM's server, and the one who asks
 
 
 class Visits:
@@ -41,8 +42,8 @@ class Visits:
         """Count a call; Python calls this for every call and return."""
         if event != "call" or (file := _file(frame)) is None:
             return
-        caller = _caller(frame)
-        if _room(file) in OUTSIDE or _room(caller) in OUTSIDE:
+        caller, *further = _callers(frame) or [""]
+        if _room(file) in OUTSIDE or _room(caller) in OUTSIDE or SERVER in map(_room, further):
             return
         self.files[file] += 1
         if caller and _room(caller) != _room(file):
@@ -78,12 +79,14 @@ def _file(frame: FrameType) -> str | None:
     return file[len(str(HOUSE)) + 1 :] if file.startswith(f"{HOUSE}/") and "site-packages" not in file else None
 
 
-def _caller(frame: FrameType) -> str:
-    """Return the package's file from which the call came, through any library."""
-    outer = frame.f_back
-    while outer is not None and _file(outer) is None:
+def _callers(frame: FrameType) -> list[str]:
+    """Return the package's files from which the call came, through any library, the nearest first."""
+    callers, outer = list[str](), frame.f_back
+    while outer is not None:
+        if file := _file(outer):
+            callers.append(file)
         outer = outer.f_back
-    return (_file(outer) or "") if outer is not None else ""
+    return callers
 
 
 def _room(file: str) -> str:
