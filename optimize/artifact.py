@@ -322,7 +322,7 @@ def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> No
     if not changed:
         return
     named = ", ".join(f"{(saved.get(name) or current[name])['signature']} ({name})" for name in changed)
-    if saved.keys() != current.keys():
+    if saved.keys() != current.keys() or any(_other_fields(program, state) for state in artifact.states):
         raise QuestreeError(
             f"{artifact.folder} does not fit this version's {program.name}: it differs in {named}. Compile anew."
         )
@@ -333,6 +333,12 @@ def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> No
             "variable QUESTREE_ALLOW_CHANGED_SIGNATURES=1, in Python allow_changed_signatures=True."
         )
     logger.warning("Changed since %s was saved: %s; loaded all the same.", artifact.folder, named)
+
+
+def _other_fields(program: Program, state: ProgramState) -> bool:
+    """Return whether a prompt of the state has more or fewer fields than the program's: none can be put into it."""
+    fields = {name: len(predictor.signature.fields) for name, predictor in program.named_predictors()}
+    return any(name in fields and len(part.signature.fields) != fields[name] for name, part in state.items())
 
 
 def _compare_retriever(artifact: Artifact, program: Program) -> None:

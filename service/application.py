@@ -50,6 +50,7 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
 
+    @app.head("/health", include_in_schema=False)  # as load balancers ask
     @app.get("/health", tags=["the server"])
     async def health() -> dict[str, str]:
         """Report that the server lives. This needs no token, and no turn."""

@@ -94,6 +94,14 @@ def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, change_
     assert "loaded all the same" in caplog.text
 
 
+def test_a_signature_that_has_other_fields_now_is_refused_even_if_changes_are_allowed(saved, mini, change_the_plan):
+    folder, _ = saved
+    change_the_plan()
+    edited(folder, "program.json", lambda content: content["chain_of_query.plan"]["signature"]["fields"].pop())
+    with pytest.raises(QuestreeError, match=r"does not fit this version's searchain.*PlanChain.*Compile anew"):
+        load(folder, retriever=mini.index, allow_changed_signatures=True)
+
+
 @pytest.mark.parametrize(
     "changed",
     [

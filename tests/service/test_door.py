@@ -56,6 +56,7 @@ def test_without_the_token_nothing_is_told(guarded, path):
 
 def test_whether_the_server_lives_is_told_without_the_token(guarded):
     assert guarded.get("/health").json() == {"status": "ok"}
+    assert guarded.head("/health").status_code == 200
     assert "/health" in guarded.get("/openapi.json", headers={"authorization": f"Bearer {TOKEN}"}).json()["paths"]
 
 
