@@ -17,6 +17,9 @@ from questree.common.sentences import sentences
         'The song "Where Are You?" was sung in 1978.',
         "She has a B.A. and a Ph.D. from Yale.",
         "It is 3.5 km long, No. 5 of all",
+        "She was the chief queen of King Dikkha (r. 1554–1556) and of others.",
+        "Cesare Negri (c. 1535 – ca. 1605), also known as il Trombone (a.k.a. Negri), danced.",
+        "It came out in Dec. 1976, before Brown v. Board of Education.",
     ],
 )
 def test_what_ends_no_sentence(whole):
@@ -35,6 +38,8 @@ def test_what_ends_no_sentence(whole):
         ("No.", "The river is another one."),
         ("She was born in Прага.", "Она жила там."),
         ("It flows there [2].", "[3] It is long."),
+        ("The fact is Joni's.", "Warner had another."),
+        ("He cleared 4.48 m.", "At the next height he failed."),
     ],
 )
 def test_where_a_sentence_ends(first, second):
