@@ -85,7 +85,7 @@ class AnswerFromPassages(dspy.Signature):
 
 
 class AnswerFromThoughts(dspy.Signature):
-    """Answer the question as the thoughts lead to it."""
+    """Answer the question as the thoughts lead to it. What they call "perhaps" is a guess."""
 
     question: str = question_field()
     answer_style: str = answer_style_field()

@@ -9,9 +9,10 @@ from .answers import answer_field, answer_style_field, passages_field, question_
 
 class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. Where the
-    notes still lack what an earlier query asked for, ask for it once more, in other words or with a name from the
-    notes. If it was asked for twice, guess it, and ask for the next fact with the name that you guess. When no fact is
-    missing, or the last fact was asked for twice, leave the query empty: no more searches are made.
+    notes still lack what an earlier query asked for, or tell only a part of it, ask for it once more, in other words or
+    with a name from the notes. If it was asked for twice, guess it, and ask for the next fact with the name that you
+    guess. When no fact is missing, or the last fact was asked for twice, leave the query empty: no more searches are
+    made.
     """
 
     question: str = question_field()

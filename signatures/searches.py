@@ -60,11 +60,13 @@ class WriteNextThought(dspy.Signature):
 
 class RewriteSentence(dspy.Signature):
     """Write the next sentence of the reasoning anew: you wrote it from memory, and the passages were searched for it.
-    Take the first of these cases that fits:
-    A passage tells its fact: state the fact with the number of the passage as a mark: [2]. What a passage tells of
-    another thing or place, or of a time that the question does not mean, does not count. If a passage tells only a
-    part, the sentence states that part with its mark, and says what has to be found.
-    You are certain of the sentence: keep it, without a mark. That no passage tells it is no reason to doubt it.
+    Write the number of a passage as a mark, such as [2], right after the words that the passage says, and after no
+    others. What a passage tells of another thing or place, or of a time that the question does not mean, does not
+    count. Take the first of these cases that fits:
+    A passage tells the fact: state it with its mark.
+    You are certain of the sentence: keep it. That no passage tells it, or only less exactly, is no reason to doubt it.
+    A passage tells a part of the fact, which no earlier sentence tells: state that part with its mark, and say what has
+    to be found.
     An earlier sentence says that this has to be found: keep the guess, with "perhaps". Later sentences take the guess
     as true; if a passage contradicts it then, the sentence states what the passage says.
     Else, say what has to be found.
@@ -106,8 +108,8 @@ class ReasonOrSearch(dspy.Signature):
     """Go on reasoning, step by step, towards the answer of the question. Where you are not certain of a fact, do
     not guess: stop there and search for it. What the search tells will then stand in the reasoning, and you will go
     on from there; if it tells nothing useful, search in other words or for something else. When no fact is missing,
-    or what is missing cannot be found, give the answer, or your best guess. What a search told may have marks, such
-    as [1]: where you repeat it, repeat its mark.
+    or what is missing cannot be found, give the answer, or your best guess, unless the form forbids one. What a search
+    told may have marks, such as [1]: where you repeat it, repeat its mark.
     """
 
     question: str = question_field()
@@ -162,12 +164,13 @@ class JudgeSearchesNeeded(dspy.Signature):
 
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
-    you remember it. Then copy from it the words that may be wrong, and the names that may not be what the question
-    means, but no name that the question gives, or that an earlier sentence guessed. If you copy any, the rest of the
-    sentence is searched for, and the sentence is written anew from what is found: so the rest has to name what the
-    question says of the fact. If you copy none, it stays as it is. If the last sentence says that something has to be
-    found, guess it, with names rather than general words. A sentence with "perhaps" counts as known. When no fact is
-    missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
+    you remember it. Then copy from it the words that may be wrong, and each name that you chose where the question only
+    describes a thing, and may mean another one; never a name that stands in the question or in an earlier sentence. If
+    you copy any, they are cut out, the rest is searched for, and the sentence is written anew from what is found: so
+    the rest has to say which thing it is about. If you copy none, the sentence stays as it is. If the last sentence
+    says that something has to be found, guess it, with names rather than general words, in a sentence unlike the last
+    one, so that other passages are found. A sentence with "perhaps" counts as known. When no fact is missing, the
+    sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
     """
 
     question: str = question_field()
@@ -180,5 +183,5 @@ class WriteTentatively(dspy.Signature):
     )
     uncertain: list[str] = dspy.OutputField(
         desc="only the words that may be wrong, or not what is meant, such as a name or a date, each as it stands "
-        "there; empty if you are certain of all of it, or if the sentence begins with: So the answer is"
+        "there; empty if you are certain that all of it is true and meant, or if it begins with: So the answer is"
     )

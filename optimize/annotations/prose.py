@@ -34,6 +34,8 @@ _STATEMENTS = [
     (re.compile(r"^of (?:which|what) [\w -]+? (is|was) (.+?) (the \w+)$", re.IGNORECASE), "{1} {0} {2} of {answer}"),
     (re.compile(rf"^({_PLACED}) (?:which|what) [\w -]+? does (.+) (\w+)$", re.IGNORECASE), "{1} {2}s {0} {answer}"),
 ]
+_MAKERS = {"wrote": "author", "directed": "director", "composed": "composer", "painted": "painter"}
+_MADE = re.compile(rf"^who ({'|'.join(_MAKERS)}) (.+?)\??$", re.IGNORECASE)
 _NESTED = re.compile(r"\b(?:the one who|the place (?:of|where)|(?:in|of) which|the answer to|that)\b", re.IGNORECASE)
 _BAD_ENGLISH = re.compile(
     r"“| that (?:\w+ )?(?:is|was|are|were|did|does|do|has|have) | (?:is|was)$"
@@ -167,8 +169,12 @@ def _not_found(found: re.Match[str]) -> str:
 
 def noun_phrase(query: str) -> str | None:
     """Return what a query asks for as a noun phrase: "the place where Ibsen was born"; None where it is bad English."""
+    if _NESTED.search(query, 1):
+        return None
+    if made := _MADE.match(query.strip()):
+        return f"the {_MAKERS[made[1].lower()]} of {made[2]}"
     described = describe(query)
-    return None if _NESTED.search(query, 1) or _BAD_ENGLISH.search(described) else described
+    return None if _BAD_ENGLISH.search(described) else described
 
 
 def _subject(query: str) -> str:

@@ -50,7 +50,12 @@ class AnnotatedWorld(World):
 
     def __init__(self, questions: Iterable[Question]):
         super().__init__(questions)
-        self._described = {normalise(describe(fact.query)): fact for fact in reversed(self.facts)}
+        self._described = {
+            normalise(described): fact
+            for fact in reversed(self.facts)
+            for described in (describe(fact.query), noun_phrase(fact.query))
+            if described
+        }
 
     def fact(self, query: str) -> Fact | None:
         """Return the fact that the query asks for, as a question or as a noun phrase."""

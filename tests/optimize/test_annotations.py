@@ -69,6 +69,7 @@ def test_a_search_that_found_nothing_is_shown_with_the_next_one_in_other_words(m
     again = [demo for demo in taught.hop_query.demos if demo.queries and demo.queries[-1].endswith(" → no notes")]
     assert again
     assert all(demo.query and not any(made.startswith(demo.query) for made in demo.queries) for demo in again)
+    assert any(demo.query.startswith("the author of ") for demo in again)
 
 
 def test_what_a_demonstration_says_from_memory_is_annotated(mini):
@@ -163,8 +164,8 @@ PASSAGES = [
         ("Of which county is Skien the capital: Telemark.", "Skien is the capital of Telemark."),
         ("the one who wrote Peer Gynt: Henrik Ibsen [1].", "Henrik Ibsen wrote Peer Gynt [1]."),
         ("[Search(x) → Who wrote Peer Gynt: Henrik Ibsen [1].]", "[Search(x) → Henrik Ibsen wrote Peer Gynt [1].]"),
-        ("The question “Who wrote Peer Gynt?” stays open.", "The one who wrote Peer Gynt has not been found."),
-        ("Who wrote Peer Gynt.", "The one who wrote Peer Gynt is not known."),
+        ("The question “Who wrote Peer Gynt?” stays open.", "The author of Peer Gynt has not been found."),
+        ("Who wrote Peer Gynt.", "The author of Peer Gynt is not known."),
         ("What else: Skien [2].", "What else: Skien [2]."),
     ],
 )
@@ -180,7 +181,7 @@ def test_a_fact_in_prose(told, in_sentences):
         "Ibsen was born in the the answer to a question.",
         "He was born in Skien [1].",
         "Ibsen wrote Peer Gynt [1]. He was born in Skien.",
-        "The one who wrote Peer Gynt has not been found. Ibsen was born in Skien.",
+        "The author of Peer Gynt has not been found. Ibsen was born in Skien.",
     ],
 )
 def test_what_nobody_would_write_is_no_demonstration(told):
