@@ -50,8 +50,8 @@ class SearChainSettings(MethodSettings):
             recalled. One that repeats the question word for word, as planted ones do, is none (paper: 0, any will do).
         skip_repeats: whether a query that was processed before is passed over.
         retrieval: off, the first chain answers alone (table 1, SearChain w/o IR).
-        verification: off, a passage never overrules the LM.
-        completion: off, what the LM does not know stays unsolved.
+        verification: off, a passage never overrules an answer that the LM is sure of.
+        completion: off, what the LM does not know stays unsolved, and what it only guesses stays a guess.
     """
 
     PAPER: ClassVar[dict[str, Any]] = {
@@ -182,7 +182,7 @@ class SearChain(Program):
         """Retrieve and check; return feedback if the node needs completion or correction (algorithm 1, IR)."""
         found = self.retrieve(node.query, k=self.settings.k)
         node = tree.update(node, found=tuple(found), passage=found[0] if found else None)
-        wanted = self.settings.verification if node.answer else self.settings.completion
+        wanted = self.settings.verification if node.answer and node.sure else self.settings.completion
         plans_anew = self.fills_in and node.answer is None
         if not wanted or not (found or plans_anew):
             tree.update(node, stance="silent")

@@ -203,6 +203,19 @@ def test_no_verdict_is_asked_that_nothing_uses(scripted):
     assert len(engine.prompts) == 2
 
 
+@pytest.mark.parametrize("sure", [True, False])
+@pytest.mark.parametrize("part", ["verification", "completion"])
+def test_what_the_lm_is_sure_of_is_verified_and_what_it_guesses_is_completed(scripted, part, sure):
+    checked = sure == (part == "completion")  # the part that is on does it
+    engine = scripted(
+        {"planned_chain": [planned(BIRTH, "Vienna", sure)]}, *[verdict("contradicts", "Prague")] * checked, TOLD
+    )
+    last = searchain(**{part: False})(question=QUESTION).tree.last_path()[-1]
+    corrected = ("Prague", "corrected" if sure else "completed")
+    assert (last.answer, last.source) == (corrected if checked else ("Vienna", "lm"))
+    assert len(engine.prompts) == 2 + checked
+
+
 def test_a_repeated_query_shares_what_came_of_the_first_and_is_told_once(scripted):
     repeated = {"planned_chain": [planned(BIRTH, "Vienna"), planned(BIRTH, "Vienna")]}
     engine = scripted(repeated, verdict("contradicts", "Prague"), {"final_content": "Prague [1].", "answer": "Prague"})
