@@ -77,9 +77,10 @@ class StepCheck(dspy.Module):
         span = Span(text=found, score=1.0)
         if proposed is None:
             return Verdict("supports", query, passage, found, span)
-        agrees = reply.verdict == "supports" or agree(proposed, found)
-        answer = more_exact(proposed, found, passage) if agrees else found
-        return Verdict("supports" if agrees else "contradicts", query, passage, answer, span)
+        answer = more_exact(proposed, found, passage)
+        if reply.verdict == "supports" or answer == proposed:  # the passage itself holds the whole proposed answer
+            return Verdict("supports", query, passage, answer, span)
+        return Verdict("contradicts", query, passage, found, span)
 
 
 def check_by_reader(

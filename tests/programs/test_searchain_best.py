@@ -352,6 +352,24 @@ def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothi
     assert "[[ ## reference_answer ## ]]\n\n" in engine.prompts[2]
 
 
+@pytest.mark.parametrize(
+    ("recalled", "found", "passage", "contradicted"),
+    [
+        ("Mexico", "New Mexico", "Roswell is in New Mexico.", True),
+        ("New Mexico", "Mexico", "Roswell is in Mexico.", True),
+        ("mexico", "Mexico", "Roswell is in Mexico.", False),
+        ("Venice, Italy", "Venice", "He was born in Venice, Italy.", False),
+    ],
+)
+def test_only_a_passage_that_holds_the_whole_recalled_answer_cannot_contradict_it(
+    scripted, recalled, found, passage, contradicted
+):
+    scripted({"planned_chain": [planned("Where?", recalled, sure=True)]}, verdict("contradicts", found), TOLD)
+    first, *corrected = searchain({"Where?": passage})(question="Where?").tree.nodes
+    assert (first.stance, first.lone) == (("contradicts", True) if contradicted else ("supports", False))
+    assert [(node.answer, node.source) for node in corrected] == [(found, "corrected")] * contradicted
+
+
 @pytest.mark.parametrize(("sources", "answer"), [(1, "Prague"), (2, "Vienna")])
 def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_it_only_where_one_is_enough(
     sources, answer, scripted
