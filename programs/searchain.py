@@ -102,7 +102,8 @@ class SearChain(Program):
 
     With either preset:
 
-    - A reference is cited only where the passage holds the step's answer; the paper cites every passage of the path.
+    - A reference is cited only where the passage holds the step's answer, or agrees with a long one; the paper cites
+      every passage of the path.
     - The algorithm records the reader's span as the answer of a helped node, the text (3.2) the LM's new answer:
       the node keeps both, and the LM's is traced. The algorithm's loop runs r_max + 1 times, the text says r_max:
       ``max_rounds`` is the number of chains that the LM is asked for. The feedback of the last one is not given; where

@@ -37,6 +37,7 @@ class Verdict:
         passage: the one that answers the query; None where none does.
         answer: the step's answer as the passage has it; None where no passage answers.
         span: what a reader read, and its score.
+        evidence: what the passage holds of a long answer, which no passage holds word for word.
         remembered: what the LM says where nothing was proposed and no passage is known to hold it: an answer from
             memory, or one that does not stand in the passage word for word.
     """
@@ -46,14 +47,14 @@ class Verdict:
     passage: Passage | None = None
     answer: str | None = None
     span: Span | None = None
+    evidence: str | None = None
     remembered: str | None = None
 
     @property
     def support(self) -> str | None:
-        """Return the sentence of the passage that holds the answer."""
-        if self.passage is None or self.answer is None:
-            return None
-        return sentence_with(self.answer, self.passage, self.query)
+        """Return the sentence of the passage that holds the answer, or the evidence for a long one."""
+        held = self.evidence or self.answer
+        return None if self.passage is None or held is None else sentence_with(held, self.passage, self.query)
 
 
 class StepCheck(dspy.Module):
@@ -105,7 +106,7 @@ def check_by_reader(
         alpha: the ROUGE-L above which a long answer agrees with a passage.
         agreement: "words", one of answer and span stands in the other as whole words; or "string", the span stands in
             the answer as characters, which is then kept as it is (SearChain, section 3.2).
-        answer_style: long answers are compared by ROUGE-L, all others by their words.
+        answer_style: long answers are compared by ROUGE-L, and kept as they are; all others by their words.
     """
     spans = [(_read(reader, query, passage), passage) for passage in passages]
     if not spans:
@@ -115,16 +116,16 @@ def check_by_reader(
         return Verdict("silent", query, span=span)
     if proposed is None:
         return Verdict("supports", query, passage, span.text, span)
+    answer, evidence = proposed, None
     if answer_style == "long":
-        supports = rouge_l(proposed, [passage.text]) > alpha
+        supports, evidence = rouge_l(proposed, [passage.text]) > alpha, span.text
     elif agreement == "string":
         supports = normalise(span.text) in normalise(proposed)
     else:
-        supports = agree(proposed, span.text)
+        supports, answer = agree(proposed, span.text), more_exact(proposed, span.text, passage)
     if not supports:
         return Verdict("contradicts", query, passage, span.text, span)
-    answer = proposed if agreement == "string" else more_exact(proposed, span.text, passage)
-    return Verdict("supports", query, passage, answer, span)
+    return Verdict("supports", query, passage, answer, span, evidence)
 
 
 def _read(reader: Reader, query: str, passage: Passage) -> Span:

@@ -264,6 +264,20 @@ def test_a_trained_reader_takes_the_place_of_the_verdict(scripted):
     assert path[2].support is None, "the reader was not sure enough"
 
 
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_a_long_answer_that_agrees_with_the_passage_is_kept_whole_and_cited(scripted, preset):
+    about, told = "What is Jaws about?", "Jaws is about a great white shark that attacks people at a summer resort"
+    support = "Jaws is a 1975 film about a great white shark that attacks people."
+    best, paper = {"planned_chain": [planned(about, told, sure=True)]}, {"chain": [{"query": about, "answer": told}]}
+    scripted(paper if preset == "paper" else best, {"final_content": f"{told} [1].", "answer": told})
+    reader = ListReader({about: ("1975", 9.0)})
+    program = searchain({about: f"{support} It was a success."}, reader, preset=preset)
+    prediction = program(question=about, answer_style="long")
+    (node,) = prediction.tree.nodes
+    assert (node.answer, node.source, node.support) == (told, "lm", support)
+    assert (prediction.final_content, len(prediction.references)) == (f"{told} [1].", 1)
+
+
 def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
     guess = {"planned_chain": [planned(AUTHOR, "Max Brod"), planned("Where was #1 born?")]}
     engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), TOLD)
