@@ -358,7 +358,10 @@ def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
     Raises:
         QuestreeError: a question is among both; says which.
     """
-    if shared := {*training} & {*scored}:
+    from .data.task import bare_words
+
+    known = {*map(bare_words, training)}
+    if shared := {question for question in scored if bare_words(question) in known}:
         raise QuestreeError(
             f"{len(shared)} questions are for training and for scoring, {min(shared)!r} for one. "
             "A score needs unseen ones: choose different splits."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.json_files import read_text
+from ..common.names import did_you_mean
 from .task import Question, Split, split_by_hash, style_of_type
 from .tasks import KNOWN_TASKS
+
+logger = logging.getLogger(__name__)
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -30,6 +34,8 @@ def read_questions(path: Path) -> list[Question]:
     with_split = 0
     for number, row in _rows(path):
         with_split += "split" in row
+        if not questions:
+            _warn_of_mistyped(row, path)
         question = _question(row, path, number)
         if question.id in questions:
             raise QuestreeError(
@@ -69,6 +75,17 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
+def _warn_of_mistyped(row: dict[str, Any], path: Path) -> None:
+    """Warn of the first row's fields that are not read, but have nearly the name of one that is and that is not there.
+
+    Other fields are what data sets have besides, and are nobody's mistake.
+    """
+    read = [field.alias or name for name, field in Question.model_fields.items()]
+    for name in sorted(row.keys() - {*read}):
+        if meant := did_you_mean(name, [one for one in read if one not in row]):
+            logger.warning("%s: the field %r is not read.%s", path, name, meant)
+
+
 def _question(row: dict[str, Any], path: Path, number: int) -> Question:
     task = str(row.get("task") or path.stem)
     known = KNOWN_TASKS.get(task)
@@ -82,7 +99,8 @@ def _question(row: dict[str, Any], path: Path, number: int) -> Question:
         return Question.model_validate({**defaults, **{k: v for k, v in given.items() if v is not None}})
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc']) or 'question'}: {fault['msg']}"
+            f"{'.'.join(str(part) for part in fault['loc']) or 'question'}: "
+            f"{'a list is needed' if fault['type'] == 'tuple_type' else fault['msg']}"
             for fault in error.errors(include_url=False)
         )
         raise QuestreeError(f"{path}, line {number}: {faults}.") from error

@@ -54,6 +54,11 @@ def plain_words(question: str) -> str:
     return " ".join(question.lower().split())
 
 
+def bare_words(question: str) -> str:
+    """Return the words of a question without the mark at its end: what is the same question to an LM."""
+    return plain_words(question).rstrip(" ?.!")
+
+
 class AnnotatedStep(_Frozen):
     """One step of an annotated decomposition.
 

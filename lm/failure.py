@@ -157,8 +157,12 @@ def was_sent(error: LMError) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, shortened; secrets go first, so that none is cut and stays."""
-    lines = (line.strip() for line in str(error).splitlines())
+    """Return the first line of an error's message, shortened; secrets go first, so that none is cut and stays.
+
+    Of an LM's error it is the message alone: DSPy writes the model's name before it.
+    """
+    message = error.message if isinstance(error, LMError) else str(error)
+    lines = (line.strip() for line in message.splitlines())
     return without_secrets(next(filter(None, lines), type(error).__name__))[:300]
 
 

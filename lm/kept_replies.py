@@ -50,9 +50,10 @@ def use_lm_cache(address: str | None = None) -> None:
 
 
 def share_replies() -> None:
-    """Make a reply that was kept without an event loop serve on one as well, and the other way round.
+    """Make a kept reply serve with and without an event loop, and only to the server that gave it.
 
-    DSPy has keys of its own for each; what they hold is the same.
+    DSPy has keys of its own for each form; what they hold is the same. Its keys do not tell servers apart; the folders
+    of `use_lm_cache` do.
     """
     execution.PreparedCall.key = _key
 
@@ -61,7 +62,11 @@ _own_key = execution.PreparedCall.key
 
 
 def _key(call: execution.PreparedCall, lm: dspy.BaseLM, asynchronous: bool) -> Any:
-    return _own_key(call, lm, False)
+    key = _own_key(call, lm, False)
+    address = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
+    if address is None or isinstance(dspy.cache.disk_cache, ReplyStore):
+        return key
+    return {**key, "questree_server": hashlib.sha256(str(address).encode()).hexdigest()}
 
 
 def _folder(address: str | None, version: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import fsum
 from operator import attrgetter
 from typing import Any
 
@@ -181,8 +182,9 @@ def add_up(entries: list[dict[str, Any]]) -> Spent:
 
 def total(spent: Sequence[Spent]) -> Spent:
     """Add up what several questions cost."""
-    sums = map(sum, zip(*map(_amounts, spent), strict=True))
-    return Spent(**dict(zip(_AMOUNTS, sums, strict=False)))  # of nothing there are no sums: all is 0
+    columns = dict(zip(_AMOUNTS, zip(*map(_amounts, spent), strict=True), strict=False))
+    # of nothing there are no columns: all is 0; fsum, since calls end in any order, and rounding must not depend on it
+    return Spent(**{name: fsum(column) if name == "cost" else sum(column) for name, column in columns.items()})
 
 
 def _words(content: Any) -> int:

@@ -11,6 +11,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.text import in_page
+from ..data.task import bare_words
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import question_id
 from ..evaluation.run import Progress
@@ -41,7 +42,7 @@ class Examples:
         """Return training and validation questions, shuffled; all are for training if nothing is to be compared.
 
         Raises:
-            QuestreeError: if there are too few, or a dev question is among them.
+            QuestreeError: if there are too few, or a dev question is among them, by its id or its words.
         """
         train, val = list(self.train), list(self.val)
         random.Random(seed).shuffle(train)
@@ -54,10 +55,13 @@ class Examples:
                 f"Compilation needs training, validation and dev questions; {self.task or 'the task'} gives "
                 f"{len(train)}, {len(val)} and {len(self.dev)}."
             )
-        seen = {question_id(example) for example in [*train, *val]}
-        shared = [id for id in map(question_id, self.dev) if id in seen]
+        seen = {known for example in [*train, *val] for known in (question_id(example), bare_words(example.question))}
+        shared = [one for one in self.dev if seen & {question_id(one), bare_words(one.question)}]
         if shared:
-            raise QuestreeError(f"Question {shared[0]!r} is for compiling and for scoring; a score needs unseen ones.")
+            raise QuestreeError(
+                f"{len(shared)} questions are for compiling and for scoring, {question_id(shared[0])!r} for one. "
+                "A score needs unseen ones: leave them out of one split."
+            )
         return train, val
 
 

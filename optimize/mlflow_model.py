@@ -31,7 +31,7 @@ from .own_wheel import own_wheel
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
 
-CONFIG = ("lm", "api_base", "retriever")
+CONFIG = ("lm", "api_base", "retriever", "allow_changed_signatures")
 """The settings that ``model_config`` may name; MLflow takes only those that the model was logged with."""
 
 

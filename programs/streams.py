@@ -190,5 +190,10 @@ def stream(program: dspy.Module, question: str, answer_style: AnswerStyle = "sho
     Returns:
         `NodeGrown`, `NodeChanged`, `CallBegun` and `CallEnded` in the order in which they happen, and `Done` with the
         prediction at the end. Each has a ``kind``, and ``model_dump_json()`` writes it.
+
+    Raises:
+        TypeError: if the program is none, but a name for example.
     """
+    if not isinstance(program, dspy.Module):
+        raise TypeError(f"Give a program, such as questree.program('searchain'), and not {program!r:.80}.")
     return Stream(program, question, answer_style)

@@ -6,18 +6,14 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from ...common.errors import CorpusError
 from ..passage import Passage
 from .corpus_format import BadText, CorpusFormat, Parse, passage_of
 from .json_lines import is_json
 
 Columns = tuple[int, int, "int | None"]
 """Where id, text and title stand."""
-_HEADERS: dict[tuple[str, ...], Columns] = {
-    ("id", "text", "title"): (0, 1, 2),
-    ("id", "title", "text"): (0, 2, 1),
-    ("pid", "text"): (0, 1, None),
-    ("id", "text"): (0, 1, None),
-}
+_IDS = {"id", "pid", "docid", "doc_id", "passage_id", "_id"}
 _QUOTE = '"'
 
 
@@ -55,16 +51,37 @@ def _passage(cells: list[str], columns: Columns) -> Passage:
 
 
 def _columns(first: str) -> Columns | None:
-    return _HEADERS.get(tuple(name.strip().lower() for name in first.split("\t")))
+    """Return where a header says that id, text and title stand; None if the line is no header that is understood."""
+    names = [name.strip().lower() for name in first.split("\t")]
+    of_id = [place for place, name in enumerate(names) if name in _IDS]
+    others = sorted(name for name in names if name not in _IDS)
+    if len(of_id) != 1 or others not in (["text"], ["text", "title"]):
+        return None
+    return of_id[0], names.index("text"), names.index("title") if "title" in names else None
+
+
+def _header(first: str) -> Columns | None:
+    """Return what the header says; None if there is none.
+
+    Raises:
+        CorpusError: if the first line seems to be a header, of other columns.
+    """
+    columns, names = _columns(first), [name.strip().lower() for name in first.split("\t")]
+    if columns is None and {"text", "title"} & {*names}:
+        raise CorpusError(
+            f"The header {', '.join(names)!r} is not understood. Name the columns id, text and title (title may be "
+            "left out), in any order; or leave the header out, where they stand in this order."
+        )
+    return columns
 
 
 def _parser(first: str) -> tuple[Parse, bool]:
-    columns = _columns(first)
+    columns = _header(first)
     return (_plain, False) if columns is None else (_quoted(columns), True)
 
 
 def _dpr_parser(first: str) -> tuple[Parse, bool]:
-    columns = _columns(first)
+    columns = _header(first)
     return _quoted(columns or (0, 1, 2)), columns is not None
 
 

@@ -7,6 +7,9 @@ import json
 
 import pytest
 
+from questree.common.errors import QuestreeError
+from questree.experiment import refuse_leak
+
 
 class Named:
     """Stands for a program, where only its name matters."""
@@ -76,6 +79,11 @@ def test_a_program_is_not_scored_on_its_demonstrations(questree, index, program,
         assert ran.code == 2
         assert "questions are for training and for scoring" in ran.err
         assert "choose different splits" in ran.err
+
+
+def test_the_same_words_are_one_question_whatever_their_case_and_marks():
+    with pytest.raises(QuestreeError, match="1 questions are for training and for scoring"):
+        refuse_leak(["who wrote Emma?"], ["Who  wrote Emma ?", "Who wrote Persuasion?"])
 
 
 def test_all_registered_programs_can_be_asked_for(compare, monkeypatch):

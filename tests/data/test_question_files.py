@@ -50,7 +50,7 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
         ("[1]", r"line 2: a list, where a JSON object"),
         ({"id": "q1", "question": "Who?"}, r"line 2: answers: Field required"),
         ({"id": "q1", "answers": ["Ada"]}, r"line 2: question: Field required"),
-        ({"id": "q1", "question": "Who?", "answers": "Ada"}, r"line 2: answers: "),
+        ({"id": "q1", "question": "Who?", "answers": "Ada"}, r"line 2: answers: a list is needed"),
         (
             {"id": "q1", "question": "Who?", "answers": ["Ada"], "steps": [{"answer": "x"}]},
             r"line 2: steps\.0\.question",
@@ -67,6 +67,12 @@ def test_a_bad_line_is_named_with_what_is_wrong(tmp_path: Path, bad: object, mes
     with pytest.raises(QuestreeError, match=message) as caught:
         read_questions(written(tmp_path, GOOD, bad))
     assert "own.jsonl" in str(caught.value)
+
+
+def test_a_field_that_is_nearly_one_that_is_read_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read_questions(written(tmp_path, {**GOOD, "gold_title": ["Ada"], "answer": "Ada", "level": "hard"}))
+    [said] = caplog.messages
+    assert "the field 'gold_title' is not read. Did you mean 'gold_titles'?" in said
 
 
 def test_an_empty_an_absent_and_a_binary_file_are_refused_by_name(tmp_path: Path) -> None:

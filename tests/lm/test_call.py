@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import permutations
 from threading import Thread
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from dspy.utils.callback import BaseCallback
 from fakes import ListReader, ListRetriever
 
 from questree.lm.call import LONGEST_PROMPT, call
+from questree.lm.ledger import Spent, total
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
 
@@ -243,3 +245,8 @@ def test_the_default_of_an_input_stands_in_the_prompt(scripted):
     call(dspy.Predict(Placed), question="Why?", place="the town of Ravenna")
     assert "the city of Venice" in engine.prompts[0]
     assert "the city of Venice" not in engine.prompts[1]
+
+
+def test_what_calls_cost_does_not_hang_on_the_order_in_which_they_end():
+    costs = [Spent(cost=cost) for cost in (0.1, 0.2, 0.3, 1e-7)]
+    assert len({total(order).cost for order in permutations(costs)}) == 1

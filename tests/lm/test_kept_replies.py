@@ -9,8 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
+from tiny_world import QUESTIONS
 
 from questree.lm.kept_replies import use_lm_cache
+from questree.programs import build
+from questree.simulate import Mind, SimulatedEngine, Traits, World
+from questree.simulate.server import running
 
 
 @pytest.fixture
@@ -35,6 +39,16 @@ def stores(folder):
 def test_what_was_kept_is_found_by_the_next_process(kept):
     use_lm_cache()
     assert found(kept) == kept
+
+
+def test_a_server_is_not_answered_for_by_another_with_the_same_model():
+    engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
+    cached = []
+    with running(engine) as one, running(engine) as other:
+        for address in (one, other, one):
+            with dspy.context(lm=dspy.LM("openai/simulated", api_base=address, api_key="x")):
+                cached.append(build("direct", {})(question=QUESTIONS[0].question).spent.cached)
+    assert cached == [0, 0, 1]
 
 
 def test_a_reply_that_was_changed_is_not_used(kept, tmp_path, caplog):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from mini_task import SEARCH
@@ -35,6 +36,15 @@ def test_a_metric_that_fails_in_compilation_ends_it(mini, optimizer, tmp_path):
     with pytest.raises(MetricError, match=said):
         compile_program(mini.program(), mini.examples(8, 2), untraced, optimizer=optimizer, out=tmp_path)
     assert not (tmp_path / "program").exists()
+
+
+def test_a_question_that_is_scored_is_none_of_training_whatever_its_id(mini):
+    examples = mini.examples(8, 2)
+    again = examples.train[3].copy(id="another", question=f"{examples.train[3].question.upper().rstrip('?')} ?")
+    with pytest.raises(QuestreeError, match="1 questions are for compiling and for scoring, 'another' for one"):
+        compile_program(
+            mini.program(), replace(examples, dev=[*examples.dev, again]), mini.metric, optimizer="labeled-few-shot"
+        )
 
 
 def test_the_program_that_was_compiled_stays_as_it_is(mini):

@@ -111,6 +111,7 @@ def test_the_surroundings_of_a_model_allow_prompts_that_have_changed(served, ind
     named = {"lm": "simulated", "retriever": str(index)}
     with pytest.raises(QuestreeError, match=r"PlanChain.*the variable QUESTREE_ALLOW_CHANGED_SIGNATURES=1"):
         mlflow.pyfunc.load_model(address, model_config=named)
+    assert mlflow.pyfunc.load_model(address, model_config={**named, "allow_changed_signatures": True})
     monkeypatch.setenv("QUESTREE_ALLOW_CHANGED_SIGNATURES", "1")
     assert mlflow.pyfunc.load_model(address, model_config=named)
 

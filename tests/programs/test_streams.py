@@ -30,6 +30,11 @@ def of(kind, events):
     return [event for event in events if event.kind == kind]
 
 
+def test_a_name_is_no_program():
+    with pytest.raises(TypeError, match=r"questree\.program\('searchain'\), and not 'searchain'"):
+        questree.stream("searchain", RIVER.question)
+
+
 @pytest.mark.parametrize("name", ["searchain", "blendfilter", "tree-of-reviews", "self-consistency"])
 def test_the_events_of_a_question_are_its_tree_its_calls_and_its_prediction(name):
     program = build(name, {}, retriever=TitleRetriever())

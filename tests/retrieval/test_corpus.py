@@ -37,6 +37,19 @@ def test_dpr_tsv_unquotes(tmp_path):
     assert list(read_corpus(file)) == [Passage(id="1", title="A title", text='He said "yes" twice')]
 
 
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [("docid\ttitle\ttext", "1\tA title\tone"), ("text\tpassage_id\ttitle", "one\t1\tA title")],
+)
+def test_a_header_of_a_tsv_says_what_stands_where(tmp_path, header, line):
+    assert list(read_corpus(written(tmp_path, "c.tsv", header, line))) == [Passage(id="1", title="A title", text="one")]
+
+
+def test_a_header_of_other_columns_is_refused(tmp_path):
+    with pytest.raises(CorpusError, match=r"'key, title, text' is not understood.*id, text and title"):
+        list(read_corpus(written(tmp_path, "c.tsv", "key\ttitle\ttext", "1\tA title\tone")))
+
+
 def test_a_name_that_tells_nothing_is_sniffed(tmp_path):
     assert [p.id for p in read_corpus(written(tmp_path, "c.txt", "a\tone"))] == ["a"]
     assert [p.id for p in read_corpus(written(tmp_path, "c", '{"id": "a", "text": "x"}'))] == ["a"]

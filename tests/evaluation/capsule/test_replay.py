@@ -139,7 +139,7 @@ class ListReader(ListRetriever):
 def test_a_request_that_failed_fails_again_without_a_wait(tmp_path, monkeypatch):
     waits: list[float] = []
     monkeypatch.setattr(retries, "sleep", waits.append)
-    capsule = asked(tmp_path, [LMRateLimitError("slow down", status=429)] * 4)
+    capsule = asked(tmp_path, [LMRateLimitError("slow down", status=429, model="hosted/one")] * 4)
     assert len(waits) == 3
     found = replay(capsule)
     [question] = found.runs[0].questions
