@@ -184,7 +184,8 @@ def total(spent: Sequence[Spent]) -> Spent:
     """Add up what several questions cost."""
     columns = dict(zip(_AMOUNTS, zip(*map(_amounts, spent), strict=True), strict=False))
     # of nothing there are no columns: all is 0; fsum, since calls end in any order, and rounding must not depend on it
-    return Spent(**{name: fsum(column) if name == "cost" else sum(column) for name, column in columns.items()})
+    sums: dict[str, Any] = {name: fsum(column) if name == "cost" else sum(column) for name, column in columns.items()}
+    return Spent(**sums)
 
 
 def _words(content: Any) -> int:
