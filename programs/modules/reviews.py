@@ -10,6 +10,7 @@ import dspy
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import passages_shown, shown_of
+from ...metrics import read_label
 from ...retrieval import Passage
 from ...signatures import (
     AnswerStyle,
@@ -68,7 +69,7 @@ class PathReview(dspy.Module):
             tried=tried,
             passages=numbered(passages),
         )
-        answer, query = text_or_none(reply.supported_answer), text_or_none(reply.next_query)
+        answer, query = supported_answer(reply.supported_answer, answer_style), text_or_none(reply.next_query)
         missing = text_or_none(reply.missing)
         supported = answer is not None and missing is None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
@@ -100,7 +101,7 @@ class ParagraphReview(dspy.Module):
         shown = numbered(passages)
         reply = call(self.review, drop="first", question=question, answer_style=answer_style, passages=shown)
         review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=reply.get("thoughts"))
-        answer = text_or_none(reply.answer)
+        answer = supported_answer(reply.answer, answer_style)
         action = action_of(review.relevant, review.supported, answer)
         note(reply, action, [_judgement(review, passages, reply, last=self.judges_last)])
         return Verdict(review, action, answer, text_or_none(reply.next_query))
@@ -161,6 +162,12 @@ def _judgement(review: Review, passages: list[Passage], reply: dspy.Prediction, 
     """Return what a review decided: about the last paragraph, or about all that its prompt showed."""
     shown = 1 if last else len(passages_shown(reply))  # what does not fit the window is left out at the beginning
     return Judgement(passages[-shown:], review.relevant)
+
+
+def supported_answer(answer: str | None, style: AnswerStyle) -> str | None:
+    """Return what a path answers; None if nothing, as where a claim's path says that it is not enough."""
+    says_open = style in ("label", "two-label") and read_label(answer or "") == "NOT ENOUGH INFO"
+    return None if says_open else text_or_none(answer)
 
 
 def action_of(relevant: bool, supported: bool, answer: str | None) -> Action:

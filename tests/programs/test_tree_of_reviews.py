@@ -283,6 +283,29 @@ def test_supported_without_an_answer_is_no_evidence(answering):
     assert ended(ask(TableRetriever({Q: "A"}), expansion="direct")) == {"A": "nothing retrieved"}
 
 
+@pytest.mark.parametrize(("style", "reviews"), [("label", 2), ("two-label", 2), ("short", 1)])
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_be_so(
+    answering, preset, style, reviews
+):
+    says = "NOT ENOUGH INFO"
+    best = {
+        "facts": "Some.",
+        "last_adds": "true",
+        "missing": "",
+        "supported_answer": says,
+        "next_query": "",
+        "guess": "",
+    }
+    paper = replying({"A": accept(says), "B": accept(says)}, fused=says)
+    answering(lambda asked: best if asked.wants == "facts" else paper(asked))
+    settings = TreeOfReviewsSettings(preset=preset, enough_agreement=1)
+    prediction = TreeOfReviews(TableRetriever({Q: "AB"}), settings)(question=Q, answer_style=style)
+    assert sum(node.review is not None for node in prediction.tree.nodes) == reviews
+    assert prediction.answer == says
+    assert len(prediction.evidence) == (style == "short")  # a film or a song may be called so
+
+
 def test_evidence_is_read_best_first_as_far_as_the_budget_goes(answering):
     engine = answering(replying({title: accept(title) for title in "ABC"}))
     prediction = ask(TableRetriever({Q: "ABC"}), evidence_tokens=14)  # each piece: 6 for the passage, 1 for the answer
