@@ -69,6 +69,7 @@ class DSP(Baseline):
         for hop in range(1, self.settings.hops + 1):
             context, thoughts, last = self.search(tree, last, context, hop)
             findings = thoughts if hop > 1 else ""  # before the first hop nothing was known
+        drop_replaced(tree, context)
         samples = self.predict(tree.question, answer_style, context, findings)
         answer, content, references = majority(samples, answer_of)
         return answered(
@@ -109,6 +110,14 @@ class DSP(Baseline):
             self.settings.samples,
             self.settings.temperature,
         )
+
+
+def drop_replaced(tree: ReasoningTree, context: list[Passage]) -> None:
+    """Mark the passages of earlier hops that the last hop's took the place of."""
+    kept = {passage.id for passage in context}
+    for node in tree.nodes:
+        if node.ended == "kept" and node.passage and node.passage.id not in kept:
+            tree.update(node, ended="filtered out")
 
 
 def fuse(found: list[list[Passage]]) -> list[Passage]:

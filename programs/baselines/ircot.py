@@ -60,8 +60,9 @@ class IRCoT(Baseline):
         """Alternate thought and retrieval, then read."""
         question, thoughts = tree.question, list[str]()
         query = without_question_words(question)
-        collected = self.retrieve(query, self.settings.k)
-        last = add_search(tree, None, query, collected, source="query")
+        found = self.retrieve(query, self.settings.k)
+        collected = found[: self.settings.max_passages]
+        last = add_search(tree, None, query, found, kept=collected, source="query")
         while len(thoughts) < self.settings.max_thoughts:
             thought, concludes = self.next_thought(
                 question=question, answer_style=answer_style, shown=numbered(collected), thoughts=thoughts
@@ -75,8 +76,8 @@ class IRCoT(Baseline):
                 continue
             query = without_question_words(without_marks(thought))
             found = self.retrieve(query, self.settings.k)
-            last = add_search(tree, last, query, found, source="query", round=last.round + 1)
             collected = distinct([collected, found])[: self.settings.max_passages]
+            last = add_search(tree, last, query, found, kept=collected, source="query", round=last.round + 1)
         answer, content, references = self.knowledge_answer(
             question=question, answer_style=answer_style, passages=collected
         )

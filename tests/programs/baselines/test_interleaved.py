@@ -56,6 +56,17 @@ def test_ircot_writes_a_sentence_and_retrieves_with_it_until_the_answer_is_there
     assert 'class="query"' in prediction.tree._repr_html_()
 
 
+def test_ircot_keeps_no_passage_that_the_lm_is_not_shown(scripted):
+    found = {"river?": "ABC", "Kafka of Prague.": "AD"}
+    engine = scripted({"thought": "Kafka is of Prague."}, {"thought": " "}, {"final_content": "So.", "answer": "V"})
+    prediction = program("ircot", retriever=TableRetriever(found), max_passages=2)(question=Q)
+    assert [repr(one) for one in calls(engine)] == ["thought(A+B)", "thought(A+B)", "final_content(A+B)"]
+    fates = {(node.query, node.passage.id): node.ended for node in prediction.tree.nodes if node.passage}
+    kept = [place for place, ended in fates.items() if ended == "kept"]
+    assert kept == [("river?", "A"), ("river?", "B"), ("Kafka of Prague.", "A")]
+    assert len(fates) == 5, "what else was found stays in the tree"
+
+
 def test_ircot_keeps_one_sentence_of_a_reply_and_searches_for_facts_alone(scripted):
     engine = scripted(
         {"thought": "J. R. R. Tolkien is of Prague. So the answer is Vltava."},
