@@ -149,7 +149,11 @@ class ReplyStore(FanoutCache):
 
     def _do(self, work: Callable[..., Any], *given: Any, **how: Any) -> Any:
         """Return what comes of a piece of work, which this store's own thread does."""
-        return self._worker.submit(work, *given, **how).result()
+        try:
+            begun = self._worker.submit(work, *given, **how)
+        except RuntimeError:  # Python ends, and lets that thread begin nothing; a question's thread may still go on
+            return work(*given, **how)
+        return begun.result()
 
     def _warn(self, what: str) -> None:
         if what not in self._warned:

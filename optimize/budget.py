@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,10 +15,13 @@ from dspy.utils.callback import BaseCallback
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
 from ..common.json_files import parse_json, read_bytes, validate
+from ..evaluation.run import Interrupted
 from ..lm.failure import remember_lm
 from ..lm.ledger import Spent, add_up, total
 from ..lm.policy import RunPolicy
 from .annotations import is_free
+
+logger = logging.getLogger(__name__)
 
 
 class BudgetSpentError(KeyboardInterrupt):
@@ -33,32 +37,35 @@ class LMBill(BaseCallback):
     Args:
         policy: has the budget.
         before: what the same budget has paid for already.
-        file: keeps what an attempt paid that did not succeed, for the next attempt; None keeps nothing.
+        file: keeps the sum after each call that was paid, as a kill may come at any time; the next attempt begins with
+            it. None keeps nothing.
 
     Raises:
         QuestreeError: if the file is damaged.
     """
 
     def __init__(self, policy: RunPolicy, before: Spent, file: Path | None = None) -> None:
-        self._policy, self._file = policy, file
-        self._earlier = _read(file) if file else Spent()
-        self._before = total([before, self._earlier])
-        self._lms: dict[str, dspy.BaseLM] = {}
-        self._sum = Spent()
-        self._lock = threading.Lock()
+        self._policy, self._before, self._file = policy, before, file
+        self._earlier, self._sum = _read(file) if file else Spent(), Spent()
+        self._lms: dict[str, dspy.BaseLM] = {}  # of the calls on their way
+        self._closed = False
+        self._changed = threading.Condition()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Let a call begin.
 
         Raises:
             BudgetSpentError: if there is nothing left to pay it with.
+            KeyboardInterrupt: if the optimizer has ended: this is one of the threads that it left behind.
         """
         remember_lm(instance)
-        if is_free(instance):
-            return
-        self.check()
-        with self._lock:
-            self._lms[call_id] = instance
+        if not is_free(instance):
+            self.check()
+        with self._changed:
+            if self._closed:
+                raise KeyboardInterrupt("the optimizer has ended")
+            if not is_free(instance):
+                self._lms[call_id] = instance
 
     def check(self) -> None:
         """Check that there is something left to spend.
@@ -66,38 +73,55 @@ class LMBill(BaseCallback):
         Raises:
             BudgetSpentError: if not.
         """
-        spent = total([self._before, self.spent])
+        spent = total([self._before, self.paid])
         over = self._policy.over_budget(spent) or self._policy.unpriced(dspy.settings.lm, spent)
         if over:
             raise BudgetSpentError(over)
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
         """Add what a call cost. A failed one has no entry in its LM's history, and is counted apart."""
-        with self._lock:
+        with self._changed:
             lm = self._lms.pop(call_id, None)
             if lm is None:
                 return
-            history = lm.history
-            last = Spent(failed=1) if exception is not None else add_up(history[-1:])
+            self._changed.notify_all()
+            last = Spent(failed=1) if exception is not None else add_up(lm.history[-1:])
             self._sum = total([self._sum, last])
+            if self._file is not None and last.calls > last.cached:
+                write_atomically(self._file, total([self._earlier, self._sum]).model_dump_json())
 
     @property
     def spent(self) -> Spent:
-        """Return the sum so far, without what was paid before."""
-        with self._lock:
+        """Return the sum so far."""
+        with self._changed:
             return self._sum
 
+    @property
+    def paid(self) -> Spent:
+        """Return the same with that of earlier attempts, which were stopped or killed."""
+        return total([self._earlier, self.spent])
+
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Keep what the block pays for the next attempt, if this one fails."""
+    def settled(self) -> Iterator[None]:
+        """Let no call begin when the block has ended, however it ends, and wait for those on their way.
+
+        DSPy leaves the threads of an optimizer that is stopped to themselves: they would ask on.
+
+        Raises:
+            Interrupted: on Ctrl-C while it waits.
+        """
         try:
             yield
-        except BaseException:
-            if self._file is not None:
-                write_atomically(self._file, total([self._earlier, self.spent]).model_dump_json())
-            raise
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
+        finally:
+            with self._changed:
+                self._closed = True
+                if self._lms:
+                    said = "Waiting for %d LM calls on their way, which are paid for. Ctrl-C now ends at once."
+                    logger.warning(said, len(self._lms))
+                try:
+                    self._changed.wait_for(lambda: not self._lms)
+                except KeyboardInterrupt:
+                    raise Interrupted(at_once=True) from None
 
 
 def _read(file: Path) -> Spent:

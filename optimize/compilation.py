@@ -46,6 +46,8 @@ from .verdicts import MetricFaultError, Teaching, Verdicts
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
 TRAININGS = "trainings.json"
 """The trainings of the LM that were begun, beside the compiled program."""
+PAID = "paid.json"
+"""What an optimizer that has not ended yet has paid, beside them."""
 
 
 def compile(
@@ -139,6 +141,7 @@ class _Done(BaseModel):
     """What an artifact says of its compilation."""
 
     spent: Spent
+    paid: Spent | None = None  # older versions did not tell
     seconds: float
     judged: dict[str, int]
 
@@ -192,7 +195,8 @@ class _Plan:
             if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
                 save(compilation.program, self.out / "program", **self.describe(compilation))
                 keep_prompts(self.out, compilation.program)
-            spent = total([before.spent, compilation.spent])
+                (self.out / PAID).unlink(missing_ok=True)  # not before: the saved program says what was paid for it
+            spent = total([before.spent, compilation.paid])
             after = scoring.score(compilation.program, "after", run, spent_before=spent)
             return self.keep(Compiled(compilation, before, after), run)
 
@@ -231,9 +235,10 @@ class _Plan:
                 f"{fault} Stopped while compiling{kept}. Put it right and run the same again: {_what_is_asked_again()}."
             ) from fault.__cause__
         except KeyboardInterrupt as stop:
-            told = f" {stop}" if stop.args else ""
+            told = f" {stop}" if str(stop) else ""
             raise Interrupted(
-                f"Stopped while compiling{kept}.{told} Run the same again: {_what_is_asked_again()}."
+                f"Stopped while compiling{kept}.{told} Run the same again: {_what_is_asked_again()}.",
+                at_once=getattr(stop, "at_once", False),
             ) from None
 
     def load_finished(self) -> Compilation | None:
@@ -265,7 +270,7 @@ class _Plan:
                 )
             lm = dspy.settings.lm.copy(model=name)
         candidates = read_candidates(self.out / "candidates")
-        return Compilation(program, candidates, done.spent, done.seconds, done.judged, lm)
+        return Compilation(program, candidates, done.spent, done.paid or done.spent, done.seconds, done.judged, lm)
 
     def optimize(
         self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, *, spent_before: Spent
@@ -284,7 +289,7 @@ class _Plan:
 
         self.tell(CompileProgress("compile"))
         began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching())
-        bill = LMBill(self.policy, spent_before, self.out and self.out / "paid.json")
+        bill = LMBill(self.policy, spent_before, self.out and self.out / PAID)
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
@@ -292,7 +297,7 @@ class _Plan:
         trainings = Trainings(self.out and self.out / TRAININGS, bill.check)
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher, trainings)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])
-        with run.traces(compilation=True), watched, bill.kept(), limited(self.policy):
+        with run.traces(compilation=True), watched, bill.settled(), limited(self.policy):
             program = self.optimizer.compile(student, job)
         self.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
@@ -301,7 +306,8 @@ class _Plan:
         _strip(program, like=student)
         lm = _take_lm(program, trainings) if self.optimizer.trains else None
         judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
-        return Compilation(program, tuple(keeper.candidates), bill.spent, time.perf_counter() - began, judged, lm)
+        seconds = time.perf_counter() - began
+        return Compilation(program, tuple(keeper.candidates), bill.spent, bill.paid, seconds, judged, lm)
 
     def keep(self, compiled: Compiled, run: TrackedRun) -> Compiled:
         """Save the program with its scores, and track it; return it with its folder and its address."""
@@ -323,6 +329,7 @@ class _Plan:
             **{key: facts[key] for key in told},
             "compilation": {
                 "spent": compilation.spent.model_dump(),
+                "paid": compilation.paid.model_dump(),
                 "seconds": round(compilation.seconds, 3),
                 "judged": dict(compilation.judged),
                 "candidates": len(compilation.candidates),

@@ -73,6 +73,7 @@ class Compilation:
         program: answers as the one that was compiled.
         candidates: what was tried, in the order in which it was scored.
         spent: every LM call between the two scores.
+        paid: the same with the calls of earlier attempts, which were stopped or killed.
         seconds: between the two scores.
         judged: predictions that the metric judged: ``asked``, ``accepted``, and failed ones by cause.
         lm: that the optimizer trained, and the program is asked with; None if it trained none.
@@ -81,6 +82,7 @@ class Compilation:
     program: Program
     candidates: tuple[Candidate, ...]
     spent: Spent
+    paid: Spent
     seconds: float
     judged: Mapping[str, int]
     lm: dspy.LM | None = None

@@ -204,10 +204,10 @@ def print_compiled(name: str, compiled: Compiled) -> None:
     """Print the scores before and after, and the gain with its interval."""
     console = Console()
     console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
-    gain, spent = compiled.gain, compiled.compilation.spent
+    gain, calls, paid = compiled.gain, compiled.compilation.spent.calls, compiled.compilation.paid
     console.print(
         f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
-        f"{_bill(spent.calls, spent.tokens_in + spent.tokens_out, spent.cost)}, {compiled.compilation.seconds:.0f} s"
+        f"{_bill(calls, paid.tokens_in + paid.tokens_out, paid.cost)}, {compiled.compilation.seconds:.0f} s"
     )
     if compiled.compilation.lm is not None:
         trained = f"the LM was trained: {compiled.compilation.lm.model}; what that cost, its provider says"

@@ -13,7 +13,7 @@ from questree.evaluation.run_folder import read_exchanges
 
 RUN, BUILDING = "run", "run.building"
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
-_PAID = {"cached", "tokens_in", "tokens_out", "cost"}  # a reply that comes from the cache was paid for before
+_PAID = {"cached", "tokens_in", "tokens_out", "cost", "paid"}  # a reply that comes from the cache was paid for before
 
 
 @dataclass(frozen=True)

@@ -111,3 +111,11 @@ def test_only_what_was_sealed_is_taken_for_a_reply(kept, tmp_path, caplog):
             rows.execute("UPDATE Cache SET mode = 1, value = 'a text'")
     assert dspy.cache.disk_cache.get("key 1") is None
     assert "is not as it was kept" in caplog.text
+
+
+def test_replies_that_come_while_python_ends_are_kept(kept, caplog):
+    dspy.cache.disk_cache._worker.shutdown()  # Python does this before it waits for other threads
+    dspy.cache.disk_cache.set("late", {"text": "reply"})
+    use_lm_cache()
+    assert found([*kept, "late"]) == kept | {"late": {"text": "reply"}}
+    assert not caplog.text

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import threading
+from itertools import count
 
 import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.run import Interrupted
 from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.optimize import compile as compile_program
@@ -35,10 +39,18 @@ def answered():
         yield counter
 
 
-def compiled(mini, out=None, by="bootstrap-random-search", settings=None, max_calls=None):
+def compiled(mini, out=None, by="bootstrap-random-search", settings=None, max_calls=None, metric=None, told=None):
     chosen = optimizer(by, **({"candidates": 1} if settings is None else settings))
     policy = RunPolicy(max_calls=max_calls, concurrency=AT_ONCE)
-    return compile_program(mini.program(), mini.examples(), mini.metric, optimizer=chosen, policy=policy, out=out)
+    return compile_program(
+        mini.program(), mini.examples(), metric or mini.metric,
+        optimizer=chosen, policy=policy, out=out, on_progress=told,
+    )  # fmt: skip
+
+
+def paid(folder):
+    """What the folder says that an unfinished optimizer has paid."""
+    return LMBill(RunPolicy(), Spent(), folder / "paid.json").paid
 
 
 def test_the_bill_holds_every_call_of_the_optimizer_its_own_among_them(mini):
@@ -62,6 +74,55 @@ def test_an_optimizer_ends_with_the_budget_and_goes_on_with_more(mini, searched,
     assert answered.calls == 0
     assert compiled(mini, tmp_path).program.dump_state() == whole.program.dump_state()
     assert not (tmp_path / "paid.json").exists()
+
+
+def test_a_kill_forgets_nothing_that_was_paid(mini, searched, answered, tmp_path):
+    _, whole = searched
+    calls = []
+
+    def told(progress):
+        if progress.candidate is not None and not calls:
+            calls.append(answered.calls)
+            shutil.copytree(tmp_path / "run", tmp_path / "killed")  # what lies there, had it been killed now
+
+    compiled(mini, tmp_path / "run", told=told)
+    spent = calls[0] - whole.before.spent.calls
+    assert paid(tmp_path / "killed").calls == spent > 0
+    with pytest.raises(OutOfBudgetError, match=f"max_calls={calls[0]} is spent"):
+        compiled(mini, tmp_path / "killed", max_calls=calls[0])
+    done = compiled(mini, tmp_path / "killed")
+    assert done.compilation.paid.calls == spent + done.compilation.spent.calls
+    assert compiled(mini, tmp_path / "killed").compilation.paid == done.compilation.paid
+
+
+def test_an_optimizer_that_is_stopped_asks_nothing_more(mini, searched, answered, tmp_path):
+    _, whole = searched
+    judged, threads = count(), {*threading.enumerate()}
+
+    def stopping(example, prediction, trace=None):
+        if trace is not None and next(judged) == 1:
+            raise KeyboardInterrupt  # on one of DSPy's threads; the other one is asking
+        return mini.metric(example, prediction, trace)
+
+    with pytest.raises(Interrupted, match="Stopped while compiling"):
+        compiled(mini, tmp_path, metric=stopping)
+    asked = answered.calls
+    for left in {*threading.enumerate()} - threads:
+        left.join(20)
+    assert answered.calls == asked
+    assert paid(tmp_path).calls == asked - whole.before.spent.calls
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_calls_on_their_way(monkeypatch):
+    bill = LMBill(RunPolicy(), Spent())
+
+    def pressed(done):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bill._changed, "wait_for", pressed)
+    with pytest.raises(Interrupted) as stopped, bill.settled():
+        raise KeyboardInterrupt
+    assert stopped.value.at_once
 
 
 DAMAGED = [
