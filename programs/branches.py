@@ -12,6 +12,7 @@ from .modules.verdict import Verdict, sentence_with
 from .tree import Node, ReasoningTree
 
 _LONGEST_NAME = 6  # words
+_NAME = re.compile(r"(?<!\w)[A-Z0-9][\w'’-]*(?:[,:]? [A-Z0-9][\w'’-]*)*")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def regrow(tree: ReasoningTree, parent: Node, later: list[Node], *, instead_of: 
     """
     steps = []
     for node in later:
-        template = replaced(node.template or node.query, instead_of, parent.answer)
+        template = replaced(tree, node.template or node.query, instead_of, parent.answer)
         steps.append(PlannedStep(query=template, recalled=node.answer, sure=node.sure))
     branch = grow_branch(tree, parent, steps, round)
     for old, new in zip(later, branch, strict=True):
@@ -135,8 +136,28 @@ def refilled(tree: ReasoningTree, node: Node) -> Node:
     return tree.nodes[node.id] if query == node.query else tree.update(node, query=query)
 
 
-def replaced(template: str, old: str | None, new: str | None) -> str:
-    """Return the query with an answer that was written into it replaced by another one."""
-    if not old or not new:
+def replaced(tree: ReasoningTree, template: str, old: str | None, new: str | None) -> str:
+    """Return the query with an answer that was written into it replaced by another one; the user's names stay.
+
+    Part of a number is no answer, nor is a single word without the capital that the answer has: "us" is not "US".
+    """
+    names = names_to_keep(tree, old) if old else []
+    if not old or not new or old in names:
         return template
-    return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda found: new, template, flags=re.IGNORECASE)
+    case = "" if len(old.split()) == 1 and not old.islower() else "i"
+    written = rf"((?<!\w)(?<!\d[.,–-])(?{case}:{re.escape(old)})(?!\w|[.,–-]\d))"
+    return re.sub("|".join([*map(re.escape, names), written]), lambda found: new if found[1] else found[0], template)
+
+
+def names_to_keep(tree: ReasoningTree, answer: str) -> list[str]:
+    """Return the names of the question that hold the answer and must stay in the queries when it is replaced.
+
+    These are whole names, such as "Paris, Texas" for "Paris", if queries ask for them: any other "Paris" is then the
+    plan's own. If the question has the answer elsewhere too, that may be the user's, and the answer itself is returned.
+    """
+    said = re.compile(rf"(?<!\w){re.escape(answer)}(?!\w)", re.IGNORECASE)
+    _, _, after_first_word = tree.question.partition(" ")
+    names = [name for name in _NAME.findall(after_first_word) if said.search(name)]
+    asked = [name for name in names if any(name in node.query for node in tree.nodes)]
+    rest = re.sub("|".join(map(re.escape, asked)), "", tree.question)
+    return [answer] if said.search(rest) else asked

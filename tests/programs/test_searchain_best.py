@@ -120,6 +120,50 @@ def test_a_wrong_answer_that_was_written_into_a_later_query_is_replaced_there(sc
     assert program.retriever.queries == [BIRTH, RIVER]
 
 
+MALLE = "Where was Louis Malle born?"
+TEXAS = "Were Louis Malle and the director of Paris, Texas born in the same country?"
+
+
+@pytest.mark.parametrize(
+    ("question", "recalled", "found", "written", "searched"),
+    [
+        (TEXAS, "Paris", "Thumeries", ["Who directed Paris, Texas?"], ["Who directed Paris, Texas?"]),
+        (
+            TEXAS,
+            "Paris",
+            "Thumeries",
+            ["Who directed Paris, Texas?", "In which country is Paris?"],
+            ["Who directed Paris, Texas?", "In which country is Thumeries?"],
+        ),
+        (
+            "Did 2001: A Space Odyssey come out before his first film?",
+            "2001",
+            "1982",
+            ["Who directed 2001: A Space Odyssey?", "Which film won the Oscar in 2001?"],
+            ["Who directed 2001: A Space Odyssey?", "Which film won the Oscar in 1982?"],
+        ),
+        ("Is Paris older than his birthplace?", "Paris", "Thumeries", ["How old is Paris?"], ["How old is Paris?"]),
+        ("is paris older?", "Paris", "Thumeries", ["How old is Paris?"], ["How old is Paris?"]),
+        ("Older: Lyon, Paris, or it?", "Paris", "Thumeries", ["How old is Paris?"], ["How old is Paris?"]),
+        ("What is there?", "Paris", "Thumeries", ["Who is Paris's mayor?"], ["Who is Thumeries's mayor?"]),
+        ("What is there?", "Paris", "Thumeries", ["Who is a Parisian?"], ["Who is a Parisian?"]),
+        ("Who won Paris–Roubaix?", "Paris", "Thumeries", ["Who won Paris–Roubaix?"], ["Who won Paris–Roubaix?"]),
+        ("Who told us?", "US", "UK", ["Who told us?"], ["Who told us?"]),
+        ("Who led it?", "US", "UK", ["Who led the US, which told us?"], ["Who led the UK, which told us?"]),
+        ("Who led them?", "The Beatles", "Queen", ["Who led the Beatles?"], ["Who led Queen?"]),
+        ("How high is it?", "5", "7", ["What is 3.5 or 5,000 m or 5?"], ["What is 3.5 or 5,000 m or 7?"]),
+    ],
+)
+def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(
+    scripted, question, recalled, found, written, searched
+):
+    chain = {"planned_chain": [planned(MALLE, recalled, True), *(planned(query, "x") for query in written)]}
+    scripted(chain, verdict("contradicts", found), *[verdict("silent")] * len(written), TOLD)
+    program = searchain({MALLE: f"It is {found}."} | dict.fromkeys(searched, "Nothing of it."))
+    program(question=question)
+    assert program.retriever.queries == [MALLE, *searched]
+
+
 def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
     engine = scripted(
         plan("Franz Kafka", "Prague", "Vltava"),
