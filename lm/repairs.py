@@ -1,39 +1,59 @@
-"""Repairs of replies: of malformed JSON within bounds, and of XML that does not escape its text.
+"""Repairs of replies: malformed JSON within bounds, XML that does not escape its text, values in another shape.
 
 DSPy repairs what a reply gives for a list or an object. That takes time by the square of the length: six seconds for
 20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server could keep all cores
 busy with replies of that kind, long after their questions had failed.
 
 DSPy repairs no XML: an LM that writes "AT&T" or "1 < 2" in its answer, as people do, would fail its question.
+
+DSPy reads a value by the type of its field alone. The year 1975 for a text, "[1]" for a number, or "none" for an empty
+list would fail the question after three replies, and of "[1][2]" it takes the last number. `in_shape` understands them.
+It goes by the type of the field, so it holds for every signature and every adapter. A validator in a signature would
+not be asked: DSPy drops what `Annotated` adds to the type of a field.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from contextlib import suppress
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import dspy
 import json_repair
+from dspy.adapters import chat_adapter, json_adapter, utils, xml_adapter
 from dspy.utils.exceptions import AdapterParseError
+from pydantic import BaseModel
 
 LONGEST = 10_000  # characters
 
 _library: Any = json_repair
 _repaired = _library.loads
 _parsed = dspy.XMLAdapter.parse
+_value = utils.parse_value
 
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
 
+LONGEST_WORD = 200  # characters of a number, a yes or no, or a choice, with its remark
+_NOTHING = {"", "none", "null", "n/a", "nothing"}
+_REMARK = re.compile(r"\s\(.*\)\W*$", re.DOTALL)
+_NUMBER = re.compile(r"(?:passage |no\. ?|#)?[\[(]?(\d+)[\])]?", re.IGNORECASE)
+_NUMBERS = re.compile(r"(?:[\d\s\[\]{},;&>#]|and|passages?)+\.?", re.IGNORECASE)
+_SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+(\S.*)")
+
 
 def mend_repairs() -> None:
-    """Make DSPy repair no JSON that is longer than that, and read XML whose text is not escaped.
+    """Make DSPy repair no JSON that is longer than that, read XML whose text is not escaped, and values `in_shape`.
 
     In a longer JSON, the first value has to be whole.
     """
     _library.loads = _loads
     dspy.XMLAdapter.parse = _parse_xml
+    for adapter in (chat_adapter, json_adapter, xml_adapter):
+        adapter.parse_value = _parse_value
 
 
 def _parse_xml(adapter: dspy.XMLAdapter, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
@@ -56,3 +76,84 @@ def _loads(text: str, *given: Any, **how: Any) -> Any:
     except (ValueError, RecursionError) as error:
         fault = f"{len(text):,} characters that are no JSON; at most {LONGEST:,} are repaired"
         raise AdapterParseError("json_repair", dspy.Signature, text, fault) from error
+
+
+def _parse_value(value: Any, kind: Any) -> Any:
+    return _value(in_shape(value, kind), kind)
+
+
+def in_shape(value: Any, kind: Any) -> Any:
+    """Return a reply's value in the shape of its field's type, if it plainly says such a value; else as it is.
+
+    Args:
+        value: a text, or what the reply's JSON or XML holds.
+        kind: the type of the field.
+
+    Raises:
+        ValueError: if a text for a list of numbers holds several lists among words.
+    """
+    if get_origin(kind) is list:
+        return _list(value, get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        return value if value is None or len(kinds) > 1 else in_shape(value, kinds[0])
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, dict):
+        return _object(value, kind)
+    if kind is str:
+        return "" if value is None else str(value) if isinstance(value, (int, float)) else value
+    return _word(value, kind) if isinstance(value, str) else value
+
+
+def _object(value: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of an object in shape; null stands for the default of a field that has one."""
+    fields = kind.model_fields
+    given = {
+        name: one for name, one in value.items() if one is not None or name not in fields or fields[name].is_required()
+    }
+    return {name: in_shape(one, fields[name].annotation) if name in fields else one for name, one in given.items()}
+
+
+def _word(text: str, kind: Any) -> Any:
+    """Return the number, the probability, the yes or no, or the choice that a text says, with or without a remark."""
+    if len(text) > LONGEST_WORD:
+        return text
+    bare = _REMARK.sub("", text).strip(" \t\n*`\"'.")
+    if get_origin(kind) is Literal and bare not in get_args(kind):
+        return {str(one).casefold(): one for one in get_args(kind)}.get(bare.casefold(), text)
+    if kind is int:
+        number = _NUMBER.fullmatch(bare)
+        return 0 if bare.casefold() == "none" else int(number[1]) if number else text
+    if kind is float and (share := _SHARE.fullmatch(bare)):
+        return float(share[1]) / 100
+    return bare if kind in (bool, float) or get_origin(kind) is Literal else text
+
+
+def _list(value: Any, kind: Any) -> Any:
+    """Return the items of a list, each in shape; null is an empty list, and XML may hold a list in its one item."""
+    if value is None:
+        return []
+    texts = value if isinstance(value, list) else [value]
+    if len(texts) == 1 and isinstance(texts[0], (str, int)):
+        items = _items(str(texts[0]), kind)
+        value = items if isinstance(items, list) else value
+    return [in_shape(one, kind) for one in value] if isinstance(value, list) else value
+
+
+def _items(text: str, kind: Any) -> Any:
+    """Return the items that a text plainly lists; other texts as they are, for DSPy to read.
+
+    Raises:
+        ValueError: see `in_shape`.
+    """
+    if text.strip(" \t\n*.").casefold() in _NOTHING and (text.strip() or kind in (str, int)):
+        return []  # a list of objects that is not there at all is no empty one
+    if kind is int and _NUMBERS.fullmatch(text) and (numbers := re.findall(r"\d+", text)):
+        return numbers
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return _library.loads(text)
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    if kind is int and text.count("[") > 1:
+        raise ValueError("several lists of numbers among words")  # DSPy would take the last one
+    items = [_ITEM.fullmatch(line) for line in text.splitlines() if line.strip()]
+    return [found[1] for found in items if found] if kind is str and all(items) else text

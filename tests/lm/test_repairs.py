@@ -1,4 +1,7 @@
-"""Malformed JSON in a reply is repaired if it is short, and a long one costs no time; XML may hold raw text."""
+"""Malformed JSON in a reply is repaired if it is short, and a long one costs no time; XML may hold raw text.
+
+A value that says the right thing in another shape is understood.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,11 @@ import pytest
 from questree.lm import repairs
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
+from questree.lm.guard import adapter_named
+from questree.signatures import FilterKnowledge, JudgePassages, JudgeSearchesNeeded, PlanChain, TakeNotes
+from questree.signatures.reviews import ReviewPath
+from questree.signatures.subquestions import JudgeSteps
+from questree.signatures.verdict import CheckStep
 
 LISTS = dspy.Predict("question -> steps: list[str]")
 ADAPTERS = {"chat": dspy.ChatAdapter(use_json_adapter_fallback=False), "json": dspy.JSONAdapter()}
@@ -77,3 +85,101 @@ def test_xml_that_is_none_is_asked_for_again(reply, scripted):
     with dspy.context(adapter=dspy.XMLAdapter()):
         assert call(dspy.Predict("question -> answer"), question="Who?").answer == "Paris"
     assert engine.replies == []
+
+
+FORMS = {
+    "chat": lambda name, said: f"[[ ## {name} ## ]]\n{said if isinstance(said, str) else json.dumps(said)}",
+    "json": lambda name, said: json.dumps({name: said}),
+    "baml": lambda name, said: json.dumps({name: said}),
+    "xml": lambda name, said: f"<{name}>{said if isinstance(said, str) else json.dumps(said)}</{name}>",
+}
+
+
+def read(form, signature, name, said):
+    """What an adapter reads as one field of a signature."""
+    for other in [one for one in signature.output_fields if one != name]:
+        signature = signature.delete(other)
+    adapter = adapter_named(form) or dspy.ChatAdapter()
+    return adapter.parse(signature, FORMS[form](name, said))[name]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("signature", "name", "said", "meant"),
+    [
+        (CheckStep, "passage_number", "[1]", 1),
+        (CheckStep, "passage_number", "Passage 2.", 2),
+        (CheckStep, "passage_number", "None", 0),
+        (CheckStep, "passage_number", "3 (the film)", 3),
+        (CheckStep, "verdict", "Supports", "supports"),
+        (CheckStep, "verdict", "**SILENT**.", "silent"),
+        (JudgeSearchesNeeded, "searches_needed", "One", "one"),
+        (ReviewPath, "last_adds", "True.", True),
+        (ReviewPath, "last_adds", "No (it repeats)", False),
+        (JudgeSteps, "promise", "85%", 0.85),
+        (JudgeSteps, "promise", "0.85 (likely)", 0.85),
+        (FilterKnowledge, "kept", "[1][3]", [1, 3]),
+        (FilterKnowledge, "kept", "[1] and [3]", [1, 3]),
+        (FilterKnowledge, "kept", "[2] > [1]", [2, 1]),
+        (FilterKnowledge, "kept", "1, 3", [1, 3]),
+        (FilterKnowledge, "kept", "Passages 1 and 3.", [1, 3]),
+        (FilterKnowledge, "kept", '["[1]", "3"]', [1, 3]),
+        (FilterKnowledge, "kept", "2", [2]),
+        (FilterKnowledge, "kept", "none", []),
+        (FilterKnowledge, "kept", "", []),
+        (TakeNotes, "new_notes", "None.", []),
+        (TakeNotes, "new_notes", "", []),
+        (TakeNotes, "new_notes", "- a [1]\n- b [3]", ["a [1]", "b [3]"]),
+        (TakeNotes, "new_notes", "1. a\n2. b", ["a", "b"]),
+        (TakeNotes, "new_notes", ["a", 1975], ["a", "1975"]),
+    ],
+)
+def test_a_value_in_another_shape_is_understood(form, signature, name, said, meant):
+    got = read(form, signature, name, said)
+    assert (got, type(got)) == (meant, type(meant))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_objects_of_a_list_are_understood(form):
+    plan = [{"query": "When?", "recalled": 1975, "sure": None}, {"query": "Who?", "recalled": None, "sure": "Yes"}]
+    steps = read(form, PlanChain, "planned_chain", plan)
+    assert [(one.recalled, one.sure) for one in steps] == [("1975", False), (None, True)]
+    judged = read(form, JudgePassages, "judgements", [{"number": "[2]", "says": None, "useful": "no"}])
+    assert [(one.number, one.says, one.useful) for one in judged] == [(2, "", False)]
+    assert read(form, PlanChain, "planned_chain", "null") == []
+
+
+@pytest.mark.parametrize(
+    ("signature", "name", "said"),
+    [
+        (CheckStep, "passage_number", "1 and 2"),
+        (CheckStep, "passage_number", "the first"),
+        (CheckStep, "verdict", "supports or contradicts"),
+        (ReviewPath, "last_adds", "null"),
+        (JudgeSteps, "promise", "high"),
+        (FilterKnowledge, "kept", "[1] helps, and [3] does not"),
+        (FilterKnowledge, "kept", "1-3"),
+        (PlanChain, "planned_chain", ["Who?"]),
+        (PlanChain, "planned_chain", [{"query": None}]),
+        (JudgePassages, "judgements", [{"number": None, "says": "", "useful": True}]),
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_value_that_cannot_be_understood_is_refused(form, signature, name, said):
+    with pytest.raises(repairs.AdapterParseError):
+        read(form, signature, name, said)
+
+
+def test_null_for_a_text_is_no_word():
+    assert read("json", CheckStep, "found", None) == ""
+    assert read("json", CheckStep, "found", 1975) == "1975"
+
+
+@pytest.mark.parametrize(
+    ("signature", "name", "said"),
+    [(PlanChain, "planned_chain", ""), (TakeNotes, "new_notes", "Jaws is a film [1]")],
+)
+@pytest.mark.parametrize("form", ["chat", "json", "baml"])
+def test_what_is_no_list_is_not_taken_for_one(form, signature, name, said):  # an element of XML may be its own list
+    with pytest.raises(repairs.AdapterParseError):
+        read(form, signature, name, said)
