@@ -9,14 +9,13 @@ from pydantic import Field
 
 from ...common.sentences import sentences
 from ...lm.call import call
-from ...metrics import marked_fragments
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import RewriteSentence, WriteTentatively
 from ..demonstrations import note
 from ..modules import NextThought, ThoughtsAnswer
 from ..program import answered
-from ..references import distinct, numbered_among, numbers_of, settle_marks, supported_by
+from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -60,7 +59,7 @@ class FLARE(Baseline):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write sentence by sentence, look up what is uncertain, and answer."""
-        question, thoughts, told, passages, last = tree.question, list[str](), list[str](), list[Passage](), None
+        question, thoughts, passages, last = tree.question, list[str](), list[Passage](), None
         for round in range(1, self.settings.max_thoughts + 1):
             thought, uncertain = self.tentative(question, answer_style, thoughts)
             concludes, found = "answer is" in thought.lower(), list[Passage]()
@@ -72,19 +71,17 @@ class FLARE(Baseline):
                 thought, concludes = self.next_thought(
                     question=question, answer_style=answer_style, shown=shown, thoughts=thoughts, tentative=thought
                 )
-                tree.update(last, answer=thought or None, source="completed" if found else "lm")
+                _, cited = settle_marks(thought, passages, supported_by(question))
+                tree.update(last, answer=thought or None, source="completed" if cited else "lm")
             elif thought:
                 last = tree.grow(last, round=round, query=thought, answer=thought, sure=True, source="lm")
             if not thought:
                 break
-            number = numbers_of(passages)
             thoughts.append(thought)
-            marks = "" if marked_fragments(thought) else "".join(f" [{number[passage.id]}]" for passage in found)
-            told.append(thought + marks)  # those of the sentence's own count; else each passage is tried
             if concludes:
                 break
         answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=thoughts)
-        content, references = settle_marks(" ".join(told), passages, supported_by(question))
+        content, references = settle_marks(" ".join(thoughts), passages, supported_by(question))
         return answered(tree, answer, content, references, passages=passages, thoughts=thoughts)
 
     def look_up(self, thought: str, query: str, known: list[Passage]) -> tuple[str, list[Passage]]:

@@ -266,7 +266,7 @@ def test_adaptive_answers_by_the_strategy_that_the_question_needs(scripted, need
 def test_flare_looks_up_uncertain_sentences_alone_and_writes_them_anew(scripted):
     engine = scripted(
         {"tentative": "Kafka was born in Vienna. And more.", "uncertain": ["Vienna", "elsewhere"]},
-        {"thought": "Kafka was born in Prague."},
+        {"thought": "Kafka was born in Prague [1]."},
         {"tentative": "Prague lies on the Vltava.", "uncertain": []},
         {"tentative": "So the answer is Vltava.", "uncertain": ["Vltava"]},
         {"answer": "Vltava"},
@@ -277,11 +277,9 @@ def test_flare_looks_up_uncertain_sentences_alone_and_writes_them_anew(scripted)
     assert [one.wants for one in asked] == ["tentative", "thought", "tentative", "tentative", "answer"]
     assert retriever.queries == ["Kafka was born in ."]
     assert asked[1].given("passages") == ["[1] T0 | Kafka was born in Prague."]
-    told = ["Kafka was born in Prague.", "Prague lies on the Vltava.", "So the answer is Vltava."]
+    told = ["Kafka was born in Prague [1].", "Prague lies on the Vltava.", "So the answer is Vltava."]
     assert [asked[2].given("thoughts"), asked[4].given("thoughts")] == [told[:1], told]
-    assert (
-        prediction.final_content == "Kafka was born in Prague. [1] Prague lies on the Vltava. So the answer is Vltava."
-    )
+    assert prediction.final_content == " ".join(told)
     assert [one.id for one in prediction.references] == ["p0"]
     assert [node.source for node in prediction.tree.nodes if node.source != "passage"] == ["completed", "lm", "lm"]
 
@@ -314,16 +312,26 @@ def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_little
     assert calls(engine)[3].given("tentative") == "Is it B?"
 
 
-def test_a_sentence_of_flare_with_marks_of_its_own_gets_no_others(scripted):
+@pytest.mark.parametrize(
+    ("thought", "content", "source"),
+    [
+        ("Kafka was born in Prague [1].", "Kafka was born in Prague [1].", "completed"),
+        ("Kafka was perhaps born in Prague.", "Kafka was perhaps born in Prague.", "lm"),
+        ("It has to be found where he was born.", "It has to be found where he was born.", "lm"),
+        ("Kafka was born in Vienna [1].", "Kafka was born in Vienna.", "lm"),  # the passage does not hold it
+    ],
+)
+def test_flare_cites_only_where_the_lm_wrote_a_mark_that_its_passage_supports(scripted, thought, content, source):
     scripted(
-        {"tentative": "Kafka was born in Vienna.", "uncertain": ["Vienna"]},
-        {"thought": "Kafka was born in Prague [1]."},
+        {"tentative": "He was born in Vienna.", "uncertain": ["Vienna"]},
+        {"thought": thought},
         {"tentative": "So the answer is Prague.", "uncertain": []},
         {"answer": "Prague"},
     )
-    found = {"Kafka was born in .": "Kafka was born in Prague."}
-    prediction = program("flare", retriever=ListRetriever(found))(question=Q)
-    assert prediction.final_content == "Kafka was born in Prague [1]. So the answer is Prague."
+    found = {"He was born in .": "Franz was born in Prague."}
+    prediction = program("flare", retriever=ListRetriever(found))(question="Where was Franz Kafka born?")
+    assert prediction.final_content == f"{content} So the answer is Prague."
+    assert (len(prediction.references), prediction.tree.nodes[0].source) == (int("[1]" in content), source)
 
 
 def test_ircot_searches_without_marks(scripted):
