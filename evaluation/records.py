@@ -357,8 +357,8 @@ def retrieval_scores(
     ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
     order; ``recall``, ``precision`` and ``s-precision`` "kept" of those that the answer rests on. If only the titles of
     the gold passages are known, each name begins with ``title``. Also ``documents``, the different passages that were
-    looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), if
-    there are any.
+    looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), and
+    their precision and recall. ``skc`` and ``citation_recall`` are also known of an answer that cites nothing.
 
     Args:
         prediction: of an older version, it may not tell what was seen, or in which order; then there is no recall@k.
@@ -372,7 +372,7 @@ def retrieval_scores(
         scores["documents"] = len(prediction.tree.passages())
     if prediction.get("evidence") is not None:
         scores["evidences"] = len(prediction.evidence)
-    if prediction.get("references"):
+    if prediction.get("tree") is not None and prediction.get("final_content") is not None:
         cited = citation_scores(prediction)
         scores |= {name: value for name, value in cited.items() if value is not None}
     return scores

@@ -172,7 +172,8 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
     The paper has people judge whether a mark stands at the fragment that its reference supports. Here a mark
     ``[n]`` is right when the answer of a step that reference n was found for stands, in whole normalised
     words, both in the fragment that ends at the mark and in the reference. Answers that a passage cannot
-    hold word for word (a yes, a paraphrase) count against it: the number is a lower bound.
+    hold word for word (a yes, a paraphrase) count against it: the number is a lower bound. Marks of a reference that
+    no step with an answer found are left out: there is nothing to judge them by.
 
     Args:
         content: the final content with its marks.
@@ -180,7 +181,7 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
         answers: for each reference, the answers of the steps whose evidence it is.
 
     Returns:
-        Between 0 and 1; None when the content has no marks.
+        Between 0 and 1; None when the content has no marks that can be judged.
 
     Raises:
         ValueError: if there are not as many lists of answers as references.
@@ -191,6 +192,7 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
         1 <= number <= len(references) and _supports(references[number - 1], fragment, answers[number - 1])
         for fragment, numbers in marked_fragments(content)
         for number in numbers
+        if not 1 <= number <= len(references) or answers[number - 1]
     ]
     return sum(right) / len(right) if right else None
 

@@ -14,6 +14,8 @@ from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_folder import read_records
 from questree.lm.ledger import Spent
 from questree.lm.policy import RunPolicy
+from questree.programs.program import answered
+from questree.retrieval import Passage
 
 
 def test_a_failure_is_counted_apart_from_a_wrong_answer():
@@ -34,6 +36,21 @@ def test_what_is_found_and_spent_is_added_up():
     assert found.records[0].tree.nodes[0].query == "q"
     assert found.spent == Spent()
     assert (found.table()[0]["kind"], found.table()[0]["hops"]) == ("bridge", 2)
+
+
+def test_an_answer_without_citations_counts_in_their_recall():
+    class Cites(Parrot):
+        """Cites in its answer to one question alone."""
+
+        def reason(self, tree, answer_style):
+            passage = Passage(id="p1", title="Gold", text="Kafka was born in Prague.")
+            tree.grow(None, query="q", source="query", passage=passage)
+            cites = "right" in tree.question
+            return answered(tree, "Prague", f"Kafka was born in Prague{' [1]' * cites}.", [passage] * cites)
+
+    found = evaluate(Cites(), [RIGHT, WRONG], right).retrieval
+    assert (found["citation_recall"], found["skc"], found["citation_precision"]) == (0.5, 0.5, 1.0)
+    assert "amp" not in found  # no step has an answer, so nothing tells the right place
 
 
 def test_a_fault_in_the_program_is_that_questions_failure():

@@ -77,6 +77,14 @@ def test_amp_wants_the_answer_in_the_fragment_and_in_the_reference() -> None:
 def test_amp_counts_a_mark_that_points_nowhere_as_wrong_and_needs_marks() -> None:
     assert marking_accuracy("Warsaw [1]. Warsaw [7].", REFERENCES[:1], [["Warsaw"]]) == 0.5
     assert marking_accuracy("Warsaw.", REFERENCES[:1], [["Warsaw"]]) is None
+
+
+def test_amp_leaves_out_marks_of_passages_that_belong_to_no_answer() -> None:
+    assert marking_accuracy("Warsaw [1]. The Seine [2].", REFERENCES[:2], [["Warsaw"], []]) == 1
+    assert marking_accuracy("Warsaw [1]. The Seine [2].", REFERENCES[:2], [[], []]) is None
+
+
+def test_amp_wants_answers_for_each_reference() -> None:
     with pytest.raises(ValueError, match="3 references but 1 list"):
         marking_accuracy(CONTENT, REFERENCES, [["Warsaw"]])
 
@@ -92,7 +100,7 @@ def test_scores_of_a_prediction_come_from_its_tree_and_passages() -> None:
         passages=[born, flows],
         tree=SimpleNamespace(nodes=nodes, question="Which river does Paris lie on?"),
     )
-    assert citation_scores(prediction) == {"skc": 2, "amp": 0.5, "citation_precision": 1, "citation_recall": 1}
+    assert citation_scores(prediction) == {"skc": 2, "amp": 1, "citation_precision": 1, "citation_recall": 1}
     prediction.references = [flows, born]
     assert citation_scores(prediction) == {"skc": 2, "amp": 0, "citation_precision": 0, "citation_recall": 0}
     assert set(citation_scores(SimpleNamespace(failure="refused")).values()) == {None}
