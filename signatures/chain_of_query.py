@@ -40,7 +40,8 @@ class PlannedStep(BaseModel):
 
     query: str = Field(min_length=1, description="one fact to look up; #1 stands for the answer of the first query")
     recalled: OptionalAnswer = Field(
-        default=None, description="your best answer from memory to this query; null when nothing comes to mind"
+        default=None,
+        description="your best answer from memory to this query alone, in a few words; null when nothing comes to mind",
     )
     sure: bool = Field(
         default=False,
@@ -64,8 +65,8 @@ class PlanChain(dspy.Signature):
     the prince …; a rare name needs no such word. Where the question shortens a proper name (the Pact, the War), write
     the full name that is most likely meant. Add nothing else that you remember to a query. Where the question only
     describes a thing, one query asks for its name, with the whole description. Where the question can be read in
-    several ways, take the most likely one. Comparing the answers, calculating with them, what a common word means, and
-    drawing the conclusion need no query.
+    several ways, take the most likely one. Comparing the answers, calculating with them, and drawing the conclusion
+    need no query.
     """
 
     question: str = question_field()
@@ -166,7 +167,8 @@ class TraceAnswer(dspy.Signature):
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
     the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
     one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins; if it has a
-    mark, tell it with its mark. Where a step has no answer, say that it was not found. If a support does not say
+    mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps leave the answer
+    open, say that it is a guess. If a support does not say
     exactly what its query asks, tell what the support says. If two supports contradict each other, say which you
     follow. Add no facts that are not in the answers and supports of the steps, except what a common word means, or what
     follows by calculation.

@@ -58,13 +58,14 @@ class WriteNextThought(dspy.Signature):
     thought: str = dspy.OutputField(desc="one sentence")
 
 
-class RewriteSentence(dspy.Signature):
+class RegenerateSentence(dspy.Signature):
     """Write the next sentence of the reasoning anew: you wrote it from memory, and the passages were searched for it.
     Write the number of a passage as a mark, such as [2], right after the words that the passage says, and after no
     others. What a passage tells of another thing or place, or of a time that the question does not mean, does not
     count. Take the first of these cases that fits:
     A passage tells the fact: state it with its mark.
-    You are certain of the sentence: keep it. That no passage tells it, or only less exactly, is no reason to doubt it.
+    You are certain by now that the words which you doubted are right, and what the question means: keep the sentence.
+    That no passage tells it, or only less exactly, is no reason to doubt it.
     A passage tells a part of the fact, which no earlier sentence tells: state that part with its mark, and say what has
     to be found.
     An earlier sentence says that this has to be found: keep the guess, with "perhaps". Later sentences take the guess
@@ -77,6 +78,7 @@ class RewriteSentence(dspy.Signature):
     passages: list[str] = passages_field()
     thoughts: list[str] = dspy.InputField(desc="the reasoning before the sentence; may be empty")
     tentative: str = dspy.InputField(desc="the sentence as you wrote it from memory; it may be wrong")
+    uncertain: list[str] = dspy.InputField(desc="the words of it that you doubted: they may be wrong, or not meant")
     thought: str = dspy.OutputField(desc="the sentence anew")
 
 
@@ -168,9 +170,9 @@ class WriteTentatively(dspy.Signature):
     describes a thing, and may mean another one; never a name that stands in the question or in an earlier sentence. If
     you copy any, they are cut out, the rest is searched for, and the sentence is written anew from what is found: so
     the rest has to say which thing it is about. If you copy none, the sentence stays as it is. If the last sentence
-    says that something has to be found, guess it, with names rather than general words, in a sentence unlike the last
-    one, so that other passages are found. A sentence with "perhaps" counts as known. When no fact is missing, the
-    sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
+    says that something has to be found, guess it, with names rather than general words: if the rest finds nothing new,
+    the guess is searched for too. A sentence with "perhaps" counts as known. When no fact is missing, the sentence is:
+    So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
     """
 
     question: str = question_field()

@@ -11,7 +11,7 @@ from ...common.sentences import sentences
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.searches import RewriteSentence, WriteTentatively
+from ...signatures.searches import RegenerateSentence, WriteTentatively
 from ..demonstrations import note
 from ..modules import NextThought, ThoughtsAnswer
 from ..program import answered
@@ -54,7 +54,7 @@ class FLARE(Baseline):
     def __init__(self, retriever: Retriever | None = None, settings: FLARESettings | None = None):
         super().__init__(retriever, settings)
         self.write_tentatively = dspy.Predict(WriteTentatively)
-        self.next_thought = NextThought(RewriteSentence)
+        self.next_thought = NextThought(RegenerateSentence)
         self.thoughts_answer = ThoughtsAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
@@ -69,7 +69,12 @@ class FLARE(Baseline):
                 last = add_search(tree, last, query, found, source="query", round=round)
                 shown = numbered_among(passages, found)
                 thought, concludes = self.next_thought(
-                    question=question, answer_style=answer_style, shown=shown, thoughts=thoughts, tentative=thought
+                    question=question,
+                    answer_style=answer_style,
+                    shown=shown,
+                    thoughts=thoughts,
+                    tentative=thought,
+                    uncertain=uncertain,
                 )
                 _, cited = settle_marks(thought, passages, supported_by(question))
                 tree.update(last, answer=thought or None, source="completed" if cited else "lm")

@@ -34,7 +34,7 @@ class NextThought(dspy.Module):
         self.write = dspy.Predict(signature)
 
     def forward(
-        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str], **more: str
+        self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str], **more: str | list[str]
     ) -> tuple[str, bool]:
         """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none.
 
