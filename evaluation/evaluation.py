@@ -17,6 +17,7 @@ FAILURES = "In every score a failed question counts as wrong; the score of the a
 """What a failed question is worth."""
 ANSWERED = "answered alone"
 """The name of the score over the questions that did not fail."""
+_PAID = {"tokens_in", "tokens_out", "cost"}
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,14 @@ class Evaluation:
         records: one for each question, in the order of the questions.
         simulated: whether the simulated LM answered. Then the numbers say nothing about methods.
         seed: of the intervals.
+        paid_for_all: what the run has paid in all; None if that is what its records took.
     """
 
     metric: str
     records: tuple[Record, ...]
     simulated: bool = False
     seed: int = 0
+    paid_for_all: Spent | None = None
 
     @property
     def score(self) -> Interval:
@@ -87,8 +90,13 @@ class Evaluation:
 
     @cached_property
     def spent(self) -> Spent:
-        """Return LM calls, tokens, words and cost of all questions together."""
+        """Return LM calls, tokens, words and cost of all questions together, each as it was asked last."""
         return total([record.spent for record in self.records])
+
+    @property
+    def paid(self) -> Spent:
+        """Return the same with what was paid for questions each time that they were asked, as failed ones are again."""
+        return self.paid_for_all or self.spent
 
     @property
     def seconds(self) -> float:
@@ -119,6 +127,8 @@ class Evaluation:
             "lm_requests_failed": spent.failed,
             "lm_calls_a_question": spent.calls / self.n,
             **spent.model_dump(include={"tokens_in", "tokens_out", "words_in", "words_out", "cost"}),
+            "lm_calls_cached": spent.cached,
+            **{f"paid_{name}": amount for name, amount in self.paid.model_dump(include=_PAID).items()},
             "rounds_a_question": self.rounds,
             "seconds_a_question": self.seconds,
         }
@@ -141,6 +151,7 @@ class Evaluation:
             "failures": self.failures,
             "retrieval": self.retrieval,
             "spent": self.spent.model_dump(),
+            "paid": self.paid.model_dump(),
             "seconds": self.seconds,
             "rounds": self.rounds,
             "sources": self.sources,

@@ -124,7 +124,7 @@ def repeat(
                         seed=seed,
                         policy=policy,
                         answerers=answerers,
-                        spent_before=total([run.spent for run in runs]),
+                        spent_before=total([run.paid for run in runs]),
                         on_progress=None if on_progress is None else _named(on_progress, name),
                     )
                 )

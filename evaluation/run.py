@@ -162,7 +162,8 @@ def evaluate(
             write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
         loop = _Loop(program, answerers, by_id, metrics, policy, folder, spent_before or Spent())
         loop.run(on_progress or notebook_bar())
-        evaluation = _added_up([loop.records[id] for id in by_id], metrics, seed)
+        paid = None if folder is None else folder.paid
+        evaluation = _added_up([loop.records[id] for id in by_id], metrics, seed, paid)
         if folder is not None:
             result = evaluation.as_json(program=program.name, task=task, lm=lm_facts()["name"])
             write_atomically(folder.path / "result.json", result)
@@ -170,14 +171,15 @@ def evaluate(
     return evaluation
 
 
-def _added_up(records: Sequence[Record], metrics: Sequence[ScoreFunction], seed: int) -> Evaluation:
+def _added_up(records: Sequence[Record], metrics: Sequence[ScoreFunction], seed: int, paid: Spent | None) -> Evaluation:
     """Return the evaluation of these records by these metrics alone."""
     names = [metric_name(metric) for metric in metrics]
     scored = (
         one.model_copy(update={"scores": {name: one.scores[name] for name in names if name in one.scores}})
         for one in records
     )
-    return Evaluation(names[0], tuple(scored), simulated=bool(lm_facts()["simulated"]), seed=seed)
+    simulated = bool(lm_facts()["simulated"])
+    return Evaluation(names[0], tuple(scored), simulated, seed, paid_for_all=paid)
 
 
 def _check_corpus(records: Sequence[Record]) -> None:
@@ -295,7 +297,7 @@ class _Loop:
         self.examples, self.metrics = examples, metrics
         self.policy, self.folder = policy, folder
         self.records = _answered(folder, examples, metrics) if folder else {}
-        self.spent = total([spent_before, *(record.spent for record in self.records.values())])
+        self.spent = total([spent_before, folder.paid if folder else Spent()])
         self.asked, self.failed = 0, list[Failure]()
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()

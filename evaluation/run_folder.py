@@ -28,6 +28,7 @@ from ..common.files import alone_in, append_line, write_atomically
 from ..common.json_files import read_bytes, validate
 from ..common.manifests import ManifestKind
 from ..lm.exchanges import Exchange
+from ..lm.ledger import Spent, total
 from .evaluation import Evaluation
 from .kept_exchanges import KeptExchanges
 from .records import Record
@@ -65,8 +66,18 @@ class RunFolder:
         self.path = path
         self.records: dict[str, Record] = {}
         self._digests: dict[str, str] = {}
+        self._asked: dict[tuple[str, float], Spent] = {}
         for record, digest in _stored(path):
-            self.records[record.id], self._digests[record.id] = record, digest
+            self._note(record, digest)
+
+    @property
+    def paid(self) -> Spent:
+        """Return what all calls took that were made for this folder, those of answers that were superseded as well."""
+        return total(list(self._asked.values()))
+
+    def _note(self, record: Record, digest: str) -> None:
+        self.records[record.id], self._digests[record.id] = record, digest
+        self._asked[record.id, record.seconds] = record.spent  # a corrected record has the seconds that it had
 
     def append(self, record: Record) -> None:
         """Keep an answer; it is on the disk when this returns.
@@ -76,7 +87,7 @@ class RunFolder:
         """
         line = record.model_dump_json(exclude={"scores"})
         self._append("records.jsonl", line)
-        self.records[record.id], self._digests[record.id] = record, _digest(line.encode())
+        self._note(record, _digest(line.encode()))
 
     def append_exchanges(self, id: str, exchanges: Sequence[Exchange]) -> None:
         """Keep what was asked for a question, before its answer.
@@ -199,7 +210,7 @@ def read_records(path: str | Path) -> list[Record]:
     folder = Path(path)
     if not (folder / "run.json").exists() and (inside := [one.name for one in _places(folder) if one != folder]):
         raise QuestreeError(f"{folder} holds the runs {', '.join(inside)}; give the folder of one of them.")
-    return list({record.id: record for record, _ in _stored(folder)}.values())
+    return list(RunFolder(folder).records.values())
 
 
 @dataclass(frozen=True)
@@ -211,12 +222,14 @@ class StoredRun:
         records: the latest of each question, in the order in which questions were first asked.
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
         folder: that it was read from.
+        paid: what all calls took that were made for it; None if that is not known.
     """
 
     name: str
     records: tuple[Record, ...]
     identity: dict[str, Any]
     folder: Path = Path()
+    paid: Spent | None = None
 
     @property
     def simulated(self) -> bool:
@@ -247,7 +260,7 @@ class StoredRun:
         scored = tuple(record for record in self.records if metric in record.scores)
         if not scored:
             raise self._unscored()
-        return Evaluation(metric, scored, self.simulated)
+        return Evaluation(metric, scored, self.simulated, paid_for_all=self.paid)
 
     def _unscored(self) -> QuestreeError:
         return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
@@ -262,11 +275,12 @@ def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
     runs: dict[str, StoredRun] = {}
     for folder in folders:
         for place in _places(folder):
-            records = read_records(place)
-            if not records:
+            kept = RunFolder(place)
+            if not kept.records:
                 raise QuestreeError(f"The run in {place} has no finished question yet.")
             name = place.name if place.name not in runs else str(place)
-            runs[name] = StoredRun(name, tuple(records), read_manifest(place / "run.json"), place)
+            identity = read_manifest(place / "run.json")
+            runs[name] = StoredRun(name, tuple(kept.records.values()), identity, place, kept.paid)
     return list(runs.values())
 
 

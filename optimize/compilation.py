@@ -188,7 +188,7 @@ class _Plan:
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
         before = self.score(self.program, "before", run, spent_before=Spent())
         with self.stopping():
-            compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.spent)
+            compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.paid)
         # workers of a cluster know the LM that the settings name, and no other
         scoring = self if compilation.lm is None else replace(self, answerers=None)
         with _asked_with(compilation.lm):
@@ -196,7 +196,7 @@ class _Plan:
                 save(compilation.program, self.out / "program", **self.describe(compilation))
                 keep_prompts(self.out, compilation.program)
                 (self.out / PAID).unlink(missing_ok=True)  # not before: the saved program says what was paid for it
-            spent = total([before.spent, compilation.paid])
+            spent = total([before.paid, compilation.paid])
             after = scoring.score(compilation.program, "after", run, spent_before=spent)
             return self.keep(Compiled(compilation, before, after), run)
 

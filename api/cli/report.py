@@ -266,7 +266,7 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
     figures["LM calls a question"] = f"{spent.calls / n:.1f}"
     figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
     figures["seconds a question"] = f"{evaluation.seconds:.2f}"
-    figures["cost in all"] = dollars(spent.cost)
+    figures["cost in all"] = dollars(evaluation.paid.cost)
     figures |= {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
     return figures
 

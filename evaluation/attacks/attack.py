@@ -185,7 +185,7 @@ def attack(
                 out=out / defence / folder / name,
                 seed=seed,
                 policy=policy,
-                spent_before=total([one.spent for one in evaluations]),
+                spent_before=total([one.paid for one in evaluations]),
                 on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
             )
         except OutOfBudgetError as error:

@@ -106,7 +106,7 @@ def _evaluated(
     """Return the evaluations by program, and why the other programs were not evaluated; None if all were."""
     evaluations: dict[str, Evaluation] = {}
     for name, program in programs.items():
-        how |= {"spent_before": total([one.spent for one in evaluations.values()])}
+        how |= {"spent_before": total([one.paid for one in evaluations.values()])}
         how |= {"out": out and out / name, "on_progress": _named(on_progress, name)}
         try:
             evaluations[name] = evaluate_tracked(name, program, examples, metrics, **how)

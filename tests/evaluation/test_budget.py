@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import dspy
 import pytest
-from parrot import RIGHT, WRONG, Parrot, right
+from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, right
 
 from questree.common.text import dollars
+from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.run_folder import read_records, stored_runs
 from questree.lm.ledger import Spent, enter
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 
@@ -63,9 +66,38 @@ def test_each_bound_counts_what_was_paid_for(budget, said):
 class Billed(Parrot):
     """Each question takes ten tokens."""
 
+    Settings = NoSettings
+
     def reason(self, tree, answer_style):
         enter(spent=[Spent(calls=1, tokens_in=6, tokens_out=4)])
         return super().reason(tree, answer_style)
+
+
+def test_what_a_failed_question_took_is_counted_when_it_is_asked_again(tmp_path):
+    def run(*questions, **budget):
+        return evaluate(Billed(), questions, right, out=tmp_path / "run", policy=one_at_a_time(**budget))
+
+    assert run(RIGHT, LOST).paid.tokens_in == 12
+    again = run(RIGHT, LOST)
+    assert (again.spent.tokens_in, again.paid.tokens_in, again.figures()["paid_tokens_in"]) == (12, 18, 18)
+    corrected = RIGHT.copy(answers=["right", "Right"])  # its answer is written again, and was not asked for again
+    assert run(corrected, LOST).paid.tokens_in == 24
+    told = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert (told["spent"]["tokens_in"], told["paid"]["tokens_in"]) == (12, 24)
+    (stored,) = stored_runs([tmp_path / "run"])
+    assert stored.evaluation.paid == run(RIGHT).paid == Spent(calls=4, tokens_in=24, tokens_out=16)
+    with pytest.raises(OutOfBudgetError, match=r"max_tokens=40 is spent \(40 tokens\); 0 more questions"):
+        run(RIGHT, LOST, max_tokens=40)
+
+
+def test_a_comparison_has_one_budget_for_what_was_paid_in_all(tmp_path):
+    def run(**budget):
+        programs = {"a": Billed(), "b": Billed()}
+        return compare(programs, [RIGHT, LOST], right, out=tmp_path / "run", policy=one_at_a_time(**budget))
+
+    assert run(max_tokens=20).stopped is not None  # the first program has spent it
+    assert "max_tokens=30 is spent" in run(max_tokens=30).stopped  # its failed question was asked again
+    assert run(max_tokens=1000).stopped is None
 
 
 @pytest.mark.parametrize(
