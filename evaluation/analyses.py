@@ -163,7 +163,13 @@ def reasoning_steps(record: Record) -> int:
 
 @dataclass(frozen=True)
 class Efficiency:
-    """The mean cost of a question (SearChain, table 5; ToR, table 5); in dollars None if no price is known."""
+    """The mean cost of a question (SearChain, table 5; ToR, table 5).
+
+    Attributes:
+        cached: calls that the client's cache answered.
+        tokens: None if there are such calls, as nobody counted theirs.
+        cost: in US dollars; None if there are such calls, or no price is known.
+    """
 
     questions: int
     words_in: float
@@ -171,7 +177,8 @@ class Efficiency:
     rounds: float
     calls: float
     seconds: float
-    tokens: float
+    cached: float
+    tokens: float | None
     cost: float | None
 
 
@@ -192,8 +199,9 @@ def efficiency(records: Sequence[Record]) -> Efficiency:
         rounds=fmean(record.rounds for record in answered),
         calls=spent.calls / n,
         seconds=fmean(record.seconds for record in answered),
-        tokens=(spent.tokens_in + spent.tokens_out) / n,
-        cost=spent.cost / n or None,
+        cached=spent.cached / n,
+        tokens=None if spent.cached else (spent.tokens_in + spent.tokens_out) / n,
+        cost=None if spent.cached else spent.cost / n or None,
     )
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from ..common.text import dollars
 from ..lm.ledger import Spent, total
 from ..metrics import Interval, mean_interval
 from .records import Record
@@ -168,6 +169,14 @@ class Evaluation:
         return f"{self.metric} {self.score}{failed}{alone}{', simulated' if self.simulated else ''}"
 
 
+def cost_of(spent: Spent) -> str:
+    """Return what calls cost, to show; where the client's cache answered some, how many: the rest is not their price.
+
+    Settings of one program share prompts: what each of them paid would depend on which was asked first.
+    """
+    return f"{spent.cached} of {spent.calls} calls cached" if spent.cached else dollars(spent.cost)
+
+
 def of_how_many(evaluation: Evaluation, metric: str) -> str:
     """Return over how many answers a metric's score is, after a space; nothing if over all."""
     scored = evaluation.scores[metric].n
@@ -188,7 +197,8 @@ def _row(record: Record) -> dict[str, Any]:
         "sources": " ".join(record.sources),
         "calls": record.spent.calls,
         "tokens": record.spent.tokens_in + record.spent.tokens_out,
-        "cost": record.spent.cost,
+        "cached": record.spent.cached,
+        "cost": None if record.spent.cached else record.spent.cost,
         "seconds": round(record.seconds, 3),
         "kind": record.kind,
         "hops": record.hops,

@@ -80,7 +80,10 @@ def efficiency(runs: Runs, as_json: options.AsJson = False) -> None:
     from ..evaluation.analyses import efficiency as measure
 
     stored = _stored(runs)
-    _print(_lines(stored, lambda run: [measure(run.records)]), as_json)
+    lines = _lines(stored, lambda run: [measure(run.records)])
+    if not as_json:
+        lines = [line | (dict.fromkeys(("tokens", "cost"), "part cached") if line["cached"] else {}) for line in lines]
+    _print(lines, as_json)
 
 
 @app.command()

@@ -39,17 +39,20 @@ def scores_by_hops(evaluation: Evaluation) -> dict[int, Interval]:
 
 
 def plots_of(comparison: Comparison) -> list[tuple[str, str]]:
-    """Return headings and plots: by calls, by cost if it is known, by hops if their number differs."""
+    """Return headings and plots: by calls, by cost where every call was paid, by hops if their number differs."""
     said = " (simulated)" if comparison.simulated else ""
     evaluations, metric = comparison.evaluations, comparison.metric + said
     plots = []
     by_calls = [Point(name, one.spent.calls / one.n, one.score) for name, one in evaluations.items() if one.spent.calls]
     if by_calls:
         plots.append((f"{metric} against LM calls", scatter(by_calls, x="LM calls a question", y=metric)))
-    by_cost = [Point(name, 1000 * one.spent.cost / one.n, one.score) for name, one in evaluations.items()]
-    by_cost = [point for point in by_cost if point.x]
+    cached = ", ".join(name for name, one in evaluations.items() if one.spent.cached)
+    without = f" (without {cached}: the cache answered some of the calls)" if cached else ""
+    priced = {name: one for name, one in evaluations.items() if one.spent.cost and not one.spent.cached}
+    by_cost = [Point(name, 1000 * one.spent.cost / one.n, one.score) for name, one in priced.items()]
     if by_cost:
-        plots.append((f"{metric} against cost", scatter(by_cost, x="US dollars for 1,000 questions", y=metric)))
+        heading = f"{metric} against cost{without}"
+        plots.append((heading, scatter(by_cost, x="US dollars for 1,000 questions", y=metric)))
     by_hops = {name: scores_by_hops(evaluation) for name, evaluation in evaluations.items()}
     if len({hops for groups in by_hops.values() for hops in groups}) > 1:
         plots.append((f"{metric} by number of hops", dot_rows(by_hops, x=metric, unit="hop")))

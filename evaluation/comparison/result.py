@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ...common.text import dollars, in_page
+from ...common.text import in_page
 from ...metrics import Interval, holm, mcnemar, paired_interval
-from ..evaluation import ANSWERED, FAILURES, Evaluation, of_how_many
+from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, of_how_many
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
 
@@ -60,8 +60,8 @@ class Comparison:
             f"95% intervals over {self._first.n} questions: Wilson's of a share of right answers, Newcombe's of the "
             f"difference of two, else a bootstrap's. Differences are paired, question by question. {self._p_rule}"
             f"{FAILURES} {_recall_rule(self._found)}Calls, "
-            "words, rounds and seconds are of a question, cost is of all; what the client's cache answered is free "
-            "and counts as a call."
+            "words, rounds and seconds are of a question, cost is of all. What the client's cache answered counts as a "
+            "call and is free: where it answered some, no cost is given."
         )
         return Table(
             title=self.title,
@@ -155,7 +155,7 @@ class Comparison:
             **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
-            "cost": dollars(spent.cost),
+            "cost": cost_of(spent),
         }
 
     @cached_property
@@ -205,6 +205,7 @@ class Comparison:
                 "words_out": spent.words_out / one.n,
                 "rounds": one.rounds,
                 "seconds": one.seconds,
+                "cached": spent.cached / one.n,
                 "cost": spent.cost,
             }
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import dspy
 import pytest
 
@@ -133,7 +135,20 @@ def test_efficiency_is_of_a_question():
     records = [answered("1", 1, "lm", "lm", spent=SPENT, seconds=3.0), answered("2", 1, "lm", seconds=1.0)]
     found = efficiency([*records, answered("3", 0, "lm", failed=True, seconds=100.0)])
     assert (found.questions, found.words_in, found.words_out, found.calls) == (2, 100, 10, 2)
-    assert (found.rounds, found.seconds, found.tokens, found.cost) == (1.5, 2.0, 20, 0.25)
+    assert (found.rounds, found.seconds, found.cached, found.tokens, found.cost) == (1.5, 2.0, 0, 20, 0.25)
+
+
+def test_what_the_cache_answered_in_part_has_no_tokens_and_no_cost(tmp_path, questree):
+    records = [
+        answered("1", 1, "lm", spent=SPENT.model_copy(update={"cached": 1})),
+        answered("2", 1, "lm", spent=SPENT),
+    ]
+    found = efficiency(records)
+    assert (found.calls, found.cached, found.tokens, found.cost) == (4, 0.5, None, None)
+    kept(tmp_path / "run", *records)
+    assert questree("analyse", "efficiency", tmp_path / "run").out.count("part cached") == 2
+    (line,) = json.loads(questree("analyse", "efficiency", tmp_path / "run", "--json").out)
+    assert (line["tokens"], line["cost"]) == (None, None)
 
 
 def test_a_score_that_was_not_taken_is_named():

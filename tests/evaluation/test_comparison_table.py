@@ -11,6 +11,7 @@ import pytest
 
 from questree.cli.report import evaluation_table
 from questree.evaluation.comparison.comparison import files_of
+from questree.evaluation.comparison.page import plots_of
 from questree.evaluation.comparison.plots import Point, dot_rows, scatter
 from questree.evaluation.comparison.published import published
 from questree.evaluation.comparison.result import Comparison
@@ -24,7 +25,7 @@ from questree.programs import ReasoningTree
 HOSTILE = '<script>alert(1)</script>|&"'
 
 
-def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, name="cover-em"):
+def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, cached=0, name="cover-em"):
     tree = ReasoningTree(question="q")
     tree.grow(None, query="q", round=rounds)
     records = [
@@ -36,7 +37,7 @@ def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, name="cover-em"):
             passages=() if recall is None else (Cited(id="p"),),
             retrieval={"recall@5": recall or 0.0, "recall@all": 1.0},
             failure=Failure(cause="timeout", message="m") if n < failed else None,
-            spent=Spent(calls=n + 1, words_in=100, words_out=10, cost=cost),
+            spent=Spent(calls=n + 1, words_in=100, words_out=10, cost=cost, cached=cached),
             seconds=2.0,
             hops=2 + n % 2,
         )
@@ -57,6 +58,17 @@ def test_an_evaluation_of_a_program_that_does_not_search_has_a_dash_for_recall()
     assert made([1, 0]).retrieval == {}
     assert {name: cell for name, cell in shown(made([1, 0])).items() if "recall" in name} == {"recall": "–"}
     assert shown(made([1, 0], recall=0.75))["recall@5"] == "0.750"
+
+
+def test_where_the_cache_answered_some_of_the_calls_there_is_no_cost():
+    found = compared(a=made([1, 0], cost=0.25), b=made([1, 0], cost=0.1, cached=1))
+    assert [line["cost"] for line in found.table.lines] == ["$0.50", "2 of 3 calls cached"]
+    assert [(line["cached"], line["cost"]) for line in found.table.numbers] == [(0, 0.5), (1, 0.2)]
+    heading, plot = plots_of(found)[1]
+    assert "(without b: the cache answered some of the calls)" in heading
+    assert ("a: " in plot, "b: " in plot) == (True, False)
+    assert not any("cost" in heading for heading, _ in plots_of(compared(b=found.evaluations["b"])))
+    assert [row["cost"] for row in found.evaluations["b"].table()] == [None, None]
 
 
 def test_each_column_says_what_the_records_hold():
