@@ -40,7 +40,7 @@ _TEMPLATE = re.compile(
 )
 
 _NO_ANSWER = re.compile(
-    r"\W*(?:null|none|nil|n/?a|unknown|unsolved(?: query)?|unanswered|undetermined|unspecified|uncertain|unclear"
+    r"\W*(?:null|none|nil|n/?a|empty|unknown|unsolved(?: query)?|unanswered|undetermined|unspecified|uncertain|unclear"
     r"|not (?:known|sure|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
     r"|no(?: such)? (?:answer|information|passage|idea)|cannot be (?:determined|answered|known)|can't say"
     r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer)(?: (?:it|that|this))?|i am not sure|i'm not sure"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
+from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import marked_fragments
@@ -12,6 +13,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
+from ..modules.subquestions import stated
 from ..program import answered
 from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
 from ..tree import ReasoningTree
@@ -88,7 +90,7 @@ class MultiHop(Baseline):
         """
         made = [f"{query} → {count or 'no'} note{'s' * (count != 1)}" for query, count in queries.items()]
         reply = call(self.hop_query, question=question, notes=notes, queries=made)
-        query = str(reply.query or "").strip()
+        query = text_or_none(reply.query) or ""
         known = {one.casefold() for one in queries}
         failed = bool(queries) and not list(queries.values())[-1]
         kind = "ends" if not query else "asks again" if failed else "goes on" if notes else "begins"
@@ -103,7 +105,7 @@ class MultiHop(Baseline):
             return []
         shown = numbered_among(distinct([before, found]), found)
         reply = call(self.new_notes, question=question, notes=notes, query=query, passages=shown)
-        new = [str(one) for one in reply.new_notes if one.strip()]
+        new = stated(reply.new_notes)
         note(reply, "some" if new else "none", judged_by_marks(reply, new, before, found))
         return new
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
+from ...common.text import text_or_none
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerFromSummaries, AnswerStyle, SummarizePassages, WriteQueryFromSummaries
@@ -58,7 +59,7 @@ class MultiHopSummaries(Baseline):
         for hop, summarize in enumerate(self.hop_summaries, start=1):
             if hop > 1:
                 reply = call(self.hop_queries[hop - 2], question=question, summaries=summaries, tried=tried)
-                query = str(reply.query or "").strip()
+                query = text_or_none(reply.query) or ""
                 known = {one.casefold() for one in tried}
                 note(reply, "goes on" if query else "ends", exemplary=query.casefold() not in known)
                 if not query:
@@ -84,6 +85,6 @@ class MultiHopSummaries(Baseline):
             return []
         shown = numbered_among(distinct([before, found]), found)
         reply = call(summarize, question=question, summaries=summaries, passages=shown)
-        summary = str(reply.summary).strip()
+        summary = text_or_none(reply.summary) or ""
         note(reply, "some" if summary else "none", judged_by_marks(reply, [summary], before, found))
         return [summary] if summary else []

@@ -72,10 +72,11 @@ class SolvingInOrder(Solving):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Solve the subquestions in order, and conclude."""
-        path, solutions = list[Node](), list[Solution]()
+        path, solutions, answers = list[Node](), list[Solution](), list[str]()
         for subquestion in self.subquestions(tree.question, answer_style)[: self.settings.max_steps]:
-            query = fill_in(subquestion, [solution.answer for solution in solutions])
+            query = fill_in(subquestion, answers)
             solutions.append(self.solve(tree.question, path, query))
+            answers.append(solutions[-1].answer or f"(the answer to: {query.rstrip(' ?')})")
             path.append(add_solution(tree, path, solutions[-1]))
         return self.conclude(tree, answer_style, path, solutions)
 

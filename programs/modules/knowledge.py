@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import without_marks
@@ -45,7 +46,7 @@ class QueryBlending(dspy.Module):
 
     def internal(self, question: str) -> str:
         """Return the question with what the LM remembers."""
-        return self.blend(question, call(self.recall, question=question).passage)
+        return self.blend(question, text_or_none(call(self.recall, question=question).passage) or "")
 
     def blend(self, question: str, knowledge: str) -> str:
         """Return the query."""

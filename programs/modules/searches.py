@@ -68,9 +68,9 @@ class SearchQuery(dspy.Module):
         self.write = dspy.Predict(WriteSearchQuery)
 
     def forward(self, question: str, passages: list[Passage]) -> tuple[str, str]:
-        """Return the query, and the thoughts that lead to it: what the passages tell, and what is missing."""
+        """Return the query, or an empty text, and the thoughts before it: what passages tell, and what is missing."""
         reply = call(self.write, question=question, passages=numbered(passages))
-        return str(reply.query), str(reply.thoughts)
+        return text_or_none(reply.query) or "", str(reply.thoughts)
 
 
 class Writing(dspy.Module):

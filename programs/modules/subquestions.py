@@ -52,8 +52,7 @@ class FollowUps(dspy.Module):
     def forward(self, question: str, answer_style: AnswerStyle, solved: list[Node], count: int) -> list[str]:
         """Return at most ``count`` different subquestions."""
         reply = call(self.propose, question=question, answer_style=answer_style, solved=as_steps(solved), count=count)
-        proposed = [text for text in map(text_or_none, reply.follow_ups) if text]
-        return list(dict.fromkeys(proposed))[:count]
+        return list(dict.fromkeys(stated(reply.follow_ups)))[:count]
 
 
 class QuestionSplit(dspy.Module):
@@ -65,7 +64,7 @@ class QuestionSplit(dspy.Module):
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[str]:
         """Return the subquestions, easiest first; ``#1`` in one stands for the answer of the first."""
-        return list(call(self.split, question=question, answer_style=answer_style).subquestions)
+        return stated(call(self.split, question=question, answer_style=answer_style).subquestions)
 
 
 class StepPlan(dspy.Module):
@@ -77,7 +76,7 @@ class StepPlan(dspy.Module):
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[str]:
         """Return the steps in order; ``#1`` in one stands for the answer of the first."""
-        return list(call(self.plan, question=question, answer_style=answer_style).plan)
+        return stated(call(self.plan, question=question, answer_style=answer_style).plan)
 
 
 @dataclass(frozen=True)
@@ -132,3 +131,8 @@ class StepsJudge(dspy.Module):
         reply = call(self.judge, question=question, answer_style=answer_style, solved=as_steps(solved))
         note(reply, "complete" if reply.complete else "open")
         return reply.complete, reply.promise
+
+
+def stated(items: list[str]) -> list[str]:
+    """Return the items of a list that say something."""
+    return [text for text in map(text_or_none, items) if text]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import dspy
 
+from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import normalise, without_marks
@@ -43,15 +44,16 @@ class Verification(dspy.Module):
         self.edit_sentence = dspy.Predict(EditSentence)
 
     def ask(self, question: str, sentence: str) -> str:
-        """Return the verifying question."""
-        return str(call(self.ask_to_verify, question=question, sentence=sentence).query)
+        """Return the verifying question; the sentence itself if the LM asks none."""
+        return text_or_none(call(self.ask_to_verify, question=question, sentence=sentence).query) or sentence
 
     def edit(self, query: str, sentence: str, passages: list[Passage]) -> Verified:
         """Return the sentence edited by the passages; without passages it stays as it was."""
         if not passages:
             return Verified(query, sentence, sentence, None, [])
         reply = call(self.edit_sentence, query=query, sentence=sentence, passages=numbered(passages))
-        note(reply, "same" if normalise(reply.edited) == normalise(sentence) else "changed")
+        edited = text_or_none(reply.edited) or sentence
+        note(reply, "same" if normalise(edited) == normalise(sentence) else "changed")
         shown = shown_of(passages, reply)
         cited = [shown[n - 1] for n in reply.references if 1 <= n <= len(shown)]
-        return Verified(query, sentence, without_marks(reply.edited), cited[0] if cited else None, passages)
+        return Verified(query, sentence, without_marks(edited), cited[0] if cited else None, passages)

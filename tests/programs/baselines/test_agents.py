@@ -106,6 +106,23 @@ def test_a_query_without_words_ends_the_search_of_multi_hop_summaries(scripted):
     assert retriever.queries == [(Q, 7)]
 
 
+@pytest.mark.parametrize("nothing", ["null", "None.", "(empty)"])
+def test_a_word_for_nothing_is_no_query_no_note_and_no_summary(scripted, nothing):
+    conclusion = {"final_content": "So.", "answer": "A"}
+    scripted({"thoughts": "-", "summary": nothing}, {"thoughts": "-", "query": nothing}, conclusion)
+    retriever = TableRetriever({Q: "A"})
+    prediction = program("multi-hop-summaries", retriever=retriever)(question=Q)
+    assert (prediction.summaries, retriever.queries) == ((), [(Q, 7)])
+    scripted(
+        {"thoughts": "-", "query": Q},
+        {"new_notes": [nothing, "It is A [1]."]},
+        {"thoughts": "-", "query": nothing},
+        conclusion,
+    )
+    prediction = program("multi-hop", retriever=retriever)(question=Q)
+    assert (prediction.notes, len(retriever.queries)) == (("It is A [1].",), 2)
+
+
 def test_a_summary_of_a_passage_without_a_gold_title_is_no_demonstration():
     class Gold:
         gold_titles = ("A",)

@@ -212,6 +212,21 @@ def test_what_samples_do_not_agree_on_is_verified_and_edited_sentence_by_sentenc
     ]
 
 
+def test_a_sentence_without_an_edit_stays_and_without_a_query_is_searched_itself(answering):
+    sampled = Answers("Danube", "Rhine", "Elbe", thoughts=THOUGHTS)
+
+    def reply(asked):
+        if asked.wants in ("query", "edited"):
+            return {"query": "null"} if asked.wants == "query" else {"edited": "null", "references": []}
+        return {"answer": "Vltava"} if asked.wants == "answer" else sampled(asked)
+
+    answering(reply)
+    retriever = ListRetriever({"Kafka was born in Vienna.": "Kafka, of Prague."})
+    prediction = program("verify-and-edit", retriever=retriever, samples=3)(question=Q)
+    assert prediction.final_content == THOUGHTS
+    assert "null" not in retriever.queries
+
+
 def test_a_name_with_initials_is_verified_in_its_sentence(answering):
     sampled = Answers("Danube", "Rhine", "Elbe", thoughts="J. R. R. Tolkien met Dr. Smith. So the answer is Elbe.")
 

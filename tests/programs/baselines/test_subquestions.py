@@ -126,6 +126,31 @@ def test_an_unknown_answer_is_not_filled_in():
     assert fill_in("#1 or #2 or #3?", ["Prague", None]) == "Prague or #2 or #3?"
 
 
+@pytest.mark.parametrize(("name", "first"), [("least-to-most", "subquestions"), ("plan-and-solve", "plan")])
+def test_a_subquestion_without_text_is_left_out(scripted, name, first):
+    engine = scripted({first: ["", BORN, " ", "null", RIVER]}, {"query_answer": "Prague"}, {"query_answer": None}, TOLD)
+    prediction = program(name)(question=Q)
+    assert prediction.failure is None
+    assert [one.given("query") for one in calls(engine)[1:3]] == [BORN, RIVER]
+    scripted({first: ["", ""]}, TOLD)
+    assert program(name)(question=Q).answer == "Vltava"
+
+
+def test_a_subquestion_about_an_unknown_answer_says_what_is_meant(scripted):
+    engine = scripted(
+        {"plan": [BORN, "Which river flows through #1?", "How long is #2?"]},
+        {"query_answer": "null", "references": []},
+        {"query_answer": "Vltava", "references": []},
+        {"query_answer": "430 km", "references": []},
+        TOLD,
+    )
+    retriever = ListRetriever({})
+    program("plan-and-solve-retrieval", retriever=retriever)(question=Q)
+    river = "Which river flows through (the answer to: Where was Kafka born)?"
+    assert retriever.queries == [BORN, river, "How long is Vltava?"]
+    assert calls(engine)[2].given("query") == river
+
+
 class Thinking:
     """Proposes two subquestions from each path, and likes paths by what they hold."""
 
