@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from .files import file_hash
 from .json_files import parse_json, read_bytes
 
 T = TypeVar("T")
+
+_version = lru_cache(version)  # which reads and parses the metadata of the package
 
 
 class FileRecord(BaseModel):
@@ -136,5 +139,5 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str]:
     found = {}
     for package in packages:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
+            found[package] = _version(package)
     return found

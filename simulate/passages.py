@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..data import Question
@@ -62,6 +63,7 @@ def is_gold(passage: str, question: Question) -> bool:
     return supports(passage, None if question.gold_passages else question.gold_titles, question.gold_passages)
 
 
+@lru_cache(maxsize=4096)  # one passage is read for one fact in many prompts
 def find_answer(fact: Fact, passage: str) -> str:
     """Return the fact's answer as it stands in the passage; empty if the passage is not about the fact."""
     if not supports(passage, fact.titles, fact.gold):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import dspy
@@ -64,7 +65,7 @@ def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
     """
     predictor, inputs, reply = step
     question = Question.from_example(example)
-    facts = _Facts([fact.query for fact in World([question]).facts], _support(inputs), _guesses(inputs))
+    facts = _Facts(_queries(question), _support(inputs), _guesses(inputs))
     written = {name: value if name in _GIVEN else facts.retell(value) for name, value in inputs.items()}
     told = {name: facts.retell(value) for name, value in reply.items()}
     if "thoughts" in told:
@@ -74,6 +75,12 @@ def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
     if "final_content" in told:
         told["final_content"] = _concluded(told["final_content"], str(reply.get("answer") or ""))
     return predictor, written, with_fields(reply, told)
+
+
+@lru_cache(maxsize=16)  # the steps of one answer are told one after another
+def _queries(question: Question) -> tuple[str, ...]:
+    """Return every way to ask for a fact of the question."""
+    return tuple(fact.query for fact in World([question]).facts)
 
 
 def reads_well(step: TraceStep) -> bool:
@@ -103,7 +110,7 @@ def _texts(value: Any) -> Iterator[str]:
 class _Facts:
     """Finds the facts in a text that are told as ``query: answer [1].``, and tells them in sentences."""
 
-    def __init__(self, queries: list[str], support: Support, guesses: set[str]):
+    def __init__(self, queries: Sequence[str], support: Support, guesses: set[str]):
         self._asked = {describe(query): query for query in queries} | {
             query.strip().rstrip("?"): query for query in queries
         }
