@@ -15,7 +15,7 @@ import json
 import logging
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.files import alone_in, append_line, write_atomically
-from ..common.json_files import read_bytes, validate
+from ..common.json_files import parse_json, read_bytes, validate
 from ..common.manifests import ManifestKind
 from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent, total
@@ -166,16 +166,26 @@ def claim(manifest: Path, identity: dict[str, Any], ignored: Collection[str] = (
         return
     there = read_manifest(manifest)
     compared = {*there, *identity} - {*ignored} - ({*added} - there.keys())
-    differences = [
-        f"{key} was {there.get(key)!r} and is now {identity.get(key)!r}"
-        for key in sorted(compared)
-        if there.get(key) != identity.get(key)
-    ]
-    if differences:
-        raise QuestreeError(
-            f"{manifest.parent} holds another run: {'; '.join(differences)}. Go on with what it was, "
-            "or name another folder."
-        )
+    differing = sorted(key for key in compared if there.get(key) != identity.get(key))
+    told = [f"{key} was {there.get(key)!r} and is now {identity.get(key)!r}" for key in differing if key != _PROMPTS]
+    way = "Go on with what it was, or name another folder."
+    if _PROMPTS in differing and "program" not in differing:  # the prompts of another program are others anyway
+        prompts = f"the prompts or demonstrations of {identity.get('program')} have changed since"
+        told = [prompts + _writer(manifest.parent), *told]
+        way = "Answers to other prompts are not mixed: name another folder."
+    if told:
+        raise QuestreeError(f"{manifest.parent} holds another run: {'; '.join(told)}. {way}")
+
+
+_PROMPTS = "compiled state"  # a digest, which tells nobody anything
+
+
+def _writer(folder: Path) -> str:
+    """Return which version wrote a run, or the first part of a compilation, in brackets; nothing if it did not tell."""
+    for file in (folder / "surroundings.json", folder / "before" / "surroundings.json"):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            return f" (questree {parse_json(read_bytes(file))['versions']['questree']} wrote it)"
+    return ""
 
 
 def read_manifest(manifest: Path) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from questree.evaluation.run_folder import read_records
+from questree.common.errors import QuestreeError
+from questree.evaluation.run_folder import claim, read_records
 from questree.retrieval import load_index
 from questree.retrieval.index_folder import add_to_index
 
@@ -69,9 +70,30 @@ COMMANDS = [
 def test_what_was_asked_with_other_prompts_is_refused_by_name_and_left_as_it_is(questree, files, command, out, refused):
     ran = questree(*command.split(), *ASKED, "--out", out)
     assert ran.code == 2
-    assert f"{refused} holds another run: compiled state was '" in ran.err
-    assert "Go on with what it was, or name another folder." in ran.err
+    prompts = f"{refused} holds another run: the prompts or demonstrations of {command.split()[1]} have changed since"
+    assert prompts in ran.err
+    assert "Answers to other prompts are not mixed: name another folder." in ran.err
     assert contents(files / out) == contents(FILES / out)
+
+
+@pytest.mark.parametrize("place", [".", "before"])
+def test_who_wrote_a_run_with_other_prompts_is_told(tmp_path, place):
+    manifest, facts = tmp_path / "run.json", {"program": "searchain", "compiled state": "a"}
+    claim(manifest, facts)
+    (tmp_path / place).mkdir(exist_ok=True)
+    surroundings = tmp_path / place / "surroundings.json"
+    for content, writer in [
+        ('{"versions": {"questree": "0.0.9"}}', r" \(questree 0.0.9 wrote it\)"),
+        ("[1]", ""),
+        ("", ""),
+    ]:
+        surroundings.write_text(content)
+        with pytest.raises(QuestreeError, match=rf"demonstrations of searchain have changed since{writer}\. Answers"):
+            claim(manifest, facts | {"compiled state": "b"})
+    with pytest.raises(
+        QuestreeError, match=r"another run: program was 'searchain' and is now 'direct'. Go on with what"
+    ):
+        claim(manifest, {"program": "direct", "compiled state": "b"})
 
 
 def test_another_folder_is_the_way_out_for_a_run(questree, files):
