@@ -31,10 +31,22 @@ _NEGATED_TRUTH = re.compile(r"(?:\bnot|\bnever|\bcannot be|n't)(?: be)? (true|fa
 _OPPOSITE = {"true": "false", "false": "true"}
 
 _NOT_ENOUGH = re.compile(
-    r"(?:not enough|insufficient|lack of) (?:info(?:rmation)?|evidence)\b(?: to \w+(?: (?:or|nor|and) \w+)?)?"
+    r"(?:not enough|n't enough|insufficient|lack of) (?:info(?:rmation)?|evidence)\b(?: to [^.,;:(]*)?"
     r"|neither (?:supports?|supported) nor (?:refutes?|refuted)|\bnei\b|\bunverifiable\b"
 )
-_NEGATED = re.compile(r"(?:\bnot|\bnever|\bcannot|n't)(?: be)? (?:support|refute|contradict|true|false)\w*")
+# says so only where no label stands beside it: "SUPPORTS: there is no evidence against it"
+_NO_EVIDENCE = re.compile(
+    r"\bno (?:info(?:rmation)?|evidence)\b[^.,;:(]*|\b(?:can ?not|can't) be (?:verified|determined|judged)\b[^.,;:(]*"
+    r"|\b(?:info(?:rmation)?|evidence) is (?:insufficient|not sufficient|not enough)\b[^.,;:(]*"
+)
+_NEGATED = re.compile(
+    r"(?:\bnot|\bnever|\bcannot|n't|\bnothing|\bno passages?|\bnone of [^.,;:(]*)(?: be)? "
+    r"(?:support|refute|contradict|true|false)\w*"
+)
+_HALF = re.compile(
+    r"(?:(?:\bnot|\bnever|n't)(?: be)? (?:entirely|completely|fully|wholly|totally|quite|strictly|exactly|necessarily)"
+    r"|\b(?:partially|partly|half|somewhat|mostly))[ -](?:true|false|support\w*|refute\w*|contradict\w*)\b"
+)
 _SUPPORTS = re.compile(r"\bsupport(?:s|ed)?\b|\btrue\b")
 _REFUTES = re.compile(r"\brefute[sd]?\b|\bcontradict(?:s|ed)?\b|\bfalse\b")
 
@@ -150,9 +162,10 @@ def _scorer() -> Any:
 def read_yes_no(text: str) -> YesNo | None:
     """Return the yes or no (true or false) that stands in the text; None for neither, or for both.
 
-    "Not true" is false, and "not false" is true.
+    "Not true" is false, and "not false" is true; "not entirely true" and "partly true" are neither.
     """
-    plain = _NEGATED_TRUTH.sub(lambda found: f" {_OPPOSITE[found[1]]}", text.lower().replace("’", "'"))
+    whole = _HALF.sub(" ", text.lower().replace("’", "'"))
+    plain = _NEGATED_TRUTH.sub(lambda found: f" {_OPPOSITE[found[1]]}", whole)
     words = {match.group(1) or match.group(2) for match in _YES_OR_NO.finditer(plain)}
     verdicts = {"yes" if word in {"yes", "true"} else "no" for word in words}
     if len(verdicts) != 1:
@@ -170,16 +183,20 @@ def read_label(text: str) -> Label | None:
     """Return FEVER's label in the text, in its common spellings; None for no label, several, or a negated one.
 
     Common are: supports, supported, true; refutes, refuted, contradicts, false; not enough info(rmation) or
-    evidence, insufficient information, neither supported nor refuted, NEI, unverifiable.
+    evidence, insufficient information, neither supported nor refuted, NEI, unverifiable; and, where no other label
+    stands beside them, no evidence and cannot be verified.
     """
     plain = " ".join(text.lower().replace("_", " ").replace("’", "'").split())
     rest = _NOT_ENOUGH.sub(" ", plain)
     found: list[Label] = ["NOT ENOUGH INFO"] if rest != plain else []
+    rest = _NO_EVIDENCE.sub(" ", _HALF.sub(" ", rest))
     rest = _NEGATED.sub(" ", rest)  # "not supported" may be either of the other two
     if _SUPPORTS.search(rest):
         found.append("SUPPORTS")
     if _REFUTES.search(rest):
         found.append("REFUTES")
+    if not found and _NO_EVIDENCE.search(plain):
+        return "NOT ENOUGH INFO"
     return found[0] if len(found) == 1 else None
 
 
