@@ -16,17 +16,17 @@ from pydantic import BaseModel
 from ..common.errors import QuestreeError
 from ..common.event_loop import run
 from ..common.secrets import without_secrets
-from ..common.text import neutralise
+from ..common.text import neutralise, text_or_none
 from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import enter, ledger
 from ..lm.limits import deadline, in_time
 from ..lm.outcomes import exchange
-from ..metrics import ranked
+from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .notebook import prediction_as_html, program_as_html
-from .references import distinct
+from .references import distinct, without_loose_marks
 from .streams import told_growth
 from .tree import ReasoningTree
 
@@ -84,9 +84,10 @@ class Program(dspy.Module):
         Returns:
             ``dspy.Prediction(answer, final_content, references, passages, seen, tree, failure, spent, dropped,
             seconds)``. ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
-            rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``failure`` is
-            None, or says why there is no answer: then ``answer`` is empty, the tree holds the reasoning until the
-            failure, and ``passages`` is all that was found. ``dropped`` lists what was left out of prompts so that
+            rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``answer`` is
+            empty if the LM finds none; ``final_content`` then tells how far it came. ``failure`` is None, or says what
+            went wrong: then ``answer`` is empty, the tree holds the reasoning until the failure, and ``passages`` is
+            all that was found. ``dropped`` lists what was left out of prompts so that
             they fit the LM's window.
         """
         began = time.perf_counter()
@@ -232,16 +233,32 @@ def checked_program(given: Any) -> Program:
 def answered(
     tree: ReasoningTree, answer: str, final_content: str, references: list[Passage], **fields: Any
 ) -> dspy.Prediction:
-    """Return the prediction of a question that was answered."""
+    """Return the prediction of a question that was answered.
+
+    Args:
+        tree: the reasoning.
+        answer: as the LM gave it. Marks are taken out: they would count other passages than ``references``. One that
+            says that there is no answer, such as null, becomes empty.
+        final_content: marks that point to no reference are taken out.
+        references: mark ``[n]`` is ``references[n-1]``.
+        fields: others of the prediction; ``passages`` are all of the tree if they are not given.
+    """
+    said = without_loose_marks(str(answer or ""), 0).strip()
     return _Answer(
-        answer=answer,
-        final_content=final_content,
+        answer=said if _is_title(said, references) else text_or_none(said) or "",
+        final_content=without_loose_marks(final_content, len(references)),
         references=references,
         passages=fields.pop("passages", tree.passages()),
         tree=tree,
         failure=None,
         **fields,
     )
+
+
+def _is_title(said: str, passages: list[Passage]) -> bool:
+    """Return whether a passage has this title, as the film Unknown has, which is then an answer."""
+    titles = {normalise(passage.title.split(" (")[0]) for passage in passages}
+    return normalise(said) in titles - {""}
 
 
 def signature_names(program: dspy.Module) -> dict[str, str]:

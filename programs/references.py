@@ -51,11 +51,19 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
         references: mark ``[n]`` is ``references[n-1]``.
         belongs: tells whether a fragment may cite a passage; see `supported_by` where no steps are known.
     """
-    settled = _remove_loose_marks(content, len(references))
+    settled = without_loose_marks(content, len(references))
     settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))
     kept = sorted({n for found in _MARKS.finditer(settled) for n in _numbers(found)})
     renumbered = {old: new for new, old in enumerate(kept, start=1)}
     return _renumber(settled, renumbered), [references[n - 1] for n in kept]
+
+
+def without_loose_marks(content: str, count: int) -> str:
+    """Return the content without marks above ``count``; ``[1, 2]`` becomes ``[1][2]``."""
+    known = {number: number for number in range(1, count + 1)}
+    while (settled := _renumber(content, known)) != content:  # removing one may leave another, as in [1[9]]
+        content = settled
+    return content
 
 
 def kept_all_marks(content: str, settled: str) -> bool:
@@ -67,14 +75,6 @@ def kept_all_marks(content: str, settled: str) -> bool:
 def supported_by(question: str) -> Belongs:
     """Return the rule for content whose steps are not known: see `questree.metrics.supports_fragment`."""
     return lambda fragment, passage: supports_fragment(fragment, f"{passage.title} {passage.text}", question)
-
-
-def _remove_loose_marks(content: str, count: int) -> str:
-    """Remove marks above ``count``, until none is left: removing one may leave another, as in ``[1[9]]``."""
-    known = {number: number for number in range(1, count + 1)}
-    while (settled := _renumber(content, known)) != content:
-        content = settled
-    return content
 
 
 def _renumber(content: str, numbers: dict[int, int]) -> str:

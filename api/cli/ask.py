@@ -98,7 +98,7 @@ def _answer(prediction: Any) -> str:
 
     references = [f"[{n}] {passage.cited()}" for n, passage in enumerate(prediction.references, start=1)]
     simulated = "  (simulated)" if _is_simulated() else ""
-    lines = [prediction.final_content, *references, "", f"Answer: {prediction.answer}{simulated}"]
+    lines = [prediction.final_content, *references, "", f"Answer: {prediction.answer or 'none was found'}{simulated}"]
     return printable("\n".join(lines))
 
 

@@ -172,7 +172,7 @@ def _tree(record: Record, form: Form, *, simulated: bool) -> str:
         return answer_page(record, simulated=simulated)
     if form == "mermaid":
         return as_mermaid(tree)
-    answer = record.answer if record.failure is None else f"none ({record.failure})"
+    answer = record.answer or "none was found" if record.failure is None else f"none ({record.failure})"
     note = "  (simulated)" if simulated else ""
     return f"{as_text(tree)}\n\n{record.final_content}\n\nAnswer: {answer}{note}"
 

@@ -192,7 +192,7 @@ class Tracing(dspy.Module):
         final_content, references = settle_marks(reply.final_content, passages, belongs)
         kind = "guesses" if guesses else "remembers" if any(step.mark is None for step in steps) else "cites"
         note(reply, kind, exemplary=kept_all_marks(reply.final_content, final_content))
-        return str(text_or_none(reply.answer) or ""), final_content, references
+        return reply.answer, final_content, references
 
 
 def guessed(path: list[Node]) -> set[int]:

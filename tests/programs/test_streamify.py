@@ -110,6 +110,6 @@ def test_on_a_thread_of_the_user_s_own_a_program_answers_and_nothing_is_sent():
 
         def forward(self, question: str) -> dspy.Prediction:
             one, two = dspy.Parallel(num_threads=2)([(self.program, {"question": question})] * 2)
-            return dspy.Prediction(answers=[one.answer, two.answer])
+            return dspy.Prediction(failures=[one.failure, two.failure])
 
-    assert all(streamed(Several())[-1].answers)
+    assert streamed(Several())[-1].failures == [None, None]

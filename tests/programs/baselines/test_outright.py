@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from answering import Asked
 from fakes import ListRetriever
 
 from questree import program
+from questree.programs.program import answered
+from questree.programs.tree import ReasoningTree
 from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
 from questree.signatures.answers import FORMS
@@ -125,3 +128,37 @@ def test_searchain_without_retrieval_answers_by_its_first_chain(scripted):
     assert [asked.wants for asked in calls(engine)] == ["answered_plan", "final_content"]
     assert (prediction.answer, shelf.asked) == ("Vltava", [])
     assert [node.source for node in prediction.tree.nodes] == ["lm", "unsolved"]
+
+
+@pytest.mark.parametrize("name", ["direct", "oner", "recite"])
+def test_a_text_without_references_has_no_marks(name, answering):
+    told = "Jaws is from 1975 [1]. Spielberg directed it [1, 2]."
+    answering(lambda asked: {asked.wants: {"passage": "Kafka[1]. Prague.[2]", "answer": told}[asked.wants]})
+    prediction = program(name, retriever=Shelf())(question=Q, answer_style="long")
+    plain = "Jaws is from 1975. Spielberg directed it."
+    assert (prediction.answer, prediction.references) == (plain, [])
+    assert prediction.final_content == ("Kafka. Prague." if name == "recite" else plain)
+
+
+def test_an_answer_holds_no_marks_where_its_content_does(answering):
+    """The answer would keep the numbers of the prompt; the content counts its references."""
+    answering(lambda asked: {"final_content": "It is text of B [2].", "answer": "text of B [2]"})
+    prediction = program("oner-cot", retriever=Shelf())(question=Q)
+    assert (prediction.answer, prediction.final_content) == ("text of B", "It is text of B [1].")
+
+
+@pytest.mark.parametrize("name", ["direct", "cot", "oner", "oner-cot", "react", "recite", "self-consistency"])
+@pytest.mark.parametrize("said", ["null", "None", "I don't know.", "unknown [1]", "[1]"])
+def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said, answering):
+    replies = {"next_thought": "So.", "next_tool_name": "finish", "next_tool_args": {}}
+    replies |= {"reasoning": "So.", "final_content": "So.", "passage": "So.", "answer": said}
+    answering(lambda asked: replies)
+    prediction = program(name, retriever=Shelf())(question=Q)
+    assert (prediction.answer, prediction.failure) == ("", None)
+
+
+@pytest.mark.parametrize(("title", "answer"), [("Unknown (2011 film)", "Unknown"), ("Berlin", "")])
+def test_unknown_is_an_answer_where_a_reference_has_this_title(title, answer):
+    found = [Passage(id="u", title=title, text="Unknown is a film of 2011.")]
+    prediction = answered(ReasoningTree(question=Q), "Unknown", "It is Unknown [1].", found)
+    assert (prediction.answer, prediction.references) == (answer, found)
