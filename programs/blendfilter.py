@@ -135,7 +135,7 @@ class BlendFilter(Program):
         mark_kept(tree, nodes, filtered)
         kept = distinct([one.kept for one in filtered])
         samples = self.answer(tree.question, answer_style, kept)
-        answer, content, references = majority(samples, answer_of)
+        answer, content, references = majority(samples, answer_of, answer_style)
         return answered(
             tree,
             answer,

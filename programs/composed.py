@@ -125,7 +125,7 @@ class Majority(Composed):
         question fails if all members do.
         """
         predictions = [member(question=question, answer_style=answer_style, watch=watch) for member in self.members]
-        votes = ["" if p.failure else vote(p.answer) for p in predictions]
+        votes = ["" if p.failure else vote(p.answer, answer_style) for p in predictions]
         winner = Counter(filter(None, votes)).most_common(1)
         answered = next((p for p in predictions if p.failure is None), predictions[0])
         chosen = predictions[votes.index(winner[0][0])] if winner else answered

@@ -13,8 +13,9 @@ from ..common.text import text_or_none
 from ..lm.call import ATTEMPTS
 from ..lm.failure import CallFailedError
 from ..lm.parallel import together
-from ..metrics import normalise
+from ..metrics import normalise, read_label, read_yes_no
 from ..retrieval import Passage
+from ..signatures import AnswerStyle
 
 _MOST = 1000  # rollouts of one sampling, retries included
 
@@ -75,30 +76,37 @@ def answer_of(sampled: Sample) -> str:
     return sampled[0]
 
 
-def majority(samples: Sequence[T], answer: Callable[[T], str]) -> T:
-    """Return the first sample with the most frequent answer, in its normal form; one that says nothing has no vote."""
-    votes = _votes(samples, answer)
-    return max(samples, key=lambda one: votes[vote(answer(one))])
+def majority(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle = "short") -> T:
+    """Return the first sample with the most frequent answer, as `vote` reads it; one that says nothing has no vote."""
+    votes = _votes(samples, answer, style)
+    return max(samples, key=lambda one: votes[vote(answer(one), style)])
 
 
-def agreement(samples: Sequence[T], answer: Callable[[T], str]) -> float:
+def agreement(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle = "short") -> float:
     """Return the share of samples that give the most frequent answer; an answer that says nothing agrees with none."""
-    return most_votes(samples, answer) / len(samples)
+    return most_votes(samples, answer, style) / len(samples)
 
 
-def most_votes(samples: Sequence[T], answer: Callable[[T], str]) -> int:
-    """Return how many samples give the most frequent answer, in its normal form; one that says nothing has no vote."""
-    return max(_votes(samples, answer).values(), default=0)
+def most_votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle = "short") -> int:
+    """Return how many samples give the most frequent answer, as `vote` reads it; one that says nothing has no vote."""
+    return max(_votes(samples, answer, style).values(), default=0)
 
 
-def vote(answer: str) -> str:
-    """Return what an answer votes for: its normal form; empty if it says nothing, or that there is no answer."""
+def vote(answer: str, style: AnswerStyle = "short") -> str:
+    """Return what an answer votes for: its verdict or label where the style asks for one, else its normal form.
+
+    It is empty if the answer says nothing, or that there is no answer.
+    """
+    if style == "yes-no" and (verdict := read_yes_no(answer or "")):
+        return verdict
+    if style in ("label", "two-label") and (label := read_label(answer or "")):
+        return label
     said = text_or_none(answer) or ""
     return normalise(said) or said.lower()  # the answer "A" is no article
 
 
-def _votes(samples: Sequence[T], answer: Callable[[T], str]) -> Counter[str]:
-    return Counter(given for one in samples if (given := vote(answer(one))))
+def _votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> Counter[str]:
+    return Counter(given for one in samples if (given := vote(answer(one), style)))
 
 
 def _sampling_lm(temperature: float, number: int) -> Any:

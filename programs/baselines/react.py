@@ -118,7 +118,7 @@ class ReActSelfConsistency(ReAct):
             self.settings.samples,
             self.settings.temperature,
         )
-        answer, content, references = majority(samples, answer_of)
+        answer, content, references = majority(samples, answer_of, answer_style)
         tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
         answers = list(map(answer_of, samples))
         return answered(tree, answer, content, references, passages=searches.passages, samples=answers)

@@ -73,7 +73,7 @@ class SelfConsistency(Program):
             self.settings.samples,
             self.settings.temperature,
         )
-        chosen = majority(samples, lambda one: str(one.answer))
+        chosen = majority(samples, lambda one: str(one.answer), answer_style)
         others = [one for one in samples if one is not chosen]
         for number, one in enumerate([*others, chosen], start=1):
             graft(tree, one.tree, number)

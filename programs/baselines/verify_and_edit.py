@@ -67,9 +67,9 @@ class VerifyAndEdit(Baseline):
             self.settings.samples,
             self.settings.temperature,
         )
-        answer, content, _ = majority(samples, answer_of)
+        answer, content, _ = majority(samples, answer_of, answer_style)
         node = tree.grow(None, query=tree.question, answer=answer, source="lm")
-        if agreement(samples, answer_of) >= self.settings.threshold:
+        if agreement(samples, answer_of, answer_style) >= self.settings.threshold:
             return answered(tree, answer, content, [], samples=list(map(answer_of, samples)))
         return self.edit(tree, node, content, answer_style)
 

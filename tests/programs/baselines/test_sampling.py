@@ -82,6 +82,24 @@ def test_the_majority_compares_answers_in_their_normal_form(answers, winner, sha
     assert agreement(answers, str) == pytest.approx(share)
 
 
+@pytest.mark.parametrize(
+    ("answers", "style", "winner"),
+    [
+        (["No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"], "yes-no", "Yes, he was."),
+        (["REFUTES", "SUPPORTED", "REFUTES", "SUPPORTS", "Supports the claim"], "label", "SUPPORTED"),
+        (["No Country", "No End", "No End"], "short", "No End"),
+    ],
+)
+def test_votes_for_the_same_verdict_count_together(answers, style, winner):
+    assert majority(answers, str, style) == winner
+    assert agreement(answers, str, style) == (3 / 5 if len(answers) == 5 else 2 / 3)
+
+
+def test_self_consistency_counts_verdicts(answering):
+    answering(Answers("No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"))
+    assert program("self-consistency", samples=5)(question=Q, answer_style="yes-no").answer.startswith("Yes")
+
+
 def test_self_consistency_samples_chains_of_thought(answering):
     engine = answering(Answers("Elbe", "Vltava", "Vltava"))
     prediction = program("self-consistency", samples=3)(question=Q)
