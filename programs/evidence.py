@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from ..metrics import f1
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
+from ..signatures import AnswerStyle
 from .majority import most_votes
 from .references import distinct
 from .tree import Node, ReasoningTree
@@ -94,9 +95,9 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
     return distinct([evidence[index].passages for index in order])[:limit]
 
 
-def agreeing(evidence: list[Evidence]) -> int:
+def agreeing(evidence: list[Evidence], style: AnswerStyle = "short") -> int:
     """Return how many pieces of evidence give the most frequent answer; an empty answer agrees with none."""
-    return most_votes(evidence, lambda piece: piece.answer)
+    return most_votes(evidence, lambda piece: piece.answer, style)
 
 
 def count_tokens(text: str) -> int:

@@ -87,7 +87,7 @@ class Search:
     def ended(self) -> Ended | None:
         """Return why no more nodes are visited; None if more are."""
         enough = self.settings.enough_agreement
-        if enough is not None and agreeing(evidence_pool(self.tree)) >= enough:
+        if enough is not None and agreeing(evidence_pool(self.tree), self.answer_style) >= enough:
             return "enough agreement"
         left = self.left()
         return "out of calls" if left is not None and left < 1 else None

@@ -377,6 +377,7 @@ def test_answers_that_say_nothing_agree_on_nothing():
 
     assert agreeing(evidence("", "the", "...", "Vltava", "")) == 1
     assert agreeing(evidence("", "")) == 0
+    assert agreeing(evidence("Yes", "Yes, he was.", "No"), "yes-no") == 2
 
 
 @pytest.mark.parametrize(("order", "reviewed"), [("depth-first", 2), ("level", 4)])
