@@ -82,7 +82,7 @@ def test_an_index_of_other_files_is_made_anew(study, workplace, readings):
 
 def test_an_index_of_another_version_is_made_anew(study, workplace, readings, monkeypatch):
     open_index(study / "runs")
-    monkeypatch.setattr(manifests, "version", lambda package: f"1.2.3 of {package}")
+    monkeypatch.setattr(manifests, "_version", lambda package: f"1.2.3 of {package}")
     assert len(open_index(study / "runs").runs["direct"].rows) == 3
     assert len(readings) == 2
 
