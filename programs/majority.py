@@ -76,23 +76,23 @@ def answer_of(sampled: Sample) -> str:
     return sampled[0]
 
 
-def majority(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle = "short") -> T:
+def majority(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> T:
     """Return the first sample with the most frequent answer, as `vote` reads it; one that says nothing has no vote."""
     votes = _votes(samples, answer, style)
     return max(samples, key=lambda one: votes[vote(answer(one), style)])
 
 
-def agreement(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle = "short") -> float:
+def agreement(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> float:
     """Return the share of samples that give the most frequent answer; an answer that says nothing agrees with none."""
     return most_votes(samples, answer, style) / len(samples)
 
 
-def most_votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle = "short") -> int:
+def most_votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle) -> int:
     """Return how many samples give the most frequent answer, as `vote` reads it; one that says nothing has no vote."""
     return max(_votes(samples, answer, style).values(), default=0)
 
 
-def vote(answer: str, style: AnswerStyle = "short") -> str:
+def vote(answer: str, style: AnswerStyle) -> str:
     """Return what an answer votes for: its verdict or label where the style asks for one, else its normal form.
 
     It is empty if the answer says nothing, or that there is no answer.

@@ -71,7 +71,7 @@ class DSP(Baseline):
             findings = thoughts if hop > 1 else ""  # before the first hop nothing was known
         drop_replaced(tree, context)
         samples = self.predict(tree.question, answer_style, context, findings)
-        answer, content, references = majority(samples, answer_of)
+        answer, content, references = majority(samples, answer_of, answer_style)
         return answered(
             tree, answer, content, references, passages=context, samples=[sampled for sampled, _, _ in samples]
         )

@@ -108,5 +108,5 @@ class Recite(Baseline):
         samples = usable([partial(answer, passage) for passage in recited])
         for given, _ in samples:
             tree.grow(None, query=tree.question, answer=given, source="lm")
-        chosen, content = majority(samples, lambda pair: pair[0])
+        chosen, content = majority(samples, lambda pair: pair[0], answer_style)
         return answered(tree, chosen, content, [], samples=[given for given, _ in samples])

@@ -78,8 +78,8 @@ def test_retries_of_two_samples_differ_as_well(scripted):
     ],
 )
 def test_the_majority_compares_answers_in_their_normal_form(answers, winner, share):
-    assert majority(answers, str) == winner
-    assert agreement(answers, str) == pytest.approx(share)
+    assert majority(answers, str, "short") == winner
+    assert agreement(answers, str, "short") == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,22 @@ def test_votes_for_the_same_verdict_count_together(answers, style, winner):
 def test_self_consistency_counts_verdicts(answering):
     answering(Answers("No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"))
     assert program("self-consistency", samples=5)(question=Q, answer_style="yes-no").answer.startswith("Yes")
+
+
+@pytest.mark.parametrize(("name", "settings"), [("dsp", {"samples": 5}), ("recite", {"recitations": 5})])
+def test_programs_that_sample_count_verdicts(answering, name, settings):
+    given = iter(["No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"])
+
+    def reply(asked):
+        if asked.wants == "passage":
+            return {"passage": "A passage."}
+        if asked.wants == "thoughts":
+            return {"thoughts": "Nothing yet.", "query": "Where?"}
+        return {"final_content": "So it is.", "answer": next(given)}
+
+    answering(reply)
+    around = program(name, retriever=ListRetriever({}), **settings)
+    assert around(question=Q, answer_style="yes-no").answer.startswith("Yes")
 
 
 def test_self_consistency_samples_chains_of_thought(answering):
@@ -192,7 +208,7 @@ def verifying(*answers: str):
     sampled = Answers(*answers, thoughts=THOUGHTS)
 
     def reply(asked):
-        if asked.wants == "query":
+        if asked.wants == "thoughts":
             return {"query": "Where?" if "Kafka" in asked.given("sentence") else "Which?"}
         if asked.wants == "edited":
             born = "Kafka" in asked.given("sentence")
@@ -313,12 +329,12 @@ def test_fusion_adds_up_the_probabilities_of_each_ranking():
 
 def test_an_answer_that_says_nothing_has_no_vote():
     samples = ["", "", "Bonn", "", "the bonn", "Prague"]
-    assert majority(samples, str) == "Bonn"
-    assert agreement(samples, str) == 2 / 6
-    assert majority(["", ""], str) == ""
-    assert agreement(["", ""], str) == 0
-    assert majority(["Unknown.", "Bonn", "unknown"], str) == "Bonn"
-    assert majority(["A", "B", "a"], str) == "A"  # an answer, not an article
+    assert majority(samples, str, "short") == "Bonn"
+    assert agreement(samples, str, "short") == 2 / 6
+    assert majority(["", ""], str, "short") == ""
+    assert agreement(["", ""], str, "short") == 0
+    assert majority(["Unknown.", "Bonn", "unknown"], str, "short") == "Bonn"
+    assert majority(["A", "B", "a"], str, "short") == "A"  # an answer, not an article
 
 
 def test_a_notebook_shows_no_default_as_a_chosen_setting():
