@@ -208,7 +208,7 @@ def verifying(*answers: str):
     sampled = Answers(*answers, thoughts=THOUGHTS)
 
     def reply(asked):
-        if asked.wants == "thoughts":
+        if asked.wants == "query":
             return {"query": "Where?" if "Kafka" in asked.given("sentence") else "Which?"}
         if asked.wants == "edited":
             born = "Kafka" in asked.given("sentence")
