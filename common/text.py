@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 from operator import is_
 from typing import Any
@@ -141,3 +141,8 @@ def text_or_none(text: str | None) -> str | None:
     An LM that has no answer writes null as a word, or says in other words that it does not know.
     """
     return None if text is None or _NO_ANSWER.fullmatch(text) else text.strip()
+
+
+def stated(texts: Iterable[str]) -> list[str]:
+    """Return the texts that say something, each without outer space."""
+    return [text for text in map(text_or_none, texts) if text]

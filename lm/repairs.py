@@ -132,10 +132,12 @@ def _list(value: Any, kind: Any) -> Any:
     """Return the items of a list, each in shape; null is an empty list, and XML may hold a list in its one item."""
     if value is None:
         return []
-    texts = value if isinstance(value, list) else [value]
-    if len(texts) == 1 and isinstance(texts[0], (str, int)):
-        items = _items(str(texts[0]), kind)
-        value = items if isinstance(items, list) else value
+    if isinstance(value, (str, int)):
+        value = _items(str(value), kind)
+    elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], (str, int)):
+        inner, is_list = _items(str(value[0]), kind), str(value[0]).lstrip().startswith("[")
+        if isinstance(inner, list) and (is_list or len(inner) != 1):  # the item "1. FC Köln" begins with no number
+            value = inner
     return [in_shape(one, kind) for one in value] if isinstance(value, list) else value
 
 

@@ -95,7 +95,7 @@ def ranked_passages(evidence: list[Evidence], response: str, limit: int, similar
     return distinct([evidence[index].passages for index in order])[:limit]
 
 
-def agreeing(evidence: list[Evidence], style: AnswerStyle = "short") -> int:
+def agreeing(evidence: list[Evidence], style: AnswerStyle) -> int:
     """Return how many pieces of evidence give the most frequent answer; an empty answer agrees with none."""
     return most_votes(evidence, lambda piece: piece.answer, style)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
-from ...common.text import text_or_none
+from ...common.text import stated, text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import marked_fragments
@@ -13,7 +13,6 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
-from ..modules.subquestions import stated
 from ..program import answered
 from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
 from ..tree import ReasoningTree

@@ -7,7 +7,7 @@ from typing import Any
 
 import dspy
 
-from ...common.text import text_or_none
+from ...common.text import stated, text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
 from ...retrieval import Passage
@@ -131,8 +131,3 @@ class StepsJudge(dspy.Module):
         reply = call(self.judge, question=question, answer_style=answer_style, solved=as_steps(solved))
         note(reply, "complete" if reply.complete else "open")
         return reply.complete, reply.promise
-
-
-def stated(items: list[str]) -> list[str]:
-    """Return the items of a list that say something."""
-    return [text for text in map(text_or_none, items) if text]

@@ -170,6 +170,11 @@ def test_a_value_that_cannot_be_understood_is_refused(form, signature, name, sai
         read(form, signature, name, said)
 
 
+def test_a_single_item_that_begins_like_a_line_of_a_list_is_left_whole():
+    assert repairs.in_shape(["1. FC Köln"], list[str]) == ["1. FC Köln"]
+    assert repairs.in_shape("1. FC Köln\n2. SV Ulm", list[str]) == ["FC Köln", "SV Ulm"]
+
+
 def test_null_for_a_text_is_no_word():
     assert read("json", CheckStep, "found", None) == ""
     assert read("json", CheckStep, "found", 1975) == "1975"

@@ -375,8 +375,8 @@ def test_answers_that_say_nothing_agree_on_nothing():
     def evidence(*answers):
         return [Evidence(analysis="Hm.", answer=answer, passages=()) for answer in answers]
 
-    assert agreeing(evidence("", "the", "...", "Vltava", "")) == 1
-    assert agreeing(evidence("", "")) == 0
+    assert agreeing(evidence("", "the", "...", "Vltava", ""), "short") == 1
+    assert agreeing(evidence("", ""), "short") == 0
     assert agreeing(evidence("Yes", "Yes, he was.", "No"), "yes-no") == 2
 
 
