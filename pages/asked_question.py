@@ -60,6 +60,11 @@ class AnsweredQuestion(BaseModel):
     failure: Failure | None = None
     simulated: bool = False
 
+    @property
+    def told(self) -> str:
+        """Return the final content, or else the answer; where there is neither, a sentence that says so."""
+        return self.final_content or self.answer or "No answer was found."
+
     @classmethod
     def of_prediction(cls, answered: Any, *, simulated: bool) -> AnsweredQuestion:
         """Return what a prediction or a record says; a record may be without a tree."""

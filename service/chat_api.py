@@ -131,7 +131,7 @@ def chat_routes(service: Service) -> APIRouter:
         await finished(question, request)
         if (refused := _refusal(question.asked)) is not None:
             raise refused
-        reply = {"content": _content(question.asked), "annotations": _annotations(question.asked, request)}
+        reply = {"content": question.asked.told, "annotations": _annotations(question.asked, request)}
         message = {"role": "assistant", "refusal": None} | reply
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         whole = _head(question.asked, "chat.completion") | {"choices": [choice], "usage": _usage(question.asked)}
@@ -158,7 +158,7 @@ async def _chunks(question: Question, request: Request, *, with_usage: bool) -> 
     if (refused := _refusal(asked)) is not None:
         yield sent(json.dumps(refused.body()))
     else:
-        yield _chunk(asked, {"content": _content(asked), "annotations": _annotations(asked, request)})
+        yield _chunk(asked, {"content": asked.told, "annotations": _annotations(asked, request)})
         yield _chunk(asked, {}, finish_reason="stop")
         if with_usage:
             last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}
@@ -174,10 +174,6 @@ def _chunk(asked: AskedQuestion, delta: dict[str, Any], finish_reason: str | Non
 def _head(asked: AskedQuestion, kind: str) -> dict[str, Any]:
     created = int(asked.asked_at.timestamp())
     return {"id": f"chatcmpl-{asked.id}", "object": kind, "created": created, "model": asked.program}
-
-
-def _content(asked: AskedQuestion) -> str:
-    return asked.final_content or asked.answer
 
 
 def _usage(asked: AskedQuestion) -> dict[str, int]:

@@ -76,7 +76,7 @@ def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
         """Answer a question that needs several facts, by searching step by step, and cite a passage for each fact."""
         asked = await _answered(service, context, question, program, answer_style)
         references = shown(asked.references)
-        return Answer(answer=asked.answer, final_content=asked.final_content, references=references)
+        return Answer(answer=asked.answer, final_content=asked.told, references=references)
 
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:

@@ -9,6 +9,8 @@ import openai
 import pytest
 from tiny_world import RIVER
 
+from questree.programs import build
+from questree.programs.program import answered
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
 
@@ -47,6 +49,18 @@ def test_citations_are_annotations(client):
         assert message.content[cited.start_index : cited.end_index].startswith("[")
         assert "/questions/" in cited.url
         assert cited.title
+
+
+def test_a_client_is_told_where_no_answer_was_found(make_service):
+    service = make_service()
+    service.programs["silent"] = silent = build("direct", {})
+    silent.reason = lambda tree, answer_style: answered(tree, "null", "", [])
+    with (
+        running(create_app(service, TOKEN)) as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=0) as client,
+    ):
+        whole = client.chat.completions.create(model="silent", messages=ASKED)
+    assert whole.choices[0].message.content == "No answer was found."
 
 
 def test_a_stream_tells_the_nodes_and_then_the_content(client):

@@ -128,6 +128,6 @@ def test_on_stdin_and_stdout(workplace):
     async def talk() -> str:
         async with Client(command, read_timeout_seconds=60) as client:
             asked = await client.call_tool("ask", {"question": "Who wrote Ulysses?"})
-            return asked.structured_content["answer"]
+            return asked.structured_content["final_content"]
 
     assert asyncio.run(talk())
