@@ -30,5 +30,10 @@ def fill_in(text: str, answers: Sequence[str | None], missing: str | None = None
     return _PLACEHOLDER.sub(answer, text)
 
 
+def unanswered(query: str) -> str:
+    """Return what stands in a later query for the answer of a query that has none."""
+    return f"(the answer to: {query.rstrip(' ?')})"
+
+
 def _number(found: re.Match[str]) -> int:
     return int(found[1] or found[2])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from ..common.placeholders import fill_in
+from ..common.placeholders import fill_in, unanswered
 from ..signatures import PlannedStep
 from .modules.verdict import Verdict, sentence_with
 from .tree import Node, ReasoningTree
@@ -121,7 +121,7 @@ def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
     such an answer, the query itself is written: it holds names, where a guess of many words only describes.
     """
     path = tree.path_to(parent)
-    return fill_in(template, [_name(node) or f"(the answer to: {node.query.rstrip(' ?')})" for node in path])
+    return fill_in(template, [_name(node) or unanswered(node.query) for node in path])
 
 
 def _name(node: Node) -> str | None:

@@ -111,8 +111,9 @@ class Program(dspy.Module):
     @property
     def lacks_retriever(self) -> bool:
         """Return whether it takes a retriever, searches with these settings, and was given none."""
-        takes = self.searches and "retriever" in signature(type(self).__init__).parameters
-        return self.retriever is None and takes and bool(getattr(self.settings, "retrieval", True))
+        if self.retriever is not None or not self.searches or not getattr(self.settings, "retrieval", True):
+            return False
+        return "retriever" in signature(type(self).__init__).parameters
 
     async def aforward(self, *given: Any, **how: Any) -> dspy.Prediction:
         """Answer one question as `forward` does, and let the event loop run whenever it waits."""

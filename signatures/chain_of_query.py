@@ -168,10 +168,9 @@ class TraceAnswer(dspy.Signature):
     the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
     one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins; if it has a
     mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps leave the answer
-    open, say that it is a guess. If a support does not say
-    exactly what its query asks, tell what the support says. If two supports contradict each other, say which you
-    follow. Add no facts that are not in the answers and supports of the steps, except what a common word means, or what
-    follows by calculation.
+    open, say that it is a guess. If a support does not say exactly what its query asks, tell what the support says. If
+    two supports contradict each other, say which you follow. Add no facts that are not in the answers and supports of
+    the steps, except what a common word means, or what follows by calculation.
     """
 
     question: str = question_field()

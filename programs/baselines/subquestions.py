@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 from pydantic import Field
 
-from ...common.placeholders import fill_in
+from ...common.placeholders import fill_in, unanswered
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules import QuestionSplit, StepPlan, SubquestionAnswer, Tracing
@@ -76,7 +76,7 @@ class SolvingInOrder(Solving):
         for subquestion in self.subquestions(tree.question, answer_style)[: self.settings.max_steps]:
             query = fill_in(subquestion, answers)
             solutions.append(self.solve(tree.question, path, query))
-            answers.append(solutions[-1].answer or f"(the answer to: {query.rstrip(' ?')})")
+            answers.append(solutions[-1].answer or unanswered(query))
             path.append(add_solution(tree, path, solutions[-1]))
         return self.conclude(tree, answer_style, path, solutions)
 

@@ -50,9 +50,13 @@ def _passage(cells: list[str], columns: Columns) -> Passage:
     return passage_of(cells[of_id], cells[of_text], title)
 
 
+def _cells(first: str) -> list[str]:
+    return [cell.strip().lower() for cell in first.split("\t")]
+
+
 def _columns(first: str) -> Columns | None:
     """Return where a header says that id, text and title stand; None if the line is no header that is understood."""
-    names = [name.strip().lower() for name in first.split("\t")]
+    names = _cells(first)
     of_id = [place for place, name in enumerate(names) if name in _IDS]
     others = sorted(name for name in names if name not in _IDS)
     if len(of_id) != 1 or others not in (["text"], ["text", "title"]):
@@ -66,7 +70,7 @@ def _header(first: str) -> Columns | None:
     Raises:
         CorpusError: if the first line seems to be a header, of other columns.
     """
-    columns, names = _columns(first), [name.strip().lower() for name in first.split("\t")]
+    columns, names = _columns(first), _cells(first)
     if columns is None and {"text", "title"} & {*names}:
         raise CorpusError(
             f"The header {', '.join(names)!r} is not understood. Name the columns id, text and title (title may be "
