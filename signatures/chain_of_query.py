@@ -56,17 +56,17 @@ class PlannedStep(BaseModel):
 
 
 class PlanChain(dspy.Signature):
-    """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in
-    an encyclopedia, one after the other; what you recall counts only where nothing is found. Each query asks for one
-    fact. Order the queries so that each needs the answers of earlier ones only, and ask nothing that the question does
-    not need. Where a query needs the answer of an earlier one, write #1 for the answer of the first query, #2 for that
-    of the second, and so on, also when you recall that answer. Apart from these signs, each query can be understood
-    without the question. Where several well-known things share a name, add which kind of thing is meant: the song …,
-    the prince …; a rare name needs no such word. Where the question shortens a proper name (the Pact, the War), write
-    the full name that is most likely meant. Add nothing else that you remember to a query. Where the question only
-    describes a thing, one query asks for its name, with the whole description. Where the question can be read in
-    several ways, take the most likely one. Comparing the answers, calculating with them, and drawing the conclusion
-    need no query.
+    """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in an
+    encyclopedia, one after the other; what you recall counts only where nothing is found. Each query asks for one fact.
+    Order the queries so that each needs the answers of earlier ones only, and ask nothing that the answer does not
+    need. If the answer depends on a fact that the question does not name, such as a rule, ask for it, too. Where a
+    query needs the answer of an earlier one, write #1 for the answer of the first query, #2 for that of the second, and
+    so on, also when you recall that answer. Apart from these signs, each query can be understood without the question.
+    Where several well-known things share a name, add which kind of thing is meant: the song …, the prince …; a rare
+    name needs no such word. Where the question shortens a proper name (the Pact, the War), write the full name that is
+    most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing, one
+    query asks for its name, with the whole description. Where the question can be read in several ways, take the most
+    likely one. Comparing the answers, calculating with them, and drawing the conclusion need no query.
     """
 
     question: str = question_field()

@@ -11,8 +11,9 @@ class WriteHopQuery(dspy.Signature):
     """Write the search query for the next fact that the answer of the question needs and the notes lack. Where the
     notes still lack what an earlier query asked for, or tell only a part of it, ask for it once more, in other words or
     with a name from the notes. If it was asked for twice, guess it, and ask for the next fact with the name that you
-    guess. If the notes name several things that fit, follow the one that is most likely meant. When no fact is missing,
-    or the fact that answers the question was asked for twice, leave the query empty: no more searches are made.
+    guess; if it is the last fact that the answer needs, leave the query empty. If the notes name several things that
+    fit, follow the one that is most likely meant. When no fact is missing, leave the query empty, too: no more searches
+    are made.
     """
 
     question: str = question_field()

@@ -24,6 +24,7 @@ _NUMBERED = re.compile(r"^\[(\d+)\] (?:(.*?) \| )?(.*)$", re.DOTALL)
 _AUXILIARY = r"(?!is\b|was\b|are\b|were\b|did\b|does\b|do\b|has\b|have\b|can\b)"
 _BORN = r"(is|was|were) (.+?)( first|) ((?-i:[a-z]+))$"  # was Kafka born, was Don Giovanni first performed
 _PLACED = "on|in|at|into|through|from"
+_VERBS = "stand|lie|live|flow|run|rise|begin|start|end"  # those with nothing behind them but the answer
 _STATEMENTS = [
     (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), "{answer} {}"),
     (re.compile(r"^what (is|was) (the currency .+)$", re.IGNORECASE), "{1} {0} the {answer}"),
@@ -33,7 +34,8 @@ _STATEMENTS = [
     (re.compile(rf"^in (?:which|what) [\w -]+? {_BORN}", re.IGNORECASE), "{1} {0}{2} {3} {at} {answer}"),
     (re.compile(r"^in (?:which|what) [\w -]+? (is|was) (.+)$", re.IGNORECASE), "{1} {0} in {answer}"),
     (re.compile(r"^of (?:which|what) [\w -]+? (is|was) (.+?) (the \w+)$", re.IGNORECASE), "{1} {0} {2} of {answer}"),
-    (re.compile(rf"^({_PLACED}) (?:which|what) [\w -]+? does (.+) (\w+)$", re.IGNORECASE), "{1} {2}s {0} {answer}"),
+    (re.compile(r"^where did (.+) (die|live)$", re.IGNORECASE), "{0} {1}d in {answer}"),
+    (re.compile(rf"^({_PLACED}) (?:which|what) [\w -]+? does (.+) ({_VERBS})$", re.I), "{1} {2}s {0} {answer}"),
 ]
 _MAKERS = {"wrote": "author", "directed": "director", "composed": "composer", "painted": "painter"}
 _MADE = re.compile(rf"^who ({'|'.join(_MAKERS)}) (.+?)\??$", re.IGNORECASE)
@@ -47,7 +49,7 @@ _END = END_OF_FACT.replace("$", r"$|\]")  # a fact may stand in brackets
 _STILTED = re.compile(r"answer to “|\bthe the\b")  # a query with its quotation marks, an answer that was not filled in
 # A sentence that does not name its subject.
 _DANGLING = re.compile(r"(?:^|[.!?\]:] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE)
-_GAP = "has not been found"
+_GAP, _TO_FIND = "has not been found", "has to be found"
 
 Support = Callable[[str, str, int], str | None]
 """Gives the sentence that tells an answer to a query in the passage of that number."""
@@ -70,6 +72,9 @@ def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
     told = {name: facts.retell(value) for name, value in reply.items()}
     if "thoughts" in told:
         told["thoughts"] = told["thoughts"].replace(_GAP, "is not known yet")
+    if "thought" in told:  # the words that its signature asks for
+        told["thought"] = told["thought"].replace(_GAP, _TO_FIND)
+        written["thoughts"] = [one.replace(_GAP, _TO_FIND) for one in written["thoughts"]]
     if told.get("missing"):
         told["missing"] = noun_phrase(str(told["missing"])) or f"the answer to “{told['missing']}”"
     if "final_content" in told:

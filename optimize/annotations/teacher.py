@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import dspy
@@ -43,6 +44,8 @@ _READER = Traits(
 # The share of facts that a planner is certain of, recalls, and recalls wrong; the others it does not recall.
 # First of what the question names, then of what another fact leads to, where it recalls that fact.
 _RECALLED = ((0.85, 0.0, 0.1), (0.35, 0.47, 0.15))
+_WELL_KNOWN = re.compile(r"\b(?:country|capital|currency)\b")  # every LM knows these of a place that it knows
+_WORD = re.compile(r"\b[a-z]{4,}\b")
 
 
 class AnnotatedWorld(World):
@@ -65,8 +68,8 @@ class AnnotatedWorld(World):
 class Planner(Mind):
     """A mind that recalls best what the question itself names, and less of what another fact leads to.
 
-    So plans show every kind of step: certain, uncertain and not recalled. Sometimes it is wrong, with an answer to a
-    similar query, so that passages have something to contradict.
+    So plans show every kind of step: certain, uncertain and not recalled. Sometimes it is wrong, with an answer of the
+    same kind to a similar query, so that passages have something to contradict.
     """
 
     kind = "planner"
@@ -107,32 +110,42 @@ class Planner(Mind):
         fact = self.world.fact(query)
         if fact is None:
             return None, None
+        well_known = _WELL_KNOWN.search(fact.query) is not None
+        if well_known and len(fact.needs) == 1:  # asked of it by its name
+            return fact.answers[0], None
         earlier = [one for need in fact.needs for one in self._earlier.get(need, [])]
         recalled = [self._recall(one) for one in earlier]
         if (None, None) in recalled:
             return None, None
         if not all(self._is_right(one, memory) for one, memory in zip(earlier, recalled, strict=True)):
             return None, fact.answers[0]
-        sure, unsure, wrong = _RECALLED[bool(earlier)]
+        sure, unsure, wrong = (1.0, 0.0, 0.0) if well_known else _RECALLED[bool(earlier)]
         draw = self.traits.chance("recalls", normalise(fact.answers[0]))  # who is well known is known in all questions
         if draw < sure:
             return fact.answers[0], None
         if draw < sure + unsure:
             return None, fact.answers[0]
-        return None, self._mistake(query) if draw < sure + unsure + wrong else None
+        return None, self._mistake(fact) if draw < sure + unsure + wrong else None
 
     def _is_right(self, query: str, recalled: tuple[str | None, str | None]) -> bool:
         fact = self.world.fact(query)
         return fact is not None and fact.answers[0] in recalled
 
-    def _mistake(self, query: str) -> str | None:
-        """Return the answer to the query that is most like this one, of those with another answer."""
-        fact, words = self.world.fact(query), set(normalise(query).split())
-        true = {normalise(answer) for answer in fact.answers} if fact else set()
-        others = [(len(words & set(normalise(one).split())), answer) for one, answer in self._answers]
-        wrong = [(alike, answer) for alike, answer in others if normalise(answer) not in true]
-        best = [answer for alike, answer in wrong if alike == max(wrong)[0]]
-        return self.traits.choice(best, "mistake", normalise(query)) if best else None
+    def _mistake(self, fact: Fact) -> str | None:
+        """Return another answer of the same kind, to the query that is most like this one; None where none is like it.
+
+        Queries are alike by their words, not by the names in them.
+        """
+        words, others = _words(fact.query), set(self.world.alike(fact.kind, fact.answers))
+        alike = [(len(words & _words(query)), answer) for query, answer in self._answers if answer in others]
+        most = max((shared for shared, _ in alike), default=0)
+        best = [answer for shared, answer in alike if shared == most]
+        return self.traits.choice(best, "mistake", normalise(fact.query)) if most else None
+
+
+def _words(query: str) -> set[str]:
+    """Return the words of a query that say what is asked, without names."""
+    return set(_WORD.findall(query)) - {"what", "which", "does"}
 
 
 def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Program:

@@ -17,7 +17,7 @@ from ...lm.guard import adapter_in_use, guarded
 from ...retrieval import Passage
 from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
 from ..demonstrations import note
-from ..references import numbered
+from ..references import numbered, without_loose_marks
 
 _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
 
@@ -56,7 +56,8 @@ class NextThought(dspy.Module):
         written = sentences(str(reply.thought))
         thought = written[0] if written else ""
         concludes = "answer is" in thought.lower()
-        note(reply, "ends" if concludes else "goes on", exemplary=len(written) == 1)
+        kind = "ends" if concludes else "told by a passage" if without_loose_marks(thought, 0) != thought else "goes on"
+        note(reply, kind, exemplary=len(written) == 1)
         return thought, concludes
 
 

@@ -12,6 +12,7 @@ from questree.metrics import contains, metric
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.optimize.annotations import annotated_teacher, in_prose, reads_well
+from questree.optimize.annotations.teacher import AnnotatedWorld, Planner
 from questree.optimize.optimizers import Job
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import PROGRAMS, build
@@ -20,6 +21,8 @@ from questree.programs.prompts import rendered_prompts
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
 from questree.signatures import PlannedStep, Step, TracedStep
+from questree.signatures.searches import RegenerateSentence
+from questree.simulate import Traits
 
 # what few or none of the first 16 questions make them do: search again, sample without passages, edit a step, end
 # without an answer
@@ -60,6 +63,35 @@ def test_what_the_question_names_is_often_certain_and_a_guess_is_right(mini):
     guesses = [words for marked in [*first, *later] for words in marked]
     assert guesses
     assert set(guesses) <= true
+
+
+def test_a_wrong_memory_is_of_the_right_kind_and_what_everybody_knows_is_certain(mini):
+    questions = [Question.from_example(example) for example in mini.train]
+    world = AnnotatedWorld(questions)
+    planner = Planner(world, Traits(knows=0.5, invents=0, whim=0))
+    facts = [fact for fact in world.facts if len(fact.needs) == 1]
+    kinds = {fact.answers[0]: fact.kind for fact in facts}
+    guesses = [(fact, planner.half_knows(fact.query)) for fact in facts]
+    wrong = [(fact, guess) for fact, guess in guesses if guess and guess not in fact.answers]
+    assert wrong
+    assert all(kinds[guess] == fact.kind for fact, guess in wrong)
+    capitals = [fact for fact in facts if fact.query.startswith(("What is the capital of", "What is the currency of"))]
+    assert capitals
+    assert all(planner.believes(fact.query) == fact.answers[0] for fact in capitals)
+
+
+def test_a_memory_is_never_wrong_where_no_query_is_alike():
+    steps = [
+        {"question": "What is the largest moon of Neptune?", "answer": "Triton"},
+        {"question": "What is the oldest novel of Fiji?", "answer": "Rand"},
+    ]
+    rows = [
+        Question(id=str(n), task="t", style="short", split="train", question=f"{n}?", answers=("x",), steps=[step])
+        for n, step in enumerate(steps)
+    ]
+    planners = [Planner(AnnotatedWorld(rows), Traits(invents=0, whim=0, seed=seed)) for seed in range(40)]
+    recalled = {planner.half_knows(steps[0]["question"]) for planner in planners}
+    assert recalled == {"Triton", None}
 
 
 def test_a_search_that_found_nothing_is_shown_with_the_next_one_in_other_words(mini):
@@ -142,6 +174,8 @@ EXAMPLE = Question(
         {"question": "On which river lies #2?", "answer": "Skien River"},
         {"question": "When was he born in #2?", "answer": "20 March 1828"},
         {"question": "On which river does #2 lie?", "answer": "Skien River"},
+        {"question": "At which coast does #2 end it?", "answer": "east"},
+        {"question": "Where did Ibsen die?", "answer": "Oslo"},
         {"question": "In which country is #2?", "answer": "Norway"},
         {"question": "Of which county is #2 the capital?", "answer": "Telemark"},
     ],
@@ -160,6 +194,8 @@ PASSAGES = [
         ("When was he born in Skien: 20 March 1828 [2].", "He was born on 20 March 1828 in Skien [2]."),
         ("On which river lies Skien: Skien River.", "The answer to “On which river lies Skien?” is Skien River."),
         ("On which river does Skien lie: Skien River.", "Skien lies on Skien River."),
+        ("At which coast does Skien end it: east.", "The answer to “At which coast does Skien end it?” is east."),
+        ("Where did Ibsen die: Oslo.", "Ibsen died in Oslo."),
         ("In which country is Skien: Norway.", "Skien is in Norway."),
         ("Of which county is Skien the capital: Telemark.", "Skien is the capital of Telemark."),
         ("the one who wrote Peer Gynt: Henrik Ibsen [1].", "Henrik Ibsen wrote Peer Gynt [1]."),
@@ -172,6 +208,13 @@ PASSAGES = [
 def test_a_fact_in_prose(told, in_sentences):
     step = (dspy.Predict("q -> facts"), {"passages": PASSAGES}, dspy.Prediction(facts=told))
     assert in_prose(step, EXAMPLE)[2].facts == in_sentences
+
+
+def test_a_thought_says_what_has_to_be_found_in_the_words_of_its_signature():
+    open_fact = "The question “Who wrote Peer Gynt?” stays open."
+    step = (dspy.Predict(RegenerateSentence), {"thoughts": [open_fact]}, dspy.Prediction(thought=open_fact))
+    _, inputs, reply = in_prose(step, EXAMPLE)
+    assert [reply.thought, *inputs["thoughts"]] == ["The author of Peer Gynt has to be found."] * 2
 
 
 @pytest.mark.parametrize(
