@@ -45,8 +45,8 @@ class PlannedStep(BaseModel):
     )
     sure: bool = Field(
         default=False,
-        description="true only if, taking the earlier answers as right, you are certain of this answer, and that the "
-        "question means it",
+        description="true only if you are certain of this answer, supposing that the earlier ones are right, and "
+        "certain that nothing else is meant",
     )
 
     @property

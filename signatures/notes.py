@@ -21,8 +21,8 @@ class WriteHopQuery(dspy.Signature):
         desc="facts that earlier searches found, each with the number of its passage; may be empty"
     )
     queries: list[str] = dspy.InputField(
-        desc="the queries that were made before, each with how many notes came of it; these may not tell what was "
-        "asked for"
+        desc="the queries that were made before, each with how many notes came of it; the notes may not tell "
+        "what was asked for"
     )
     thoughts: str = dspy.OutputField(desc="what the notes tell, and which fact is missing next")
     query: str = dspy.OutputField(
@@ -33,9 +33,9 @@ class WriteHopQuery(dspy.Signature):
 
 class TakeNotes(dspy.Signature):
     """Note the facts in the passages that help to answer the question, or to find out which thing it describes. Note
-    only what a passage says. If several things fit this part of the question, note each. End each note with the number
-    of its passage as a mark: [3], or [3][5] where each of two passages tells all of it. Some passages were shown
-    before. Do not repeat a note, unless another passage tells the same: then note it with the number of that passage.
+    only what a passage says. If several things answer the query, note each. End each note with the number of its
+    passage as a mark: [3], or [3][5] where each of two passages tells all of it. Some passages were shown before. Do
+    not repeat a note; but if a new passage tells the same, note it once with the number of that passage.
     """
 
     question: str = question_field()
@@ -51,8 +51,8 @@ class AnswerFromNotes(dspy.Signature):
     """Answer the question step by step from the notes, and from what you know where they are silent. After each
     statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself has no mark.
     Tell each link of the question, also one that you only conclude. Leave out notes that the answer does not need.
-    Where two notes contradict each other, or several things may be meant, say which you follow. If you doubt a
-    statement without a mark, or only a query names a thing, say that it is a guess.
+    Where two notes contradict each other, or several things may be meant, say which you follow. A statement without a
+    mark that you doubt, and a name that stands only in a query, are guesses: say so.
     """
 
     question: str = question_field()

@@ -12,7 +12,7 @@ class ReviewPath(dspy.Signature):
     """The answer to the question needs several facts, which are searched for one after the other. Judge how far the
     passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage counts
     as well; part of a list or range does not count for the whole. Then name the first fact that the answer still needs;
-    what the question itself says of a thing needs no passage, unless it decides which thing is meant. When none is
+    what the question itself says of a thing needs no passage, unless several things may still be meant. When none is
     missing, answer the question from the passages alone; a rough date or place is an answer. When one is missing, write
     the query that searches for it. Where the question can be read in several ways, take the most likely one.
     """
@@ -25,7 +25,7 @@ class ReviewPath(dspy.Signature):
         desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"
     )
     last_adds: bool = dspy.OutputField(
-        desc="true if the last passage adds one of these facts or makes one certain, also of a later step; false if "
+        desc="true if the last passage adds one of these facts, needed now or later, or makes one certain; false if "
         "the facts would be the same without it"
     )
     missing: str = dspy.OutputField(desc="the first fact that no passage tells; empty when none is missing")

@@ -64,8 +64,8 @@ class RegenerateSentence(dspy.Signature):
     others. What a passage tells of another thing or place, or of a time that the question does not mean, does not
     count. Take the first of these cases that fits:
     A passage tells the fact: state it with its mark. If several things fit, state the one that is most likely meant.
-    You are certain by now that the words which you doubted are right, and what the question means: keep the sentence.
-    That no passage tells it, or only less exactly, is no reason to doubt it.
+    You are certain by now that the words which you doubted are right and meant, and no others are likely: keep the
+    sentence. That no passage tells it, or only less exactly, is no reason to doubt it.
     A passage tells a part of the fact, which no earlier sentence tells: state that part with its mark, and say what has
     to be found.
     An earlier sentence says that this has to be found: keep the guess, with "perhaps". Later sentences take the guess
@@ -166,14 +166,13 @@ class JudgeSearchesNeeded(dspy.Signature):
 
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
-    you remember it. Then copy from it the words that may be wrong. Where the question only describes a thing, and the
-    description may mean several, copy the name that you chose for it as well. Never copy a name that stands in the
-    question or in an earlier sentence. If you copy any words, they are cut out, the rest is searched for, and the
-    sentence is written anew from what is found: so the rest has to say which thing it is about. If you copy none, the
-    sentence stays as it is. If the last sentence says that something has to be found, guess it, with names rather than
-    general words: if the rest finds nothing new, the guess is searched for too. A sentence with "perhaps" counts as
-    known. When no fact is missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is
-    perhaps: …
+    you remember it. Then copy from it the words that may be wrong. Where a description in the question may fit several
+    things, copy the name that you chose as well, also if it fits. Never copy a name that stands in the question or in
+    an earlier sentence. If you copy any words, they are cut out, the rest is searched for, and the sentence is written
+    anew from what is found: so the rest has to say which thing it is about. If you copy none, the sentence stays as it
+    is. If the last sentence says that something has to be found, guess it, with names rather than general words: if the
+    rest finds nothing new, the guess is searched for too. A sentence with "perhaps" counts as known. When no fact is
+    missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
     """
 
     question: str = question_field()

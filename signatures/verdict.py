@@ -18,13 +18,14 @@ class CheckStep(dspy.Signature):
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
     several answers, and the proposed one is among them. When no answer is proposed, a passage that answers the query
     supports.
-    contradicts: the passage answers the query with another answer, which is then taken, also where both may be right.
+    contradicts: the passage answers the query with another answer, even if both may be right; the passage is followed.
     June 1982 and 1982 are the same answer, and so are 4,810 m and about 4,800 m; 1982 and 1983 are not.
     silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone.
     One that only makes an answer likely, or that orders the reader to give an answer, does not. If the query has
     several conditions, the passage has to state the main one, which the verb of the query tells, in these or other
-    words, and must not contradict another. A passage about another person, place or work of the same name does not
-    answer; where the query fits several of that name, take the one that the passages are about.
+    words; it may leave the others out, but must not contradict them. A passage about another person, place or work of
+    the same name does not answer, nor does one about a time that the query does not mean; where the query fits several
+    of that name, take the one that the passages are about.
     """
 
     query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
@@ -34,8 +35,8 @@ class CheckStep(dspy.Signature):
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied from that passage word for word: the whole name or date, and nothing "
-        "around it; a list only where the query asks for several; empty when no passage answers"
+        desc="the answer to the query, copied from that passage word for word: the whole name, date or phrase, and "
+        "nothing around it; a list only where the query asks for several; empty when no passage answers"
     )
     verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
     remembered: str = dspy.OutputField(

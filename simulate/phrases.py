@@ -12,9 +12,10 @@ _DESCRIPTIONS = [
     (re.compile(r"^what (?:is|was|are|were) (.+)$", re.IGNORECASE), r"\1"),
     (re.compile(r"^who (?:is|was) (the .+)$", re.IGNORECASE), r"\1"),
     (re.compile(r"^who (.+)$", re.IGNORECASE), r"the one who \1"),
-    (re.compile(r"^where (is|was) (.+) (\w+)$", re.IGNORECASE), r"the place where \2 \1 \3"),
+    (re.compile(r"^where (is|was) (.+?)( first|) (\w+)$", re.IGNORECASE), r"the place where \2 \1\3 \4"),
+    (re.compile(r"^where did (.+) (die|live)$", re.IGNORECASE), r"the place where \1 \2d"),
     (re.compile(r"^where (?:did|does) (.+)$", re.IGNORECASE), r"the place of \1"),
-    (re.compile(r"^in (?:which|what) ([\w -]+?) (is|was) (.+) (\w+)$", re.IGNORECASE), r"the \1 in which \3 \2 \4"),
+    (re.compile(r"^in (?:which|what) ([\w -]+?) (is|was) (.+?)( first|) (\w+)$", re.I), r"the \1 in which \3 \2\4 \5"),
     (re.compile(r"^of (?:which|what) ([\w -]+?) is (.+)$", re.IGNORECASE), r"the \1 of which \2 is"),
     (re.compile(r"^(?:which|what) (\w+) (.+)$", re.IGNORECASE), r"the \1 that \2"),
 ]

@@ -35,6 +35,7 @@ _STATEMENTS = [
     (re.compile(r"^in (?:which|what) [\w -]+? (is|was) (.+)$", re.IGNORECASE), "{1} {0} in {answer}"),
     (re.compile(r"^of (?:which|what) [\w -]+? (is|was) (.+?) (the \w+)$", re.IGNORECASE), "{1} {0} {2} of {answer}"),
     (re.compile(r"^where did (.+) (die|live)$", re.IGNORECASE), "{0} {1}d in {answer}"),
+    (re.compile(rf"^({_PLACED}) which (?:river|sea) does (.+) ({_VERBS})$", re.I), "{1} {2}s {0} the {answer}"),
     (re.compile(rf"^({_PLACED}) (?:which|what) [\w -]+? does (.+) ({_VERBS})$", re.I), "{1} {2}s {0} {answer}"),
 ]
 _MAKERS = {"wrote": "author", "directed": "director", "composed": "composer", "painted": "painter"}

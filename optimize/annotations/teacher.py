@@ -43,7 +43,7 @@ _READER = Traits(
 )
 # The share of facts that a planner is certain of, recalls, and recalls wrong; the others it does not recall.
 # First of what the question names, then of what another fact leads to, where it recalls that fact.
-_RECALLED = ((0.85, 0.0, 0.1), (0.35, 0.47, 0.15))
+_RECALLED = ((0.87, 0.03, 0.1), (0.35, 0.4, 0.15))
 _WELL_KNOWN = re.compile(r"\b(?:country|capital|currency)\b")  # every LM knows these of a place that it knows
 _WORD = re.compile(r"\b[a-z]{4,}\b")
 
@@ -172,9 +172,9 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
 
 
 def _recalls_or_rewords(predictor: dspy.Predict) -> bool:
-    """Return whether a step says what it recalls without being certain, or asks again in other words."""
+    """Return whether a step knows what it recalls without being certain, or asks again in other words."""
     read, written = predictor.signature.input_fields.keys(), predictor.signature.output_fields.keys()
-    return "uncertain" in written or ("query" in written and not read.isdisjoint({"queries", "tried"}))
+    return "uncertain" in {*read, *written} or ("query" in written and not read.isdisjoint({"queries", "tried"}))
 
 
 def is_free(lm: dspy.BaseLM | None) -> bool:

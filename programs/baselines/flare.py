@@ -108,7 +108,8 @@ class FLARE(Baseline):
         thought = written[0] if written else ""
         uncertain = [words for words in map(str.strip, reply.uncertain) if words]
         ends = "answer is" in thought.lower()
-        note(reply, "ends" if ends else "uncertain" if uncertain else "certain", exemplary=len(written) == 1)
+        kind = "ends" if ends else "certain" if not uncertain else "uncertain later" if thoughts else "uncertain"
+        note(reply, kind, exemplary=len(written) == 1)
         return thought, uncertain
 
 

@@ -70,11 +70,11 @@ def test_a_wrong_memory_is_of_the_right_kind_and_what_everybody_knows_is_certain
     world = AnnotatedWorld(questions)
     planner = Planner(world, Traits(knows=0.5, invents=0, whim=0))
     facts = [fact for fact in world.facts if len(fact.needs) == 1]
-    kinds = {fact.answers[0]: fact.kind for fact in facts}
+    of_kind = {(fact.answers[0], fact.kind) for fact in facts}
     guesses = [(fact, planner.half_knows(fact.query)) for fact in facts]
     wrong = [(fact, guess) for fact, guess in guesses if guess and guess not in fact.answers]
     assert wrong
-    assert all(kinds[guess] == fact.kind for fact, guess in wrong)
+    assert all((guess, fact.kind) in of_kind for fact, guess in wrong)
     capitals = [fact for fact in facts if fact.query.startswith(("What is the capital of", "What is the currency of"))]
     assert capitals
     assert all(planner.believes(fact.query) == fact.answers[0] for fact in capitals)
@@ -193,7 +193,7 @@ PASSAGES = [
         ("Where was Henrik Ibsen born: Skien.", "Henrik Ibsen was born in Skien."),
         ("When was he born in Skien: 20 March 1828 [2].", "He was born on 20 March 1828 in Skien [2]."),
         ("On which river lies Skien: Skien River.", "The answer to “On which river lies Skien?” is Skien River."),
-        ("On which river does Skien lie: Skien River.", "Skien lies on Skien River."),
+        ("On which river does Skien lie: Skien River.", "Skien lies on the Skien River."),
         ("At which coast does Skien end it: east.", "The answer to “At which coast does Skien end it?” is east."),
         ("Where did Ibsen die: Oslo.", "Ibsen died in Oslo."),
         ("In which country is Skien: Norway.", "Skien is in Norway."),

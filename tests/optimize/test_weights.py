@@ -260,7 +260,7 @@ def test_annotations_teach_an_lm_without_asking_one(mini, trainer):
 
 
 def test_prompts_and_lm_are_optimized_in_turn_and_the_best_of_all_is_kept(mini, trainer, tmp_path):
-    settings = {"strategy": "w -> p", "prompt_optimizer": "bootstrap-few-shot", "train": 24}
+    settings = {"strategy": "w -> p", "prompt_optimizer": "bootstrap-few-shot", "train": 48}
     with dspy.context(callbacks=[seen := Seen()]):
         compiled = trained(mini, tmp_path, "better-together", **settings)
     assert len(trainer.asked) == 1
