@@ -175,12 +175,12 @@ class TrackedRun:
         import mlflow
         from mlflow.entities import AssessmentSource
 
-        mlflow.flush_trace_async_logging()  # a trace that is still on its way takes no assessment
+        judged = [(self._traces.pop(one.id), one) for one in evaluation.records if one.id in self._traces]
+        if judged:  # one that is still on its way takes no assessment; to wait for none takes a second
+            mlflow.flush_trace_async_logging()
         by = AssessmentSource(source_type="CODE", source_id="questree")
         about = {"simulated": str(evaluation.simulated).lower()}
-        for record in evaluation.records:
-            if (trace := self._traces.pop(record.id, None)) is None:
-                continue
+        for trace, record in judged:
             for name, value in expectations_of(record).items():
                 mlflow.log_expectation(trace_id=trace, name=name, value=value, source=by)
             for name, value in record.scores.items():

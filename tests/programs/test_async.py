@@ -135,7 +135,7 @@ def test_sibling_calls_overlap_and_the_first_failure_is_raised_after_all_have_en
 
 
 def test_a_question_has_its_time_on_an_event_loop_as_well():
-    silent = SimulatedEngine(simulated(SURE.model_copy(update={"latency": 20.0})).engine.mind)
+    silent = SimulatedEngine(simulated(SURE.model_copy(update={"latency": 2.0})).engine.mind)
     with running(silent) as address:
         lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
         with dspy.context(lm=lm), limited(Limits(deadline=0.2)):
