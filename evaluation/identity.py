@@ -7,10 +7,12 @@ from typing import Any
 
 import dspy
 from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from ..common.manifests import installed_versions, json_hash
 from ..lm.guard import adapter_name
 from ..programs import Program
+from ..programs.composed import NearestDemonstrations
 from ..retrieval.duplicates import ExactDuplicates
 from ..simulate import is_simulated
 
@@ -35,6 +37,20 @@ def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
     adapter = adapter_name()
     asked = traits if adapter == "chat" else traits | {"adapter": adapter}
     return {"name": str(lm.model), **asked, "simulated": is_simulated(lm)}
+
+
+def lms_facts(program: Program) -> dict[str, Any]:
+    """Return `lm_facts` of the LM that the program asks; of several (``set_lm``), those of each predictor's.
+
+    Where one of several is simulated, so are the answers.
+    """
+    of_predictors = {name: lm_facts(predictor.lm) for name, predictor in program.named_predictors()}
+    first = next(iter(of_predictors.values()), lm_facts())
+    if all(facts == first for facts in of_predictors.values()):
+        return first
+    names = sorted({facts["name"] for facts in of_predictors.values()})
+    simulated = any(facts["simulated"] for facts in of_predictors.values())
+    return {"name": ", ".join(names), "of predictors": of_predictors, "simulated": simulated}
 
 
 def retriever_facts(program: Program) -> dict[str, str]:
@@ -76,9 +92,13 @@ def duplicates_facts(program: Program) -> dict[str, Any]:
 
 
 def state_digest(program: Program) -> str:
-    """Return a digest of the program's demonstrations and instructions, and of nothing else."""
+    """Return a digest of the program's demonstrations, instructions and predictors' settings, and of nothing else."""
     state = {name: {**part, "lm": None} for name, part in program.dump_state().items()}
-    return digest(state)
+    settings = {name: predictor.config for name, predictor in program.named_predictors() if predictor.config}
+    more = {"config": settings} if settings else {}
+    if isinstance(program, NearestDemonstrations):
+        more |= {"lessons": program.lessons, "k": program.k}
+    return digest(state | to_jsonable_python(more, fallback=repr))
 
 
 def signature_fingerprints(program: Program) -> dict[str, dict[str, str]]:

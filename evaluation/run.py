@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from ..metrics.found_passages import names_as
 from ..programs import Program
 from ..programs.program import checked_program
 from .evaluation import Evaluation
-from .identity import duplicates_facts, lm_facts, reader_facts, retriever_facts, state_digest
+from .identity import duplicates_facts, lms_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads
@@ -162,24 +162,23 @@ def evaluate(
             write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
         loop = _Loop(program, answerers, by_id, metrics, policy, folder, spent_before or Spent())
         loop.run(on_progress or notebook_bar())
+        lm, scored = lms_facts(program), _scored_alone((loop.records[id] for id in by_id), metrics)
         paid = None if folder is None else folder.paid
-        evaluation = _added_up([loop.records[id] for id in by_id], metrics, seed, paid)
+        evaluation = Evaluation(metric_name(metrics[0]), scored, bool(lm["simulated"]), seed, paid_for_all=paid)
         if folder is not None:
-            result = evaluation.as_json(program=program.name, task=task, lm=lm_facts()["name"])
+            result = evaluation.as_json(program=program.name, task=task, lm=lm["name"])
             write_atomically(folder.path / "result.json", result)
     _check_corpus(evaluation.records)
     return evaluation
 
 
-def _added_up(records: Sequence[Record], metrics: Sequence[ScoreFunction], seed: int, paid: Spent | None) -> Evaluation:
-    """Return the evaluation of these records by these metrics alone."""
+def _scored_alone(records: Iterable[Record], metrics: Sequence[ScoreFunction]) -> tuple[Record, ...]:
+    """Return the records with the scores of these metrics alone."""
     names = [metric_name(metric) for metric in metrics]
-    scored = (
+    return tuple(
         one.model_copy(update={"scores": {name: one.scores[name] for name in names if name in one.scores}})
         for one in records
     )
-    simulated = bool(lm_facts()["simulated"])
-    return Evaluation(names[0], tuple(scored), simulated, seed, paid_for_all=paid)
 
 
 def _check_corpus(records: Sequence[Record]) -> None:
@@ -207,7 +206,7 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
         "settings": program.settings.model_dump(mode="json"),
         "compiled state": state_digest(program),
         "task": task,
-        "lm": lm_facts(),
+        "lm": lms_facts(program),
         "retriever": retriever_facts(program),
         "reader": reader_facts(program),
         **({"duplicates": duplicates} if duplicates else {}),  # older versions did not tell of the check by words

@@ -33,9 +33,10 @@ class WriteHopQuery(dspy.Signature):
 
 class TakeNotes(dspy.Signature):
     """Note the facts in the passages that help to answer the question, or to find out which thing it describes. Note
-    only what a passage says. If several things answer the query, note each. End each note with the number of its
-    passage as a mark: [3], or [3][5] where each of two passages tells all of it. Some passages were shown before. Do
-    not repeat a note; but if a new passage tells the same, note it once with the number of that passage.
+    only what a passage says; one about another thing of the same name does not help. If several things answer the
+    query, note each. End each note with the number of its passage as a mark: [3], or [3][5] where each of two passages
+    tells all of it. Some passages were shown before. Write nothing that a note says already, unless a passage whose
+    number stands in no note tells it: then note it once with that number.
     """
 
     question: str = question_field()

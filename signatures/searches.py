@@ -62,14 +62,15 @@ class RegenerateSentence(dspy.Signature):
     """Write the next sentence of the reasoning anew: you wrote it from memory, and the passages were searched for it.
     Write the number of a passage as a mark, such as [2], right after the words that the passage says, and after no
     others. What a passage tells of another thing or place, or of a time that the question does not mean, does not
-    count. Take the first of these cases that fits:
-    A passage tells the fact: state it with its mark. If several things fit, state the one that is most likely meant.
+    count. Take an earlier sentence with "perhaps" as true, unless a passage contradicts it: then state what the passage
+    says. Take the first of these cases that fits:
+    A passage tells the fact, or tells it less exactly: state what it says, with its mark; you may add, without a mark,
+    what you are certain of. If several things fit, state the one that is most likely meant.
     You are certain by now that the words which you doubted are right and meant, and no others are likely: keep the
-    sentence. That no passage tells it, or only less exactly, is no reason to doubt it.
+    sentence. That no passage tells it is no reason to doubt it.
     A passage tells a part of the fact, which no earlier sentence tells: state that part with its mark, and say what has
     to be found.
-    An earlier sentence says that this has to be found: keep the guess, with "perhaps". Later sentences take the guess
-    as true; if a passage contradicts it then, the sentence states what the passage says.
+    An earlier sentence says that this has to be found: keep the guess, with "perhaps".
     Else, say what has to be found.
     """
 
@@ -167,11 +168,12 @@ class JudgeSearchesNeeded(dspy.Signature):
 class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from it the words that may be wrong. Where a description in the question may fit several
-    things, copy the name that you chose as well, also if it fits. Never copy a name that stands in the question or in
-    an earlier sentence. If you copy any words, they are cut out, the rest is searched for, and the sentence is written
-    anew from what is found: so the rest has to say which thing it is about. If you copy none, the sentence stays as it
-    is. If the last sentence says that something has to be found, guess it, with names rather than general words: if the
-    rest finds nothing new, the guess is searched for too. A sentence with "perhaps" counts as known. When no fact is
+    things, or the question leaves out which thing is meant, copy the name that you chose, also if you are certain that
+    it fits. Never copy a name that stands in the question or in an earlier sentence. If you copy any words, they are
+    cut out, the rest is searched for, and the sentence is written anew from what is found: so the rest has to say which
+    thing it is about, and which kind of thing is sought. If you copy none, the sentence stays as it is. If the last
+    sentence says that something has to be found, state your best guess of it, in other words than before: if the rest
+    finds nothing new, the guess is searched for too. A sentence with "perhaps" counts as known. When no fact is
     missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
     """
 
@@ -184,6 +186,6 @@ class WriteTentatively(dspy.Signature):
         desc="one sentence, complete in itself, without a mark such as [3]; a guess where you do not remember"
     )
     uncertain: list[str] = dspy.OutputField(
-        desc="only the words that may be wrong, or not what is meant, such as a name or a date, each as it stands "
+        desc="only the words that may be wrong, or not what is meant: a name, a number or a date alone, as it stands "
         "there; empty if you are certain that all of it is true and meant, or if it begins with: So the answer is"
     )

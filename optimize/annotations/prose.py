@@ -75,6 +75,7 @@ def in_prose(step: TraceStep, example: dspy.Example) -> TraceStep:
         told["thoughts"] = told["thoughts"].replace(_GAP, "is not known yet")
     if "thought" in told:  # the words that its signature asks for
         told["thought"] = told["thought"].replace(_GAP, _TO_FIND)
+    if "thoughts" in written:
         written["thoughts"] = [one.replace(_GAP, _TO_FIND) for one in written["thoughts"]]
     if told.get("missing"):
         told["missing"] = noun_phrase(str(told["missing"])) or f"the answer to “{told['missing']}”"
@@ -97,7 +98,9 @@ def reads_well(step: TraceStep) -> bool:
     _, inputs, reply = step
     replied = list(_texts(list(reply.values())))
     read = _texts([value for name, value in inputs.items() if name not in _GIVEN])
-    follows = not (reply.get("answer") and _GAP in str(reply.get("final_content")))
+    concluded = [one for one in inputs.get("thoughts") or [] if "answer is" in one]
+    answer = str(reply.get("answer") or "")
+    follows = not (answer and _GAP in str(reply.get("final_content"))) and all(answer in one for one in concluded)
     told = [*replied, *_texts([inputs.get(name) for name in _TOLD])]
     return follows and not any(map(_DANGLING.search, told)) and not any(map(_STILTED.search, [*read, *replied]))
 
