@@ -97,7 +97,9 @@ class _Call:
         self.predict, self.config, self.drop, self.inputs, self.lm = predict, config, drop, inputs, lm
         self.adapter = keeping_messages(adapter_in_use())
         self.name = str(predict.signature.__name__)
-        self.attempts = self.retries = self.shortenings = 0
+        self.replies = self.attempts = self.retries = self.shortenings = 0
+        self.rollout = self.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
+        self.cached = False
         self.cut: _CutReplyError | None = None
         self.last_reply = ""
         self.spent: list[Spent] = []
@@ -161,6 +163,7 @@ class _Call:
         for output in (output for entry in lm.history for output in entry.get("outputs") or []):
             self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
         entries = [{"cached": not usage.added, **entry} for entry in lm.history]
+        self.cached = any(entry["cached"] for entry in entries)
         spent = [add_up(entries)] if entries else []
         self.spent += spent
         enter(spent=spent, exchange=begun.ended(replies_of(entries), fault))
@@ -171,12 +174,16 @@ class _Call:
             raise _CutReplyError(int(self.max_tokens or 1024))
 
     def ask_for_another(self, error: AdapterParseError | _CutReplyError) -> None:
-        """Change the request so that another reply can come; the same request would return the same one."""
-        self.attempts += 1
+        """Change the request so that another reply can come; the same request would return the same one.
+
+        A reply from the cache is no attempt: those that failed a question are there when it is asked once more.
+        """
+        self.replies += 1
+        self.attempts += not self.cached
         if self.attempts == ATTEMPTS:
             raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
-        rollout = self.lm.kwargs.get("rollout_id") or 0  # of a sample: the retries of two samples differ as well
-        self.config |= {"rollout_id": rollout + self.attempts, "temperature": RETRY_TEMPERATURE}
+        # the retries of two samples differ as well: each sample has a rollout of its own
+        self.config |= {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
         if isinstance(error, _CutReplyError):
             self.cut = error
             self.config["max_tokens"] = 2 * error.max_tokens

@@ -57,6 +57,14 @@ def test_unparsable_replies_end_in_a_failure(scripted):
     assert len(engine.prompts) == 3
 
 
+def test_replies_that_failed_a_question_do_not_fail_it_again(scripted):
+    engine = scripted("no", "no", "no", *GOOD)
+    dspy.settings.lm.cache = True
+    assert ask(question="a question that fails at first").failure.cause == "unparsable"
+    assert ask(question="a question that fails at first").answer == "yes"
+    assert len(engine.prompts) == 5  # two more: the three replies came from the cache
+
+
 def test_a_reply_cut_at_the_limit_is_asked_for_again_with_more_room(scripted):
     engine = scripted(({"chain": []}, "length"), *GOOD)
     dspy.settings.lm.kwargs["max_tokens"] = 500

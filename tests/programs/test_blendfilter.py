@@ -228,6 +228,23 @@ def test_a_sample_whose_reply_cannot_be_read_has_no_vote(answering):
     assert prediction.samples == ["a", "a"]
 
 
+def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
+    cities = iter(["Oslo", "Rome", "Bonn"])
+
+    def reply(asked: Asked) -> Any:
+        if asked.temperature != RETRY_TEMPERATURE:
+            return "nonsense"
+        city = next(cities)
+        return {"final_content": f"It is {city}.", "answer": city}
+
+    answering(reply)
+    dspy.settings.lm.cache = True
+    # one after another, so that the cache could give the second the first one's
+    monkeypatch.setattr("questree.programs.majority.together", lambda tasks: [task() for task in tasks])
+    prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
+    assert prediction.samples == ["Oslo", "Rome", "Bonn"]
+
+
 def test_in_the_paper_samples_differ_by_top_p(answering):
     engine = answering(replying())
     ask(queries=["original"], filter="none", samples=4)
