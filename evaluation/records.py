@@ -435,5 +435,5 @@ def _cited(passages: Iterable[Passage], held: Iterable[Passage]) -> tuple[Cited,
 
 def _sources(prediction: dspy.Prediction) -> tuple[str, ...]:
     tree: ReasoningTree | None = prediction.get("tree")
-    path = without_repeats(tree.last_path()) if tree else []
+    path = without_repeats(tree.nodes_behind_answer()) if tree else []
     return tuple(node.source for node in path if node.source != "passage" and node.blend is None)

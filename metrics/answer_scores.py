@@ -19,7 +19,7 @@ Label = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
 _ARTICLES = re.compile(r"[at](?:(?<=\ba)n?|(?<=\bt)he)\b")  # \b(a|an|the)\b; twice as fast, as it says where to look
 # with the other ASCII characters in it as well: plain text is translated five times as fast then
 _PUNCTUATION = str.maketrans({chr(code): chr(code) for code in range(128)} | dict.fromkeys(string.punctuation))
-_MARKS = re.compile(r"\s*\[\d+\]")
+_MARKS = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _CLOSED = {"yes", "no", "noanswer"}
 
 _WORD = r"(yes|no|true|false)\b(?!-\w)"
@@ -71,7 +71,7 @@ def contains(text: str, phrase: str) -> bool:
 
 
 def without_marks(text: str) -> str:
-    """Return the text without its reference marks, such as ``[1]``."""
+    """Return the text without its reference marks, such as ``[1]`` and ``[1, 2]``."""
     return _MARKS.sub("", text)
 
 

@@ -63,7 +63,7 @@ def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[str]:
 
 def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[str]:
     """Yield which answers on the path nothing supports, and whether the content cites nothing that was found."""
-    for node in tree.last_path():
+    for node in tree.nodes_behind_answer():
         if node.stance == "silent" and node.answer:
             yield f"No passage supports the answer {node.answer!r} to {node.query!r}."
     if not prediction.get("references") and any(node.support for node in tree.nodes):

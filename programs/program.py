@@ -289,4 +289,6 @@ def _check_question(given: Any, question: str, answer_style: str) -> None:
         most = f"at most {MAX_QUESTION_CHARACTERS:,} are read"
         raise CallFailedError("question", f"the question has {len(question):,} characters; {most}")
     if answer_style not in (styles := get_args(AnswerStyle)):
-        raise CallFailedError("question", f"there is no answer style {answer_style[:40]!r}; take {', '.join(styles)}")
+        raise CallFailedError(
+            "question", f"there is no answer style {str(answer_style)[:40]!r}; take {', '.join(styles)}"
+        )

@@ -41,18 +41,17 @@ class ReviewingSettings(MethodSettings):
             their paragraphs (paragraph), or both (evidence).
         relevance_pruning: if off, the search continues from irrelevant paths as well.
         evidence_tokens: how much evidence the final answer is read from, in tokens, about.
-        max_passages: how many paragraphs a prediction gives, for recall@15.
-        fill_up: whether these are filled up with paragraphs beyond the evidence: the relevant ones, then the rest.
+        max_passages: how many paragraphs a prediction gives.
+        fill_up: whether these are filled up with paragraphs beyond the evidence: the relevant ones, then the rest. Then
+            the prediction no longer tells what its answer rests on.
     """
-
-    PAPER: ClassVar[dict[str, Any]] = {"fill_up": False}
 
     expansion: Expansion = "review"
     fusion: Fusion = "evidence"
     relevance_pruning: bool = True
     evidence_tokens: int = Field(default=4096, ge=1)
     max_passages: int = Field(default=15, ge=1)
-    fill_up: bool = True
+    fill_up: bool = False
 
 
 class Reviewing(Program):

@@ -44,7 +44,6 @@ class TreeOfReviewsSettings(ReviewingSettings):
 
     PAPER: ClassVar[dict[str, Any]] = {
         "expansion": "mpc",
-        **ReviewingSettings.PAPER,
         "set_pruning": False,
         "enough_agreement": None,
         "second_search": False,

@@ -17,6 +17,10 @@ from hypothesis import HealthCheck, settings
 # other (six times the processor time). Set before torch and faiss are imported; processes that tests start inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# MLflow's thread that sends traces looks for the end only once a second, so each run would wait for it. The tests of
+# the tracking server have it as users do.
+os.environ.setdefault("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
+
 # The same cases every time, and no verdict by the clock: CI shares its cores.
 settings.register_profile("questree", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("questree")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import dspy
 
+from ...common.errors import QuestreeError
 from ...common.placeholders import numbers_in
 from ...data import Question
 from ...metrics import normalise
@@ -157,9 +158,18 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
 
     Args:
         student: uncompiled.
-        examples: made by `Question.to_example`.
+        examples: made by `Question.to_example`. Those without steps are not known to it, and demonstrate nothing.
+
+    Raises:
+        QuestreeError: if no example has steps.
     """
-    world = AnnotatedWorld([Question.from_example(example) for example in examples])
+    annotated = [example for example in examples if example.get("annotated_steps")]
+    if not annotated:
+        raise QuestreeError(
+            f"None of the {len(examples)} training questions has `steps`, the annotated decomposition that "
+            "demonstrations are made of. Add them to the questions, or take another optimizer: bootstrap-few-shot."
+        )
+    world = AnnotatedWorld([Question.from_example(example) for example in annotated])
     reader, planner = Mind(world, _READER), Planner(world, _READER)
     teacher: Program = student.reset_copy()
     if teacher.retriever is not None:

@@ -38,9 +38,9 @@ class FLARE(Baseline):
     Each sentence of the reasoning is first written from memory. If the LM is certain of it, it stands; if not, the
     sentence without its uncertain words is the query, and it is written anew from the passages. The paper finds
     uncertain words by their probabilities; many LMs do not give these away, so here the LM itself names the words that
-    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. Two more
-    differences: where this query finds mostly known passages, the whole sentence is searched for too; and the LM sees
-    the sentence that it writes anew, so that a guess is not made twice.
+    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. Three more
+    differences: a conclusion is not searched for; where this query finds mostly known passages, the whole sentence is
+    searched for too; and the LM sees the sentence that it writes anew, so that a guess is not made twice.
 
     Args:
         retriever: finds the passages.
@@ -79,7 +79,7 @@ class FLARE(Baseline):
                 _, cited = settle_marks(thought, passages, supported_by(question))
                 tree.update(last, answer=thought or None, source="completed" if cited else "lm")
             elif thought:
-                last = tree.grow(last, round=round, query=thought, answer=thought, sure=True, source="lm")
+                last = tree.grow(last, round=round, query=thought, answer=thought, sure=not uncertain, source="lm")
             if not thought:
                 break
             thoughts.append(thought)

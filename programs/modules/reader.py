@@ -32,7 +32,12 @@ class LMReader(dspy.Module):
         shown = passage.shown()
         reply = call(self.read, query=query, passages=[shown])
         text = reply.span.strip() if _squeeze(reply.span) in _squeeze(shown) else ""
-        return Span(text=text, score=_logit(reply.confidence if text else 0.0))
+        return Span(text=text, score=_logit(as_share(reply.confidence) if text else 0.0))
+
+
+def as_share(probability: float) -> float:
+    """Return a probability from 0 to 1, also where the LM gave it in percent."""
+    return probability / 100 if probability > 1 else probability
 
 
 def _squeeze(text: str) -> str:

@@ -25,6 +25,7 @@ from ..demonstrations import note
 from ..references import numbered
 from ..tree import Node
 from .chain_of_query import as_steps
+from .reader import as_share
 
 
 class FollowUp(dspy.Module):
@@ -130,4 +131,4 @@ class StepsJudge(dspy.Module):
         """Return whether the chain is complete, and the probability that it leads to the right answer."""
         reply = call(self.judge, question=question, answer_style=answer_style, solved=as_steps(solved))
         note(reply, "complete" if reply.complete else "open")
-        return reply.complete, reply.promise
+        return reply.complete, as_share(reply.promise)

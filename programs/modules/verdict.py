@@ -40,6 +40,7 @@ class Verdict:
         evidence: what the passage holds of a long answer, which no passage holds word for word.
         remembered: what the LM says where nothing was proposed and no passage is known to hold it: an answer from
             memory, or one that does not stand in the passage word for word.
+        certain: whether it is certain of that. It is not asked whether it is of what it misquotes from a passage.
     """
 
     stance: Stance
@@ -49,6 +50,7 @@ class Verdict:
     span: Span | None = None
     evidence: str | None = None
     remembered: str | None = None
+    certain: bool = True
 
     @property
     def support(self) -> str | None:
@@ -74,7 +76,7 @@ class StepCheck(dspy.Module):
         passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
             remembered = found or text_or_none(reply.remembered)
-            return Verdict("silent", query, remembered=remembered if proposed is None else None)
+            return Verdict("silent", query, remembered=remembered if proposed is None else None, certain=found is None)
         span = Span(text=found, score=1.0)
         if proposed is None:
             return Verdict("supports", query, passage, found, span)

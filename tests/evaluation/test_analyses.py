@@ -66,6 +66,15 @@ def test_a_repeated_query_has_no_source_of_its_own():
     assert record_answer(example, dspy.Prediction(answer="x", tree=tree)).sources == ("lm", "corrected")
 
 
+def test_the_sources_are_those_of_the_path_that_was_accepted():
+    tree = ReasoningTree(question="q")
+    accepted = tree.grow(None, query="a", answer="x", source="completed")
+    tree.update(accepted, ended="accepted")
+    tree.grow(None, query="b", answer="y", source="lm")
+    example = dspy.Example(id="1", question="q", answers=["x"])
+    assert record_answer(example, dspy.Prediction(answer="x", tree=tree)).sources == ("completed",)
+
+
 def test_knowledge_sources_are_counted_by_node():
     records = [answered("1", 1, "lm", "lm", "corrected"), answered("2", 0, "completed")]
     shares = {share.source: (share.nodes, share.share) for share in knowledge_sources(records)}

@@ -56,7 +56,9 @@ def compiled(server, _task, _index):
     """A compilation that was tracked to the server."""
     from mini_task import _simulated
 
-    with _simulated(_task, _index) as mini:
+    # traces are sent by a thread of MLflow's, as they are to a user
+    with pytest.MonkeyPatch.context() as own, _simulated(_task, _index) as mini:
+        own.delenv("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", raising=False)
         yield compile_program(
             SearChain(_index),
             Examples(mini.train[:8], mini.dev[:3], task="mini"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dspy
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.data import AnnotatedStep, Question, load_task
 from questree.lm.guard import complete_demonstrations
 from questree.lm.ledger import Spent
 from questree.metrics import contains, metric
+from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize import optimizer
 from questree.optimize.annotations import annotated_teacher, in_prose, reads_well
 from questree.optimize.annotations.teacher import AnnotatedWorld, Planner
 from questree.optimize.optimizers import Job
@@ -331,6 +332,18 @@ def test_a_relation_becomes_a_question(relation, asked):
         .model_copy(update={"steps": (AnnotatedStep(question=relation, answer="a"),)})
     )
     assert question.to_example().annotated_steps[0]["question"] == asked
+
+
+def test_questions_without_steps_demonstrate_nothing(mini):
+    bare = [example.copy(annotated_steps=[]) for example in mini.train]
+    program = build("searchain", {}, retriever=mini.index)
+    with pytest.raises(QuestreeError, match="None of the 2 training questions has `steps`"):
+        annotated_teacher(program, bare[:2])
+    examples = Examples([*mini.train[:8], *bare[8:16]], mini.dev[:1])
+    few = optimizer("annotated-few-shot", k=40)
+    demos = compile_program(program, examples, mini.metric, optimizer=few).program.chain_of_query.plan.demos
+    assert {demo.question for demo in demos} <= {example.question for example in mini.train[:8]}
+    assert demos
 
 
 def test_an_example_of_one_s_own_is_a_question():

@@ -391,6 +391,16 @@ def test_what_the_lm_knows_once_it_is_asked_the_right_query_is_its_own_knowledge
     assert len(engine.prompts) == 5
 
 
+@pytest.mark.parametrize(
+    ("said", "sure"),
+    [(verdict("supports", "Virginia Woolf"), False), (verdict("silent", remembered="Virginia Woolf"), True)],
+)
+def test_an_answer_that_its_passage_does_not_hold_is_a_guess(said, sure, scripted):
+    scripted({"planned_chain": [planned("Who wrote it?", None)]}, said, {"final_content": "So.", "answer": "x"})
+    node = searchain({"Who wrote it?": "Ulysses is a novel of 1922."})(question="Who?").tree.nodes[-1]
+    assert (node.answer, node.source, node.sure, node.support) == ("Virginia Woolf", "lm", sure, None)
+
+
 def test_a_short_answer_becomes_the_more_exact_one_that_the_passage_has(scripted):
     scripted(
         {"planned_chain": [planned("When did it end?", "1929", sure=True)]},

@@ -351,9 +351,10 @@ def test_flare_cites_only_where_the_lm_wrote_a_mark_that_its_passage_supports(sc
     assert (len(prediction.references), prediction.tree.nodes[0].source) == (int("[1]" in content), source)
 
 
-def test_ircot_searches_without_marks(scripted):
+@pytest.mark.parametrize("mark", ["[1]", "[1, 2]"])
+def test_ircot_searches_without_marks(mark, scripted):
     scripted(
-        {"thought": "Kafka was born in Prague [1]."},
+        {"thought": f"Kafka was born in Prague {mark}."},
         {"thought": "So the answer is Prague."},
         {"final_content": "Prague.", "answer": "Prague"},
     )

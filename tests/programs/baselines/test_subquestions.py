@@ -154,8 +154,8 @@ def test_a_subquestion_about_an_unknown_answer_says_what_is_meant(scripted):
 class Thinking:
     """Proposes two subquestions from each path, and likes paths by what they hold."""
 
-    def __init__(self, complete: str | None = None):
-        self.complete = complete
+    def __init__(self, complete: str | None = None, promises: dict[str, float] | None = None):
+        self.complete, self.promises = complete, promises or {"b": 0.9, "ba": 0.8}
 
     def __call__(self, asked):
         solved = [step["query"] for step in asked.given("solved") or []]
@@ -166,7 +166,7 @@ class Thinking:
             return {"query_answer": f"answer to {asked.given('query')}", "references": [1]}
         if asked.wants == "complete":
             end = solved[-1]
-            return {"complete": json.dumps(end == self.complete), "promise": {"b": 0.9, "ba": 0.8}.get(end, 0.1)}
+            return {"complete": json.dumps(end == self.complete), "promise": self.promises.get(end, 0.1)}
         return {"final_content": "So.", "answer": "done"}
 
 
@@ -174,8 +174,9 @@ def thinking_retriever() -> ListRetriever:
     return ListRetriever({query: f"The answer to {query}." for query in ("a", "b", "aa", "ab", "ba", "bb")})
 
 
-def test_tree_of_thought_goes_on_with_the_best(answering):
-    engine = answering(Thinking())
+@pytest.mark.parametrize("promises", [{"b": 0.9, "ba": 0.8}, {"b": 90, "ba": 0.8}], ids=["shares", "in percent too"])
+def test_tree_of_thought_goes_on_with_the_best(promises, answering):
+    engine = answering(Thinking(promises=promises))
     retriever = thinking_retriever()
     tree_of_thought = program("tree-of-thought", retriever=retriever, candidates=2, width=1, max_depth=2)
     prediction = tree_of_thought(question=Q)
