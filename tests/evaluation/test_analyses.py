@@ -71,7 +71,7 @@ def test_the_sources_are_those_of_the_path_that_was_accepted():
     accepted = tree.grow(None, query="a", answer="x", source="completed")
     tree.update(accepted, ended="accepted")
     tree.grow(None, query="b", answer="y", source="lm")
-    example = dspy.Example(id="1", question="q", answers=["x"])
+    example = dspy.Example(id="1", question="q", answers=["x"]).with_inputs("question")
     assert record_answer(example, dspy.Prediction(answer="x", tree=tree)).sources == ("completed",)
 
 
