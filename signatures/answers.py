@@ -85,7 +85,9 @@ class AnswerFromPassages(dspy.Signature):
 
 
 class AnswerFromThoughts(dspy.Signature):
-    """Answer the question as the thoughts lead to it. What they call "perhaps" is a guess."""
+    """Answer the question as the thoughts lead to it: where the last one gives an answer, give that one, also if it is
+    called a guess by "perhaps".
+    """
 
     question: str = question_field()
     answer_style: str = answer_style_field()

@@ -64,13 +64,14 @@ class RegenerateSentence(dspy.Signature):
     others. What a passage tells of another thing or place, or of a time that the question does not mean, does not
     count. Take an earlier sentence with "perhaps" as true, unless a passage contradicts it: then state what the passage
     says. Take the first of these cases that fits:
-    A passage tells the fact, or tells it less exactly: state what it says, with its mark; you may add, without a mark,
-    what you are certain of. If several things fit, state the one that is most likely meant.
+    A passage tells the fact, or tells it less exactly, and no earlier sentence says as much: state what it says, with
+    its mark; you may add, without a mark, what you are certain of. If several things fit, state the one that is most
+    likely meant.
     You are certain by now that the words which you doubted are right and meant, and no others are likely: keep the
     sentence. That no passage tells it is no reason to doubt it.
     A passage tells a part of the fact, which no earlier sentence tells: state that part with its mark, and say what has
     to be found.
-    An earlier sentence says that this has to be found: keep the guess, with "perhaps".
+    An earlier sentence says that this has to be found, or tells a part of it: keep the guess, with "perhaps".
     Else, say what has to be found.
     """
 
@@ -169,12 +170,13 @@ class WriteTentatively(dspy.Signature):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from it the words that may be wrong. Where a description in the question may fit several
     things, or the question leaves out which thing is meant, copy the name that you chose, also if you are certain that
-    it fits. Never copy a name that stands in the question or in an earlier sentence. If you copy any words, they are
-    cut out, the rest is searched for, and the sentence is written anew from what is found: so the rest has to say which
+    it fits. Never copy words that stand in the question or in an earlier sentence. If you copy any words, they are cut
+    out, the rest is searched for, and the sentence is written anew from what is found: so the rest has to say which
     thing it is about, and which kind of thing is sought. If you copy none, the sentence stays as it is. If the last
-    sentence says that something has to be found, state your best guess of it, in other words than before: if the rest
-    finds nothing new, the guess is searched for too. A sentence with "perhaps" counts as known. When no fact is
-    missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is perhaps: …
+    sentence says that something has to be found, state your best guess of it, in a sentence of another form that still
+    names what is sought: if the rest finds nothing new, the guess is searched for too. A sentence with "perhaps" counts
+    as known. When no fact is missing, the sentence is: So the answer is: … If it rests on a "perhaps": So the answer is
+    perhaps: …
     """
 
     question: str = question_field()

@@ -144,6 +144,15 @@ class Planner(Mind):
         return self.traits.choice(best, "mistake", normalise(fact.query)) if most else None
 
 
+class SecondThought(Planner):
+    """A mind that is certain, when it writes anew without a passage that tells it, of what it recalled right."""
+
+    def believes(self, query: str) -> str | None:
+        """Return what it recalled, if that is right."""
+        recalled = self.half_knows(query)
+        return recalled if self._is_right(query, (recalled, None)) else None
+
+
 def _words(query: str) -> set[str]:
     """Return the words of a query that say what is asked, without names."""
     return set(_WORD.findall(query)) - {"what", "which", "does"}
@@ -170,21 +179,22 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
             "demonstrations are made of. Add them to the questions, or take another optimizer: bootstrap-few-shot."
         )
     world = AnnotatedWorld([Question.from_example(example) for example in annotated])
-    reader, planner = Mind(world, _READER), Planner(world, _READER)
+    reader, planner, again = Mind(world, _READER), Planner(world, _READER), SecondThought(world, _READER)
     teacher: Program = student.reset_copy()
     if teacher.retriever is not None:
         teacher.retriever = UnevenRetriever(teacher.retriever, planner)
     for predictor in teacher.predictors():
         mind = planner if is_planner(predictor) or _recalls_or_rewords(predictor) else reader
+        mind = again if "uncertain" in predictor.signature.input_fields else mind
         predictor.lm = dspy.LM(f"{NAME}/{mind.fingerprint}", engine=SimulatedEngine(mind), cache=False, num_retries=0)
     teacher._compiled = True  # or DSPy would give it rows of the task as demonstrations, and take its LM away
     return teacher
 
 
 def _recalls_or_rewords(predictor: dspy.Predict) -> bool:
-    """Return whether a step knows what it recalls without being certain, or asks again in other words."""
+    """Return whether a step says what it recalls without being certain, or asks again in other words."""
     read, written = predictor.signature.input_fields.keys(), predictor.signature.output_fields.keys()
-    return "uncertain" in {*read, *written} or ("query" in written and not read.isdisjoint({"queries", "tried"}))
+    return "uncertain" in written or ("query" in written and not read.isdisjoint({"queries", "tried"}))
 
 
 def is_free(lm: dspy.BaseLM | None) -> bool:

@@ -66,6 +66,14 @@ def test_what_the_question_names_is_often_certain_and_a_guess_is_right(mini):
     assert set(guesses) <= true
 
 
+def test_a_sentence_that_no_passage_tells_is_kept_or_has_to_be_found(mini):
+    flare, few = build("flare", {}, retriever=mini.index), optimizer("annotated-few-shot", k=40)
+    taught = compile_program(flare, mini.examples(train=60, dev=1), mini.metric, optimizer=few).program
+    silent = [demo for demo in taught.next_thought.write.demos if "[" not in demo.thought]
+    assert {demo.thought == demo.tentative for demo in silent} == {True, False}
+    assert all(demo.thought == demo.tentative or demo.thought.endswith("has to be found.") for demo in silent)
+
+
 def test_a_wrong_memory_is_of_the_right_kind_and_what_everybody_knows_is_certain(mini):
     questions = [Question.from_example(example) for example in mini.train]
     world = AnnotatedWorld(questions)
