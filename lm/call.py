@@ -37,6 +37,7 @@ from .progress import check_followed, told_call
 from .repairs import mend_repairs
 from .stored_lm import fault_of, finish_reason, replies_of, stored_lm
 from .transport import bound_replies, reading_reply
+from .usage import Usage, with_history
 from .window import Drop, fit, remember_shown, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
@@ -134,10 +135,11 @@ class _Call:
         begun, stored = begin("request", self.name, self.asked(messages))
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
-        usage, trace = _Usage(dspy.settings.usage_tracker), list[Any]()
+        usage, trace = Usage(dspy.settings.usage_tracker), list[Any]()
         adapter = with_prompt(self.adapter, self.predict.signature, messages)
         try:
-            with reading_reply(), dspy.context(adapter=adapter, trace=trace, usage_tracker=usage):
+            noted = dspy.context(adapter=adapter, trace=trace, usage_tracker=usage, **with_history())
+            with reading_reply(), noted:
                 asked = {"lm": lm, "config": self.config, "demos": demos, **inputs}
                 without_thread = partial(self.predict.acall, **asked) if _is_awaited(lm) else None
                 reply = within(_patience(lm), partial(self.predict, **asked), without_thread)
@@ -158,7 +160,7 @@ class _Call:
             dspy.settings.trace.extend(trace)
         return reply
 
-    def record(self, lm: dspy.BaseLM, usage: _Usage, begun: Exchange, fault: Fault | None = None) -> None:
+    def record(self, lm: dspy.BaseLM, usage: Usage, begun: Exchange, fault: Fault | None = None) -> None:
         """Enter a request, its reply and its cost into the ledger."""
         for output in (output for entry in lm.history for output in entry.get("outputs") or []):
             self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
@@ -245,19 +247,6 @@ class _CutReplyError(Exception):
     def __init__(self, max_tokens: int):
         super().__init__(f"the reply was cut at {max_tokens} tokens; raise the LM's max_tokens")
         self.max_tokens = max_tokens
-
-
-class _Usage:
-    """A usage tracker. DSPy adds the usage of replies that came from the server, and of no others."""
-
-    def __init__(self, outer: Any):
-        self.outer, self.added = outer, False
-
-    def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
-        """Note that the reply came from the server."""
-        self.added = True
-        if self.outer is not None:
-            self.outer.add_usage(lm, usage)
 
 
 def _timeout(lm: dspy.BaseLM) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..evaluation.run import Interrupted
 from ..lm.failure import remember_lm
 from ..lm.ledger import Spent, add_up, total
 from ..lm.policy import RunPolicy
+from ..lm.usage import Usage, with_history
 from .annotations import is_free
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,7 @@ class LMBill(BaseCallback):
     def __init__(self, policy: RunPolicy, before: Spent, file: Path | None = None) -> None:
         self._policy, self._before, self._file = policy, before, file
         self._earlier, self._sum = _read(file) if file else Spent(), Spent()
-        self._lms: dict[str, dspy.BaseLM] = {}  # of the calls on their way
+        self._calls: dict[str, _Call] = {}  # those on their way
         self._closed = False
         self._changed = threading.Condition()
 
@@ -65,7 +66,7 @@ class LMBill(BaseCallback):
             if self._closed:
                 raise KeyboardInterrupt("the optimizer has ended")
             if not is_free(instance):
-                self._lms[call_id] = instance
+                self._calls[call_id] = _Call(instance)
 
     def check(self) -> None:
         """Check that there is something left to spend.
@@ -81,11 +82,12 @@ class LMBill(BaseCallback):
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
         """Add what a call cost. A failed one has no entry in its LM's history, and is counted apart."""
         with self._changed:
-            lm = self._lms.pop(call_id, None)
-            if lm is None:
+            call = self._calls.pop(call_id, None)
+            if call is None:
                 return
             self._changed.notify_all()
-            last = Spent(failed=1) if exception is not None else add_up(lm.history[-1:])
+            took = call.end()
+            last = took if exception is None else Spent(failed=1)
             self._sum = total([self._sum, last])
             if self._file is not None and last.calls > last.cached:
                 write_atomically(self._file, total([self._earlier, self._sum]).model_dump_json())
@@ -115,13 +117,26 @@ class LMBill(BaseCallback):
         finally:
             with self._changed:
                 self._closed = True
-                if self._lms:
+                if self._calls:
                     said = "Waiting for %d LM calls on their way, which are paid for. Ctrl-C now ends at once."
-                    logger.warning(said, len(self._lms))
+                    logger.warning(said, len(self._calls))
                 try:
-                    self._changed.wait_for(lambda: not self._lms)
+                    self._changed.wait_for(lambda: not self._calls)
                 except KeyboardInterrupt:
                     raise Interrupted(at_once=True) from None
+
+
+class _Call:
+    """An LM call on its way. DSPy notes what it takes, whatever the settings say of histories."""
+
+    def __init__(self, lm: dspy.BaseLM):
+        self._lm, self._usage, self._noted = lm, Usage(dspy.settings.usage_tracker), ExitStack()
+        self._noted.enter_context(dspy.context(usage_tracker=self._usage, **with_history()))
+
+    def end(self) -> Spent:
+        """Return what it took; nothing where it got no reply. It has to end in the context that it began in."""
+        self._noted.close()
+        return add_up([{"cached": not self._usage.added, **entry} for entry in self._lm.history[-1:]])
 
 
 def _read(file: Path) -> Spent:

@@ -73,6 +73,14 @@ def test_a_reply_cut_at_the_limit_is_asked_for_again_with_more_room(scripted):
     assert engine.requests[1].config.max_tokens == 1000
 
 
+@pytest.mark.parametrize("settings", [{"disable_history": True}, {"max_history_size": 0}])
+def test_what_a_reply_took_and_whether_it_was_cut_is_known_without_dspy_s_history(scripted, settings):
+    with dspy.context(**settings):
+        scripted(({"chain": []}, "length"), *GOOD)
+        spent = ask().spent
+    assert (spent.calls, spent.cached, spent.tokens_out) == (3, 0, 15)
+
+
 def test_a_prompt_is_formatted_once_for_each_request(scripted):
     class Formatted(BaseCallback):
         count = 0

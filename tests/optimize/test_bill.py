@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import threading
@@ -9,6 +10,7 @@ from itertools import count
 
 import dspy
 import pytest
+from dspy.lm15 import Usage
 from dspy.utils.callback import BaseCallback
 
 from questree.common.errors import QuestreeError
@@ -123,6 +125,33 @@ def test_a_second_ctrl_c_does_not_wait_for_the_calls_on_their_way(monkeypatch):
     with pytest.raises(Interrupted) as stopped, bill.settled():
         raise KeyboardInterrupt
     assert stopped.value.at_once
+
+
+class WithoutUsage:
+    """A server that does not say how many tokens a reply took."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    def complete(self, request):
+        return dataclasses.replace(self.engine.complete(request), usage=Usage())
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("history", [{}, {"disable_history": True}, {"max_history_size": 0}])
+@pytest.mark.parametrize("by", ["bootstrap-few-shot", "copro"])
+def test_calls_are_paid_for_whatever_the_server_and_the_history_tell(by, history, mini, answered, tmp_path):
+    lm = dspy.LM("simulated/silent", engine=WithoutUsage(dspy.settings.lm.engine), cache=False, num_retries=0)
+    with dspy.context(lm=lm, **history):
+        before = compiled(mini, by="labeled-few-shot", settings={}).before.spent
+        assert (before.calls > 0, before.cached) == (True, 0)
+        answered.calls, budget = 0, before.calls + 8
+        with pytest.raises(OutOfBudgetError, match="Stopped while compiling"):
+            compiled(mini, tmp_path, by=by, settings={}, max_calls=budget)
+    assert budget <= answered.calls <= budget + AT_ONCE
+    assert paid(tmp_path).calls == answered.calls - before.calls
 
 
 DAMAGED = [
