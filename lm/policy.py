@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # the command line reads the fields below for its options, wi
 
 HOPELESS = frozenset({"auth", "unreachable", "refused", "server", "error", "retrieval"})
 """Causes that the next question would share, when the first questions all failed of them."""
+OUTSIDE = HOPELESS | {"rate-limit", "timeout", "deadline", "reader"}
+"""Causes that lie in no question, so that they say nothing of the program, though the next question may be answered."""
 
 Deadline = Annotated[
     float | None,
@@ -150,21 +152,22 @@ class RunPolicy(Limits):
             )
 
     def check_judged(self, failures: Mapping[str, int], asked: int) -> None:
-        """Raise if an optimizer worked while the LM could not be had: what it made would be taken for a result.
+        """Raise if an optimizer got no answers for causes outside its questions: what it made would pass for a result.
 
         Args:
             failures: predictions that failed, by cause.
             asked: all predictions.
 
         Raises:
-            QuestreeError: half of them or more failed for such a reason.
+            QuestreeError: half of them or more failed for such a cause.
         """
-        hopeless = {cause: count for cause, count in failures.items() if cause in HOPELESS}
-        if asked and 2 * sum(hopeless.values()) >= asked:
-            causes = ", ".join(f"{count} {cause}" for cause, count in hopeless.items())
+        outside = {cause: count for cause, count in failures.items() if cause in OUTSIDE}
+        if asked and 2 * sum(outside.values()) >= asked:
+            causes = ", ".join(f"{count} {cause}" for cause, count in outside.items())
             raise QuestreeError(
-                f"Of {asked} questions asked in compilation {sum(hopeless.values())} failed ({causes}), so what came "
-                "of it says nothing. Check the LM and the index, and run again: answered LM calls come from the cache."
+                f"Of {asked} questions asked in compilation {sum(outside.values())} failed ({causes}), so what came "
+                "of it says nothing. Check the LM, its limits and the index, and run again: answered LM calls come "
+                "from the cache."
             )
 
 

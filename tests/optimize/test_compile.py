@@ -5,7 +5,9 @@ import os
 import shutil
 from dataclasses import replace
 
+import dspy
 import pytest
+from dspy import lm15
 from mini_task import SEARCH
 
 from questree.common.errors import QuestreeError
@@ -114,8 +116,6 @@ def test_candidates_that_are_not_found_again_are_put_aside(mini, tmp_path, caplo
 
 
 def test_who_stops_an_optimizer_is_told_whether_its_calls_are_kept(mini, tmp_path):
-    import dspy
-
     assert "asks it all of its questions anew" in interrupted(mini, tmp_path / "without")
     dspy.configure_cache(disk_cache_dir=str(tmp_path / "cache"))
     with dspy.context(lm=dspy.settings.lm.copy(cache=True)):
@@ -149,8 +149,6 @@ def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
 
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):
-    import dspy
-
     dead = dspy.LM("openai/x", api_base="http://127.0.0.1:9/v1", api_key="none", num_retries=0, cache=False)
     stages = []
     with dspy.context(lm=dead), pytest.raises(QuestreeError, match="Check the LM"):
@@ -180,6 +178,39 @@ def test_what_was_made_while_the_index_could_not_be_had_is_not_kept(mini, tmp_pa
             SearChain(index), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=go_down
         )
     assert not (tmp_path / "program").exists()
+
+
+@pytest.mark.parametrize("error", [lm15.RateLimitError("slow down"), lm15.TimeoutError("too slow")])
+def test_what_was_made_while_the_lm_gave_no_answers_is_not_kept_and_is_made_by_the_next_call(mini, tmp_path, error):
+    class Limited:
+        """Turns requests away while it is closed."""
+
+        closed, engine = False, dspy.settings.lm.engine
+
+        def complete(self, request):
+            if self.closed:
+                raise error
+            return self.engine.complete(request)
+
+        def close(self):
+            pass
+
+    def turn_away(progress):
+        engine.closed = progress.stage == "compile" and not (tmp_path / "again").exists()
+
+    def compiled():
+        return compile_program(
+            mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=turn_away
+        )
+
+    engine = Limited()
+    lm = dspy.LM("limited/test", engine=engine, cache=False, num_retries=0)
+    with dspy.context(lm=lm):
+        with pytest.raises(QuestreeError, match=r"questions asked in compilation \d+ failed .*says nothing"):
+            compiled()
+        assert not (tmp_path / "program").exists()
+        (tmp_path / "again").touch()
+        assert compiled().compilation.judged["accepted"] > 0
 
 
 def test_an_optimizer_that_compares_nothing_trains_on_all(mini):
