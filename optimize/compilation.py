@@ -36,6 +36,7 @@ from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
 from .compiled import Compilation, Compiled, CompileProgress, Examples
+from .metric_code import metric_code
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .optimizers import optimizer as optimizer_named
@@ -48,6 +49,9 @@ TRAININGS = "trainings.json"
 """The trainings of the LM that were begun, beside the compiled program."""
 PAID = "paid.json"
 """What an optimizer that has not ended yet has paid, beside them."""
+
+_ADDED = ("training questions", "code of the metric", "settings, prompts and LM of the teacher")
+"""What compilations of older versions did not tell of themselves."""
 
 
 def compile(
@@ -117,7 +121,7 @@ def compile(
     optimizer.check(program, plan.policy)
     with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
         if plan.out is not None:
-            claim(plan.out / "compile.json", plan.facts(), added={"training questions"})
+            claim(plan.out / "compile.json", plan.facts(), added=_ADDED)
             tidy(plan.out / "program")
         simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
         facts = plan.facts() | {"policy": bounds, "versions": versions()}
@@ -168,7 +172,9 @@ class _Plan:
             **run_identity(self.program, task=self.examples.task),
             "metrics": [metric_name(self.metric)],
             "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
+            "code of the metric": metric_code(self.metric),
             "teacher": self.teacher.name if isinstance(self.teacher, Program) else self.teacher,
+            "settings, prompts and LM of the teacher": _teacher_digest(self.teacher),
             "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),
             "seed": self.seed,
             "questions": {
@@ -335,6 +341,14 @@ class _Plan:
                 "candidates": len(compilation.candidates),
             },
         }
+
+
+def _teacher_digest(teacher: Program | Literal["annotations"] | None) -> str | None:
+    """Return a digest of what a teacher answers by, its predictors' own LMs among it; None if it is no program."""
+    if not isinstance(teacher, Program):
+        return None
+    lms = [predictor.lm and lm_facts(predictor.lm) for predictor in teacher.predictors()]
+    return digest([run_identity(teacher, task=""), lms])
 
 
 @contextmanager

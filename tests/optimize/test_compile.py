@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import dspy
 import pytest
@@ -14,10 +15,12 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
+from questree.metrics import metric
 from questree.optimize import Examples
 from questree.optimize import compile as compile_program
 from questree.optimize.candidates import CandidateKeeper, read_candidates
-from questree.programs import SearChain
+from questree.optimize.metric_code import metric_code
+from questree.programs import SearChain, SearChainSettings
 
 
 def test_compiling_helps_and_says_how_sure_that_is(mini):
@@ -146,6 +149,82 @@ def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
         compile_program(
             mini.program(), mini.examples(), mini.metric, optimizer="labeled-few-shot", out=tmp_path, seed=1
         )
+
+
+LEAST = 0.8
+
+
+def _good(score):
+    return score >= LEAST
+
+
+def _metric(score):
+    def own(example, prediction, trace=None):
+        return _good(score)
+
+    return own
+
+
+def test_a_program_that_was_compiled_for_other_code_of_the_metric_is_not_taken(mini, tmp_path, monkeypatch):
+    def compiled(metric):
+        compile_program(mini.program(), mini.examples(6, 2), metric, optimizer="labeled-few-shot", out=tmp_path)
+
+    compiled(_metric(1))
+    compiled(_metric(1))
+    changed = r"holds another run: code of the metric was .* name another folder"
+    with pytest.raises(QuestreeError, match=changed):
+        compiled(_metric(2))
+    monkeypatch.setattr(f"{__name__}.LEAST", 0.9)
+    with pytest.raises(QuestreeError, match=changed):
+        compiled(_metric(1))
+    monkeypatch.setattr(f"{__name__}.LEAST", 0.8)
+    monkeypatch.setattr(f"{__name__}._good", lambda score: score == 1)
+    with pytest.raises(QuestreeError, match=changed):
+        compiled(_metric(1))
+
+
+def test_what_of_a_metric_s_code_is_the_same_in_every_process():
+    def counting(example, prediction, trace=None):
+        judged.append(example)
+        return prediction in {"yes", "no"} and counting(None, prediction)
+
+    class Own:
+        def __init__(self):
+            self.judged = 0
+
+        def __call__(self, example, prediction, trace=None):
+            return 1.0
+
+        def score(self, example, prediction, trace=None):
+            return 0.5
+
+    judged = []
+    codes = [metric_code(one) for one in (counting, Own(), Own().score, partial(counting, trace=1), metric("f1"))]
+    judged.append("another")
+    assert codes[:3] == [metric_code(one) for one in (counting, Own(), Own().score)]
+    assert len({*codes}) == len(codes)
+    assert codes[-1] is None
+
+
+def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path):
+    def compiled(teacher):
+        compile_program(
+            mini.program(),
+            mini.examples(6, 2),
+            mini.metric,
+            optimizer="labeled-few-shot",
+            teacher=teacher,
+            out=tmp_path,
+        )
+
+    compiled(mini.program())
+    compiled(mini.program())
+    others = [SearChain(mini.index, settings=SearChainSettings(max_rounds=1)), mini.program(), mini.program()]
+    others[1].predictors()[0].demos = [dspy.Example(question="Who?")]
+    others[2].set_lm(dspy.LM("openai/better", api_key="none"))
+    for other in others:
+        with pytest.raises(QuestreeError, match=r"LM of the teacher was .* name another folder"):
+            compiled(other)
 
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):
