@@ -98,6 +98,11 @@ class Metric:
     reads: Callable[[Any], list[Any]] = _answer
     about: str = ""
 
+    @property
+    def grades_answers(self) -> bool:
+        """Return whether an answer alone, without passages or citations, can be graded."""
+        return self.reads in (_answer, _every_sample)
+
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float | bool:
         """Return the score, or with a trace the verdict."""
         return self.score(example, prediction) if trace is None else self.verdict(example, prediction)

@@ -89,7 +89,9 @@ class Verdicts:
         """Return False for a step that answers the whole question wrongly, though the program got it right later."""
         _, inputs, reply = step
         answer = text_or_none(reply.get("answer")) or text_or_none(reply.get("supported_answer"))
-        if not isinstance(self.metric, Metric) or answer is None or inputs.get("question") != example.question:
+        if answer is None or inputs.get("question") != example.question:
+            return True
+        if not isinstance(self.metric, Metric) or not self.metric.grades_answers:  # a step alone cites nothing
             return True
         return self.metric.verdict(example, dspy.Prediction(answer=answer))
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dspy
 import pytest
 from steps import last_step, titled
 
+from questree.metrics import metric
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import TreeOfReviews
+from questree.retrieval import Passage
 
 PROGRAM = TreeOfReviews()
 
@@ -65,6 +69,16 @@ def test_only_a_good_prediction_teaches(teaching):
     assert len(trace) == 2
     assert verdicts(EXAMPLE, dspy.Prediction(answer="right"), trace)
     assert trace == [REJECTS]
+
+
+@pytest.mark.parametrize("name", ["support-f1", "sp-f1", "answer-recall", "em"])
+def test_a_step_that_answers_is_shown_whatever_the_metric_reads(name, teaching):
+    example = dspy.Example(question="q", answers=["x"], gold_titles=["Gold"])
+    found = [Passage(id="1", title="Gold", text="x")]
+    right = dspy.Prediction(answer="x", final_content="So [1].", references=found, seen=found, failure=None)
+    trace = [ACCEPTS, FUSES]
+    Verdicts(replace(metric(name), grade=lambda graded, gold: 1.0), teaching)(example, right, trace)
+    assert trace == [ACCEPTS, FUSES]
 
 
 def test_gepa_reflects_on_the_whole_trace(teaching):
