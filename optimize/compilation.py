@@ -21,7 +21,7 @@ from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import digest, lm_facts, versions
 from ..evaluation.notebook_bar import notebook_bar
-from ..evaluation.records import MetricError, ScoreFunction, metric_name, plain, question_id
+from ..evaluation.records import MetricError, ScoreFunction, checked_metrics, metric_name, plain, question_id
 from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
@@ -29,8 +29,9 @@ from ..lm.ledger import Spent, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program, saved_name
-from ..programs.program import checked_program, restore_names, signature_names
+from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of
+from . import checks
 from .annotations import annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
@@ -39,7 +40,6 @@ from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .metric_code import metric_code
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
-from .optimizers import optimizer as optimizer_named
 from .recheck import keep_prompts
 from .trainings import Trainings
 from .verdicts import MetricFaultError, Teaching, Verdicts
@@ -50,7 +50,7 @@ TRAININGS = "trainings.json"
 PAID = "paid.json"
 """What an optimizer that has not ended yet has paid, beside them."""
 
-_ADDED = ("training questions", "code of the metric", "settings, prompts and LM of the teacher")
+_ADDED = ("training questions", "code of the metric", "settings and state of the teacher")
 """What compilations of older versions did not tell of themselves."""
 
 
@@ -97,28 +97,21 @@ def compile(
             `OutOfBudgetError` if the budget is spent, a `MetricError` if the metric cannot judge an answer.
         Interrupted: on Ctrl-C.
     """
-    checked_program(program)
-    if not isinstance(examples, Examples):
-        raise QuestreeError(
-            f"The examples are of the type {type(examples).__name__}; give those to compile on and those to score on "
-            "apart: questree.optimize.Examples(train=..., dev=...)."
-        )
-    if not isinstance(optimizer, Optimizer):
-        optimizer = optimizer_named(optimizer or program.default_optimizer)
     plan = _Plan(
-        program=program,
-        examples=examples,
-        metric=metric,
-        optimizer=optimizer,
-        teacher=teacher,
-        prompt_lm=prompt_lm,
+        program=checks.student(program),
+        examples=checks.examples(examples),
+        metric=checked_metrics([metric], ())[0],
+        optimizer=checks.optimizer(optimizer, program),
+        teacher=checks.teacher(teacher),
+        prompt_lm=checks.prompt_lm(prompt_lm),
         seed=seed,
-        policy=policy or RunPolicy(),
+        policy=checks.policy(policy),
         answerers=answerers,
         out=None if out is None else Path(out),
         tell=on_progress or _notebook_bars(),
     )
-    optimizer.check(program, plan.policy)
+    tracking = checks.tracking(tracking)
+    plan.optimizer.check(program, plan.policy)
     with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
         if plan.out is not None:
             claim(plan.out / "compile.json", plan.facts(), added=_ADDED)
@@ -174,7 +167,7 @@ class _Plan:
             "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
             "code of the metric": metric_code(self.metric),
             "teacher": self.teacher.name if isinstance(self.teacher, Program) else self.teacher,
-            "settings, prompts and LM of the teacher": _teacher_digest(self.teacher),
+            "settings and state of the teacher": _teacher_digest(self.teacher),
             "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),
             "seed": self.seed,
             "questions": {

@@ -12,10 +12,13 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel, ConfigDict
 
+from ...common.errors import QuestreeError
 from ...lm.guard import complete_demonstrations
 from ...lm.policy import RunPolicy
 from ...lm.retries import LONGEST_WAIT
 from ...programs import Program
+from ...programs.program import signature_names
+from ...programs.states import members_of
 from ..trainings import Trainings
 from ..verdicts import Verdicts
 
@@ -71,9 +74,13 @@ class Optimizer(BaseModel):
         """
 
     def compile(self, student: Program, job: Job) -> Program:
-        """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits."""
+        """Return a compiled copy of the student. Meanwhile DSPy is quiet, patient, and bounded in its waits.
+
+        Raises:
+            QuestreeError: if what was made is no copy of the student.
+        """
         with quiet(), bounded_waits(), dspy.context(max_errors=PATIENCE, num_threads=job.concurrency):
-            program: Program = self.make(student, job)
+            program = self._checked(self.make(student, job), student)
         offered = sum(len(predictor.demos) for predictor in program.predictors())
         for predictor in program.predictors():
             predictor.demos = complete_demonstrations(predictor)
@@ -81,6 +88,16 @@ class Optimizer(BaseModel):
             told = "No row of the task holds all fields of a prompt of %s: it has no demonstrations. Try %s."
             logger.warning(told, program.name, "annotated-few-shot")
         return program
+
+    def _checked(self, made: Any, student: Program) -> Program:
+        """Return what was made, if it is a program with the student's predictors, or is made of such ones."""
+        names = signature_names(student).keys()
+        if isinstance(made, Program) and all(signature_names(one).keys() == names for one in members_of(made)):
+            return made
+        raise QuestreeError(
+            f"{self.name} returned something of the type {type(made).__name__}, which is no copy of {student.name} "
+            "with all its predictors: let `make` change a copy of the student, and return it."
+        )
 
     @abstractmethod
     def make(self, student: Program, job: Job) -> Any:

@@ -16,11 +16,12 @@ from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
-from questree.optimize import Examples
+from questree.optimize import Examples, Optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.candidates import CandidateKeeper, read_candidates
 from questree.optimize.metric_code import metric_code
-from questree.programs import SearChain, SearChainSettings
+from questree.programs import SearChain, SearChainSettings, build
+from questree.programs.composed import Majority
 
 
 def test_compiling_helps_and_says_how_sure_that_is(mini):
@@ -151,6 +152,49 @@ def test_another_plan_in_the_same_folder_is_refused(mini, tmp_path):
         )
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"examples": None}, r"are of the type NoneType; give .*Examples\(train=\.\.\., dev=\.\.\.\)"),
+        ({"examples": Examples(None, [])}, r"train=None holds something of the type NoneType; give a list of dspy\.Ex"),
+        ({"examples": Examples([], ["Who?"])}, r"dev=\['Who\?'\] holds something of the type str"),
+        ({"examples": Examples([dspy.Example(question="Who?")], [])}, r"'Who\?' cannot be asked: .*with_inputs"),
+        (
+            {"optimizer": dspy.BootstrapFewShot()},
+            r"is no optimizer of ours; give a name .*copro.*, or one with",
+        ),
+        ({"optimizer": 5}, "5 is no optimizer of ours"),
+        ({"teacher": "annotation"}, r"'annotation' is no teacher; give a program \(questree\.load.* or 'annotations'"),
+        ({"metric": [metric("f1")]}, "is no metric: give a function"),
+        ({"metric": None}, "None is no metric"),
+        ({"policy": {"max_calls": 5}}, r"is no policy; give questree\.evaluation\.RunPolicy"),
+        ({"tracking": "sqlite:///x.db"}, r"is no tracking; give questree\.evaluation\.Tracking"),
+        ({"prompt_lm": "openai/x"}, r"'openai/x' is no LM; give dspy\.LM"),
+        (
+            {"program": Majority([SearChain(None), SearChain(None)])},
+            r"made of compiled programs \(majority\).*members",
+        ),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_refused_before_anything_is_asked(mini, given, said, tmp_path):
+    asked = {"program": mini.program(), "examples": mini.examples(), "metric": mini.metric, "out": tmp_path / "run"}
+    with pytest.raises(QuestreeError, match=said):
+        compile_program(**{**asked, **given})
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("made", [None, dspy.Predict("question -> answer"), build("direct", {})])
+def test_an_optimizer_that_returns_something_else_is_told_what_to_return(mini, made):
+    class Own(Optimizer):
+        name = "own"
+
+        def make(self, student, job):
+            return made
+
+    with pytest.raises(QuestreeError, match=r"own returned .* no copy of searchain .* return it"):
+        compile_program(mini.program(), mini.examples(6, 2), mini.metric, optimizer=Own())
+
+
 LEAST = 0.8
 
 
@@ -223,7 +267,7 @@ def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path)
     others[1].predictors()[0].demos = [dspy.Example(question="Who?")]
     others[2].set_lm(dspy.LM("openai/better", api_key="none"))
     for other in others:
-        with pytest.raises(QuestreeError, match=r"LM of the teacher was .* name another folder"):
+        with pytest.raises(QuestreeError, match=r"state of the teacher was .* name another folder"):
             compiled(other)
 
 
