@@ -42,7 +42,7 @@ class Examples:
         """Return training and validation questions, shuffled; all are for training if nothing is to be compared.
 
         Raises:
-            QuestreeError: if there are too few, or a dev question is among them, by its id or its words.
+            QuestreeError: if there are too few, or a question stands in two of the three, by its id or its words.
         """
         train, val = list(self.train), list(self.val)
         random.Random(seed).shuffle(train)
@@ -55,14 +55,24 @@ class Examples:
                 f"Compilation needs training, validation and dev questions; {self.task or 'the task'} gives "
                 f"{len(train)}, {len(val)} and {len(self.dev)}."
             )
-        seen = {known for example in [*train, *val] for known in (question_id(example), bare_words(example.question))}
-        shared = [one for one in self.dev if seen & {question_id(one), bare_words(one.question)}]
-        if shared:
-            raise QuestreeError(
-                f"{len(shared)} questions are for compiling and for scoring, {question_id(shared[0])!r} for one. "
-                "A score needs unseen ones: leave them out of one split."
-            )
+        _check_unseen([*train, *val], self.dev, "compiling and for scoring")
+        _check_unseen(self.train, self.val, "demonstrations and for comparing candidates")
         return train, val
+
+
+def _check_unseen(seen: Sequence[dspy.Example], scored: Sequence[dspy.Example], uses: str) -> None:
+    known = {trait for example in seen for trait in _traits(example)}
+    shared = [one for one in scored if known & _traits(one)]
+    if shared:
+        raise QuestreeError(
+            f"{len(shared)} questions are for {uses}, {question_id(shared[0])!r} for one. "
+            "A score needs unseen ones: leave them out of one split."
+        )
+
+
+def _traits(example: dspy.Example) -> set[str]:
+    """Return what a question is known by: its id, and its words."""
+    return {question_id(example), bare_words(example.question)}
 
 
 @dataclass(frozen=True)
