@@ -7,6 +7,7 @@ from typing import Any
 
 import dspy
 
+from ..metrics import normalise
 from ..metrics.found_passages import gold_names, names_as
 from ..programs.tree import Node, ReasoningTree
 
@@ -24,8 +25,10 @@ def feedback(example: dspy.Example, prediction: Any, right: bool) -> str:
         return "No answer was given."
     if prediction.get("failure") is not None:
         return f"No answer was given: {prediction.failure}."
-    gold = " or ".join(repr(answer) for answer in example.get("answers") or [example.get("answer")])
-    verdict = f"The answer {prediction.get('answer')!r} is {'right' if right else 'wrong'}; right is {gold}."
+    answer, gold = prediction.get("answer"), example.get("answers") or [example.get("answer")]
+    verdict = f"The answer {answer!r} is {'right' if right else 'wrong'}; right is {' or '.join(map(repr, gold))}."
+    if not right and normalise(str(answer)) in {normalise(str(one)) for one in gold}:  # it asks for more
+        verdict = f"The answer {answer!r} is right, but the metric does not accept what was given."
     tree = prediction.get("tree")
     lines = [] if tree is None else [*_steps(tree), *_searches(tree, example), *_citations(tree, prediction)]
     return "\n".join([verdict, *dict.fromkeys(lines)])

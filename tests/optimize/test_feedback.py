@@ -8,6 +8,7 @@ from questree.lm.failure import Failure
 from questree.metrics.found_passages import passage_fingerprint
 from questree.optimize.feedback import feedback
 from questree.optimize.optimizers.teleprompters import _with_sound_demonstrations
+from questree.optimize.verdicts import Verdicts
 from questree.programs.demonstrations import note
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
@@ -67,6 +68,22 @@ def test_a_right_answer_with_sound_steps_has_one_line():
     example = dspy.Example(question="q", answer="Kafka")
     prediction = answered(tree, answer="Kafka", references=[NOVEL])
     assert feedback(example, prediction, right=True) == "The answer 'Kafka' is right; right is 'Kafka'."
+
+
+def test_a_right_answer_that_the_metric_does_not_accept_is_not_called_wrong():
+    prediction = answered(None, answer="the Vltava")
+    assert feedback(EXAMPLE, prediction, right=False) == (
+        "The answer 'the Vltava' is right, but the metric does not accept what was given."
+    )
+
+
+def test_what_the_metric_says_itself_comes_last():
+    def own(example, prediction, trace=None):
+        return dspy.Prediction(score=0.5, feedback="Use shorter words.")
+
+    judged = Verdicts(own).with_feedback(EXAMPLE, answered(None))
+    assert judged.feedback == "The answer 'Danube' is wrong; right is 'Vltava'.\nUse shorter words."
+    assert judged.score == 0
 
 
 def test_a_failure_and_no_prediction_are_said():
