@@ -79,7 +79,7 @@ def compile(
     Args:
         program: stays as it is.
         examples: see `Examples`.
-        metric: compilation asks it for yes or no.
+        metric: at most 1. Compilation asks it with a trace, and accepts what it gives True or 1.
         optimizer: one of `OPTIMIZERS` by name with its defaults, or with settings: ``optimizer(name, k=4)``; the
             program's own default where None.
         teacher: the program that makes the demonstrations; this one where None. "annotations": this one, with the

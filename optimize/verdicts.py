@@ -18,6 +18,8 @@ from ..programs.tree import ReasoningTree
 from .annotations import in_prose, is_free, reads_well
 from .feedback import feedback
 
+ROUNDING = 1e-9  # of a score that a metric adds up
+
 
 class MetricFaultError(KeyboardInterrupt):
     """Ends an optimizer as Ctrl-C does. It would count an ordinary `Exception` as one more wrong answer."""
@@ -46,9 +48,21 @@ class Verdicts:
 
     def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
         """Return whether the prediction is good enough."""
+        return self._judge(example, prediction, trace)[0]
+
+    def told(self) -> str:
+        """Return what was judged, in words."""
+        failed = ", ".join(f"{count} {cause}" for cause, count in self.failures.most_common())
+        return (
+            f"of {self.asked} predictions the metric {self.__name__!r} accepted {self.accepted}"
+            f"{f', and {self.failures.total()} failed ({failed})' if failed else ''}. It accepts by True or 1."
+        )
+
+    def _judge(self, example: dspy.Example, prediction: Any, trace: Any) -> tuple[bool, str]:
+        """Return whether the prediction is good enough, and what the metric says of it, if it says something."""
         failure: Failure | None = prediction.get("failure") if prediction is not None else None
         failed = prediction is None or failure is not None
-        verdict = not failed and self._good_enough(example, prediction, trace)
+        verdict, said = (False, "") if failed else self._ask_metric(example, prediction, trace)
         with self._lock:
             self.asked += 1
             self.accepted += verdict
@@ -57,7 +71,7 @@ class Verdicts:
             if verdict and trace and self.teaching is not None:
                 trace[:] = [step for step in trace if self._answers_right(step, example)]
                 self.teaching.leave_the_best(trace, example, getattr(prediction, "tree", None))
-        return verdict
+        return verdict, said
 
     def sound(self, trace: Sequence[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> list[TraceStep]:
         """Return all steps of a question answered well that an LM may learn from."""
@@ -72,13 +86,20 @@ class Verdicts:
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        """Return what GEPA and SIMBA take: the verdict as a score, and words for the LM that reflects on it."""
-        verdict = self(example, prediction)  # without the trace: they reflect on all of it
-        return dspy.Prediction(score=float(verdict), feedback=feedback(example, prediction, verdict))
+        """Return what GEPA and SIMBA take: the verdict as a score, and words for the LM that reflects on it.
 
-    def _good_enough(self, example: dspy.Example, prediction: Any, trace: Any) -> bool:
+        They end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``.
+        """
+        verdict, said = self._judge(example, prediction, None)  # without the trace: they reflect on all of it
+        words = [feedback(example, prediction, verdict), said]
+        return dspy.Prediction(score=float(verdict), feedback="\n".join(filter(None, words)))
+
+    def _ask_metric(self, example: dspy.Example, prediction: Any, trace: Any) -> tuple[bool, str]:
         try:  # with a trace, a metric answers yes or no
-            return bool(self.metric(example, prediction, [] if trace is None else trace) >= 1)
+            given = self.metric(example, prediction, [] if trace is None else trace)
+            if given > 1 + ROUNDING:
+                raise ValueError(f"it gave {float(given)}, and a full score is 1")
+            return bool(given >= 1), str(getattr(given, "feedback", None) or "")
         except Exception as error:
             raise MetricFaultError(
                 f"The metric {self.__name__!r} cannot judge the answer to question {question_id(example)!r}: "

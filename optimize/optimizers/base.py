@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -79,12 +80,14 @@ class Optimizer(BaseModel):
         Raises:
             QuestreeError: if what was made is no copy of the student.
         """
-        with quiet(), bounded_waits(), dspy.context(max_errors=PATIENCE, num_threads=job.concurrency):
+        with _in_turn(), quiet(), bounded_waits(), dspy.context(max_errors=PATIENCE, num_threads=job.concurrency):
             program = self._checked(self.make(student, job), student)
         offered = sum(len(predictor.demos) for predictor in program.predictors())
         for predictor in program.predictors():
             predictor.demos = complete_demonstrations(predictor)
-        if offered and not any(predictor.demos for predictor in program.predictors()):
+        if job.verdicts.asked and not job.verdicts.accepted:
+            logger.warning("No answer of %s was good enough to learn from: %s", student.name, job.verdicts.told())
+        elif offered and not any(predictor.demos for predictor in program.predictors()):
             told = "No row of the task holds all fields of a prompt of %s: it has no demonstrations. Try %s."
             logger.warning(told, program.name, "annotated-few-shot")
         return program
@@ -105,6 +108,20 @@ class Optimizer(BaseModel):
 
 
 # DSPy has no setting for any of this, so its attributes are replaced, and restored at the end
+
+_turn = threading.RLock()
+
+
+@contextmanager
+def _in_turn() -> Iterator[None]:
+    """Let one optimizer of the process work at a time: what is replaced in DSPy holds for all threads."""
+    if not _turn.acquire(blocking=False):
+        logger.warning("Another compilation of this process is at work; this one waits for it to end.")
+        _turn.acquire()
+    try:
+        yield
+    finally:
+        _turn.release()
 
 
 @contextmanager

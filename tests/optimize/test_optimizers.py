@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from unittest.mock import Mock
 
 import dspy
@@ -13,12 +14,12 @@ from questree.evaluation.capsule import pack, replay
 from questree.evaluation.tracking import Tracking
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError, Failure
-from questree.optimize import OPTIMIZERS, load, optimizer
+from questree.optimize import OPTIMIZERS, Optimizer, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
 from questree.optimize.optimizers.teleprompters import _InferRules
-from questree.optimize.verdicts import Verdicts
+from questree.optimize.verdicts import MetricFaultError, Verdicts
 from questree.programs import build
 from questree.programs.composed import Majority, NearestDemonstrations
 from questree.programs.prompts import rendered_prompts
@@ -230,6 +231,26 @@ def test_a_metric_that_gives_numbers_must_give_a_full_score(score, verdict, mini
     assert judge(mini.train[0], dspy.Prediction(answer="x", failure=None)) is verdict
 
 
+@pytest.mark.parametrize("score", [55, dspy.Prediction(score=2.0)])
+def test_a_score_above_a_full_one_is_refused(score, mini):
+    judge = Verdicts(lambda example, prediction, trace=None: score)
+    with pytest.raises(MetricFaultError, match=r"it gave .*, and a full score is 1"):
+        judge(mini.train[0], dspy.Prediction(answer="x", failure=None))
+
+
+def test_it_is_said_when_the_metric_accepts_nothing(mini, caplog):
+    def strict(example, prediction, trace=None):
+        return 0.9
+
+    for by in ("bootstrap-few-shot", "copro"):
+        caplog.clear()
+        chosen = optimizer(by, **SMALL[by])
+        compile_program(mini.program(), mini.examples(6, 2), strict, optimizer=chosen)
+        assert "searchain was good enough to learn from: of" in caplog.text
+        assert "predictions the metric 'strict' accepted 0. It accepts by True or 1." in caplog.text
+        assert "annotated-few-shot" not in caplog.text
+
+
 def test_wrong_names_and_values_say_what_there_is():
     with pytest.raises(QuestreeError, match=r"Did you mean 'mipro'\? There are: labeled-few-shot"):
         optimizer("mipr")
@@ -244,6 +265,8 @@ def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
 
     with pytest.raises(QuestreeError, match="unseen"):
         compile_program(mini.program(), Examples(mini.train, mini.train[:3]), mini.metric)
+    with pytest.raises(QuestreeError, match="2 questions are for demonstrations and for comparing candidates"):
+        compile_program(mini.program(), Examples(mini.train[:6], mini.dev, val=mini.train[4:8]), mini.metric)
 
 
 def test_compiling_prints_nothing(mini, capsys):
@@ -252,22 +275,55 @@ def test_compiling_prints_nothing(mini, capsys):
     assert (captured.out, captured.err) == ("", "")
 
 
-def test_what_is_changed_in_dspy_is_restored():
+def replaced_in_dspy():
     from dspy.clients import execution
     from dspy.teleprompt import bootstrap
     from dspy.utils.parallelizer import ParallelExecutor
     from tqdm import tqdm
 
+    places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))
+    return [vars(owner).get(name) for owner, name in places]
+
+
+def test_what_is_changed_in_dspy_is_restored():
     from questree.optimize.optimizers.base import bounded_waits, quiet
 
-    def state():
-        places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))
-        return [vars(owner).get(name) for owner, name in places]
-
-    before = state()
+    before = replaced_in_dspy()
     with quiet(), bounded_waits():
-        assert not any(map(operator.is_, before, state()))
-    assert all(map(operator.is_, before, state()))
+        assert not any(map(operator.is_, before, replaced_in_dspy()))
+    assert all(map(operator.is_, before, replaced_in_dspy()))
+
+
+def test_what_is_changed_in_dspy_is_restored_after_two_compilations_at_the_same_time(monkeypatch):
+    from questree.optimize.optimizers import base
+
+    begun, ended = threading.Event(), threading.Event()
+    monkeypatch.setattr(base.logger, "warning", lambda *words: begun.set())  # the second one says that it waits
+
+    class First(Optimizer):
+        name = "first"
+
+        def make(self, student, job):
+            second.start()
+            assert begun.wait(20)
+            return student
+
+    class Second(Optimizer):
+        name = "second"
+
+        def make(self, student, job):
+            begun.set()
+            assert ended.wait(20)
+            return student
+
+    def compiled(optimizer):
+        optimizer.compile(build("direct", {}), Job(Verdicts(Mock()), [], []))
+
+    before, second = replaced_in_dspy(), threading.Thread(target=compiled, args=[Second()])
+    compiled(First())
+    ended.set()
+    second.join(20)
+    assert all(map(operator.is_, before, replaced_in_dspy()))
 
 
 class Prompts(BaseCallback):
