@@ -342,40 +342,11 @@ class Experiment(Parts):
         Raises:
             QuestreeError: a program has one of them among its demonstrations.
         """
+        from .evaluation.leak import refuse_demonstrated
+
         examples = self.examples(self.settings.split, self.settings.limit)
-        for program in programs:
-            refuse_leak(_demonstrated(program), (example.question for example in examples))
+        refuse_demonstrated(programs, examples)
         return examples
-
-
-def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
-    """Raise if a question is for training and for scoring.
-
-    Args:
-        training: the words of the questions that something is or was made with.
-        scored: the words of the questions that it is to be scored on.
-
-    Raises:
-        QuestreeError: a question is among both; says which.
-    """
-    from .data.task import bare_words
-
-    known = {*map(bare_words, training)}
-    if shared := {question for question in scored if bare_words(question) in known}:
-        raise QuestreeError(
-            f"{len(shared)} questions are for training and for scoring, {min(shared)!r} for one. "
-            "A score needs unseen ones: choose different splits."
-        )
-
-
-def _demonstrated(program: Program) -> set[str]:
-    """Return the questions among a program's demonstrations."""
-    from .programs.composed import NearestDemonstrations
-
-    shown = {str(demo.get("question")) for predictor in program.predictors() for demo in predictor.demos}
-    if isinstance(program, NearestDemonstrations):
-        shown |= {lesson.inputs["question"] for lesson in program.lessons}
-    return shown
 
 
 def _plain(name: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common.errors import QuestreeError
-from .experiment import refuse_leak
 from .parts import Parts
 from .retrieval.calibrated import Calibrated, DuplicatesManifest, ReaderManifest, store, stored
 
@@ -96,6 +95,7 @@ class ReaderExperiment(Parts):
         Raises:
             QuestreeError: the questions cannot be read, or a question is to train and to choose the weights.
         """
+        from .evaluation.leak import refuse_leak
         from .optimize.readers import pairs_of, reading_examples, spread_out, train_reader
 
         settings = self.settings
@@ -138,6 +138,7 @@ class ReaderExperiment(Parts):
             QuestreeError: the reader or the questions cannot be had, a question is to choose and to score, or there is
                 nowhere to store the threshold.
         """
+        from .evaluation.leak import refuse_leak
         from .optimize.readers import best_theta, plot_theta, score_readings
 
         settings = self.settings

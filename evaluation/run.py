@@ -32,6 +32,7 @@ from ..programs.program import checked_program
 from .evaluation import Evaluation
 from .identity import duplicates_facts, lms_facts, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
+from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads
 from .records import (
@@ -142,9 +143,9 @@ def evaluate(
             a notebook.
 
     Raises:
-        QuestreeError: if the program is none, there are no questions, one cannot be asked, ids repeat, the metrics
-            cannot score them, ``out`` holds another run or cannot be written, or the policy stops the run; an
-            `OutOfBudgetError` if the budget does.
+        QuestreeError: if the program is none, there are no questions, one cannot be asked or stands among the program's
+            demonstrations, ids repeat, the metrics cannot score them, ``out`` holds another run or cannot be written,
+            or the policy stops the run; an `OutOfBudgetError` if the budget does.
         ClusterError: if the others cannot answer; what was answered is kept.
         MetricError: if a metric cannot score an answer; the answers are kept.
         Interrupted: on Ctrl-C.
@@ -153,6 +154,7 @@ def evaluate(
     policy = policy or RunPolicy()
     by_id = _by_id(examples)
     metrics = checked_metrics(metrics, by_id.values())
+    refuse_demonstrated([program], by_id.values())
     with ExitStack() as stack:
         stack.enter_context(limited(policy))
         folder = None

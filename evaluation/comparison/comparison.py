@@ -17,6 +17,7 @@ from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
 from ..identity import lm_facts, retriever_facts
+from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Answerers, Progress, evaluate, run_identity
@@ -66,6 +67,7 @@ def compare(
     for program in programs.values():
         checked_program(program)
     metrics = checked_metrics(metrics, examples)
+    refuse_demonstrated(programs.values(), examples)
     simulated, bounds = bool(lm_facts()["simulated"]), (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.experiment import refuse_leak
+from questree.evaluation.leak import refuse_leak
 
 
 class Named:

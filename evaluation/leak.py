@@ -1,0 +1,49 @@
+"""Leakage: a question that a program or a reader was made with tells nothing of how it does on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import dspy
+
+from ..common.errors import QuestreeError
+from ..data.task import bare_words
+from ..programs import Program
+from ..programs.composed import NearestDemonstrations
+
+
+def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
+    """Raise if a question is for training and for scoring.
+
+    Args:
+        training: the words of the questions that something is or was made with.
+        scored: the words of the questions that it is to be scored on.
+
+    Raises:
+        QuestreeError: a question is among both; says which.
+    """
+    known = {*map(bare_words, training)}
+    if shared := {question for question in scored if bare_words(question) in known}:
+        raise QuestreeError(
+            f"{len(shared)} questions are for training and for scoring, {min(shared)!r} for one. "
+            "A score needs unseen ones: choose different splits."
+        )
+
+
+def refuse_demonstrated(programs: Iterable[Program], examples: Iterable[dspy.Example]) -> None:
+    """Raise if a program is to be scored on a question that stands among its demonstrations.
+
+    Raises:
+        QuestreeError: one is; says which question.
+    """
+    scored = [str(example.get("question")) for example in examples]
+    for program in programs:
+        refuse_leak(_demonstrated(program), scored)
+
+
+def _demonstrated(program: Program) -> set[str]:
+    """Return the questions among a program's demonstrations."""
+    shown = {str(demo["question"]) for one in program.predictors() for demo in one.demos if "question" in demo}
+    if isinstance(program, NearestDemonstrations):
+        shown |= {lesson.inputs["question"] for lesson in program.lessons}
+    return shown
