@@ -216,11 +216,12 @@ class Experiment(Parts):
         from .evaluation.identity import digest, lm_facts
 
         with self._asking() as how:
-            programs, settings = self._labelled(names), self.settings
+            settings = self.settings
             shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates]
             shared += [None]  # whichever metrics
             shared += [settings.rerank] if settings.rerank else []
             out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
+            programs = self._labelled(names, out, "*")
             scores, title = self._scores(metrics, judge), f"compare on {settings.task}"
             return self._compare(programs, scores, out, title=title, on_progress=on_progress, **how), out
 
@@ -258,7 +259,7 @@ class Experiment(Parts):
         self.use_lm()
         shared = [lm_facts(), str(settings.retriever), settings.reader, settings.seed, writer]
         out = self._folder(f"attack-{Path(settings.task).stem}-{digest(shared)[:8]}")
-        programs = self._labelled(names)
+        programs = self._labelled(names, out, "*/*/*")
         run = attack(
             programs,
             self._questions_for(programs.values()),
@@ -324,16 +325,23 @@ class Experiment(Parts):
         asked = self.settings.model_copy(update={"lm": judge, "api_base": address, "temperature": 0.0})
         return [*scores, Judge(Parts(asked).lm)]
 
-    def _labelled(self, names: Iterable[str]) -> dict[str, Program]:
-        """Return programs by the name to show: ``searchain``, ``searchain-compiled``, ``searchain-compiled-2``."""
+    def _labelled(self, names: Iterable[str], out: Path, inside: str) -> dict[str, Program]:
+        """Return programs by the name to show: ``searchain``, ``searchain-compiled``.
+
+        Args:
+            names: of programs, or the places of compiled ones.
+            out: the folder of the comparison or attack; a compiled program keeps the name that it has there.
+            inside: where in it runs stand, as a pattern.
+        """
+        from .labels import of_compiled, unused
         from .programs import REGISTRY
 
         programs: dict[str, Program] = {}
+        there = [file.parent for file in sorted(out.glob(f"{inside}/run.json"))]
         for name in dict.fromkeys(names):
             program = self.program(name)
-            label = program.name if REGISTRY.means(name) else f"{program.name}-compiled"
-            number = 1 + sum(known.startswith(label) for known in programs)
-            programs[label if label not in programs else f"{label}-{number}"] = program
+            label = program.name if REGISTRY.means(name) else of_compiled(program, there, programs)
+            programs[unused(label, programs)] = program
         return programs
 
     def _questions_for(self, programs: Iterable[Program]) -> list[dspy.Example]:

@@ -130,12 +130,24 @@ def open_run(path: Path, identity: dict[str, Any]) -> Iterator[RunFolder]:
             writing it, if a newer version wrote it, or if its files are damaged.
     """
     with alone_in(path, "the run"):
-        # older versions kept the metrics there; they are no part of what is asked
-        claim(path / "run.json", identity, ignored={"metrics"})
+        claim(path / "run.json", identity, ignored=_NO_PART)
         _mend_last_line(path / "records.jsonl", Record)
         _mend_last_line(path / "scores.jsonl", Scores)
         _mend_last_line(path / "exchanges.jsonl", KeptExchanges)
         yield RunFolder(path)
+
+
+_NO_PART = {"metrics"}  # older versions kept them there; they are no part of what is asked
+
+
+def refuse_other_run(path: Path, identity: dict[str, Any]) -> None:
+    """Raise if a run in the folder could not be gone on with; nothing is written.
+
+    Raises:
+        QuestreeError: as `open_run`, if the run there is about something else.
+    """
+    if (path / "run.json").exists():
+        claim(path / "run.json", identity, ignored=_NO_PART)
 
 
 def write_run(path: Path, identity: dict[str, Any], records: Sequence[Record]) -> None:

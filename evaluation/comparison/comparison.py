@@ -21,6 +21,7 @@ from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
 from ..run import Answerers, Progress, evaluate, run_identity
+from ..run_folder import refuse_other_run
 from ..tracking import OFF, Tracking
 from .page import as_page
 from .result import Comparison
@@ -68,6 +69,8 @@ def compare(
         checked_program(program)
     metrics = checked_metrics(metrics, examples)
     refuse_demonstrated(programs.values(), examples)
+    for name, program in programs.items() if out else ():  # all of them, before the first is paid for
+        refuse_other_run(out / name, run_identity(program, task=task))
     simulated, bounds = bool(lm_facts()["simulated"]), (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (

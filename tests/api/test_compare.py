@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
+import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.leak import refuse_leak
+from questree.optimize import save
+from questree.programs.registry import Direct
 
 
 class Named:
@@ -65,6 +69,34 @@ def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index,
     assert ran.code == 0, ran.err
     told = json.loads((workplace / "c" / "comparison.json").read_text())
     assert [one["program"] for one in told["programs"]] == ["searchain", "searchain-compiled"]
+
+
+@pytest.fixture
+def two_compiled(workplace):
+    """The places of two compiled programs of one kind."""
+    for place in ("A", "B"):
+        program = Direct()
+        program.predictors()[0].demos = [dspy.Example(question=f"Which letter is {place}?", answer=place)]
+        save(program, workplace / place)
+    return "A", "B"
+
+
+def test_another_compiled_program_has_a_folder_of_its_own(compare, two_compiled, workplace):
+    for place in (*two_compiled, "A"):
+        ran = compare(place, "--limit", "2", "--out", "c")
+        assert ran.code == 0, ran.err
+    first, second = sorted(path.name for path in (workplace / "c").iterdir() if path.is_dir())
+    assert first == "direct-compiled"
+    assert re.fullmatch(r"direct-compiled-[0-9a-f]{8}", second)
+    told = json.loads(compare("B", "A", "--limit", "2", "--out", "c", "--json").out)
+    assert [one["program"] for one in told["programs"]] == [second, first], "in whichever order they are named"
+
+
+def test_the_run_of_a_compiled_program_is_found_under_an_older_name(compare, two_compiled, workplace):
+    compare("A", "--limit", "2", "--out", "c")
+    (workplace / "c" / "direct-compiled").rename(workplace / "c" / "direct-compiled-2")
+    told = json.loads(compare("B", "A", "--limit", "2", "--out", "c", "--json").out)
+    assert [one["program"] for one in told["programs"]] == ["direct-compiled", "direct-compiled-2"]
 
 
 @pytest.mark.parametrize(("program", "optimizer"), [("direct", "labeled-few-shot"), ("oner-cot", "knn-few-shot")])

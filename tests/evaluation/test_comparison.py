@@ -70,3 +70,11 @@ def test_only_a_program_with_its_own_settings_stands_for_the_papers_method(mini)
     compared = compare(programs, mini.dev[:1], [mini.metric], task="musique")
     assert compared.methods == {"five": "searchain"}
     assert compared.retriever == "words"
+
+
+def test_no_program_is_asked_if_the_folder_of_a_later_one_holds_another_run(mini, tmp_path):
+    one = SearChain(mini.index, settings=SearChainSettings(max_rounds=1))
+    compare({"b": one}, mini.dev[:1], mini.metric, out=tmp_path)
+    with pytest.raises(QuestreeError, match=r"/b holds another run: settings was .*name another folder"):
+        compare({"a": mini.program(), "b": mini.program()}, mini.dev[:1], mini.metric, out=tmp_path)
+    assert not (tmp_path / "a").exists()
