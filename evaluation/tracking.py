@@ -32,6 +32,7 @@ from .traces import traced
 RUN = "run"
 """The artifact of a run that is a run folder; that of a compilation's evaluation has a prefix."""
 
+_LONGEST_NAME = 250  # characters of the name of a figure
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
 SQLITE = "sqlite:///"
 _AT_ONCE = 100  # parameters in one request: MLflow's limit
@@ -139,10 +140,13 @@ class TrackedRun:
             mlflow.log_params(dict(named[start : start + _AT_ONCE]))
 
     def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
-        """Log numbers; a run with several steps says of which."""
+        """Log numbers; a run with several steps says of which.
+
+        In a name, MLflow takes letters, digits, ``_``, ``-``, ``.`` and spaces; any other character becomes a ``-``.
+        """
         import mlflow
 
-        mlflow.log_metrics(dict(figures), step=step)
+        mlflow.log_metrics({_figure_name(name): value for name, value in figures.items()}, step=step)
 
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
         """Log the figures of an evaluation, its questions, and what each trace was worth.
@@ -311,6 +315,10 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
     if latest is None or latest.template != template:
         latest = mlflow.genai.register_prompt(name, template, tags={"signature": prompt.signature})
     mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
+
+
+def _figure_name(name: str) -> str:
+    return re.sub(r"[^\w. -]", "-", name)[:_LONGEST_NAME]
 
 
 _FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")

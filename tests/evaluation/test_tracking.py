@@ -384,3 +384,26 @@ def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, t
     assert queries == list(dict.fromkeys(node.query for node in prediction.tree.nodes if node.found))
     found = {document.id for span in searches for document in (Document(**one) for one in span.outputs)}
     assert found == {passage.id for node in prediction.tree.nodes for passage in node.found}
+
+
+@pytest.mark.parametrize(
+    ("name", "logged"),
+    [
+        ("<lambda>", "metric_-lambda-"),
+        ("answer-recall@5", "metric_answer-recall-5"),
+        ("größe", "metric_größe"),
+        ("a/../b", "metric_a-..-b"),
+        ("m" * 300, "metric_" + "m" * 243),
+    ],
+)
+def test_a_metric_may_have_any_name(name, logged, mini, tmp_path, tracking_store):
+    import mlflow
+
+    def always(example, prediction, trace=None):
+        return 1.0
+
+    always.__name__ = name
+    uri = tracking_store(tmp_path)
+    with Tracking(uri=uri, traces=False).run("evaluate", {}) as run:
+        run.evaluation(evaluate(mini.program(), mini.dev[:1], always), "mini")
+    assert mlflow.MlflowClient(uri).get_run(run.id).data.metrics[logged] == 1.0
