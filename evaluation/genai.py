@@ -11,13 +11,13 @@ from ..common.errors import QuestreeError
 from ..data import Task, load_task
 from ..metrics import metric as metric_named
 from ..retrieval import Passage
-from .records import ScoreFunction, metric_name
+from .records import ScoreFunction, checked_metric, metric_name
 
 if TYPE_CHECKING:
     from mlflow.genai.datasets import EvaluationDataset
     from mlflow.genai.scorers import Scorer
 
-_GOLD = ("answers_are_regex", "gold_passages", "gold_titles")
+_GOLD = ("answers_are_regex", "gold_passages", "gold_titles", "gold_sentences")
 _PASSAGES = ("references", "passages", "seen")
 
 
@@ -42,11 +42,11 @@ def mlflow_scorer(metric: str | ScoreFunction) -> Scorer:
         metric: by name, as `questree.metrics.metric` takes it; or ``(example, prediction, trace=None)``.
 
     Raises:
-        QuestreeError: there is no such metric.
+        QuestreeError: there is no such metric, or it is no function.
     """
     from mlflow.genai.scorers import scorer
 
-    grade = metric_named(metric) if isinstance(metric, str) else metric
+    grade = checked_metric(metric_named(metric) if isinstance(metric, str) else metric)
     name = metric_name(grade)
 
     def score(inputs: dict[str, Any], outputs: Any, expectations: dict[str, Any] | None = None) -> float:

@@ -20,7 +20,7 @@ from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
-from ..metrics import METRICS, Metric, citation_scores, precision, ranked, recall_at_k, s_precision
+from ..metrics import METRICS, Gold, Metric, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import gold_names, names_as
 from ..programs import ReasoningTree
 from ..programs.tree import without_repeats
@@ -173,28 +173,49 @@ def checked_metrics(
     """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet.
 
     Raises:
-        QuestreeError: if there is none, one is no function, two have one name, or a question lacks gold answers.
+        QuestreeError: if there is none, one is no function, two have one name, or a question lacks what one goes by.
     """
     given: Any = metrics  # whatever it is
     listed = [given] if callable(given) or isinstance(given, str) else list(given)
     if not listed:
         raise QuestreeError("There is no metric; give one at least, for example questree.metrics.metric('f1').")
     for place, one in enumerate(listed):
-        if not callable(one) or isinstance(one, type):
-            raise QuestreeError(
-                f"{one!r} is no metric: give a function (example, prediction, trace=None), or one of ours by "
-                "questree.metrics.metric(NAME)."
-            )
+        checked_metric(one)
         if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
             raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
-    graded = next((one for one in listed if isinstance(one, Metric)), None)
-    bare = next((example for example in examples if not example.get("answers")), None)
-    if graded is not None and bare is not None:
-        raise QuestreeError(
-            f"The question {question_id(bare)!r} has no gold answers, and {graded.name} goes by them: give it a list "
-            "of texts as `answers`."
-        )
+    graded = [one for one in listed if isinstance(one, Metric)]
+    for example in examples if graded else ():
+        _check_gold(example, graded)
     return listed
+
+
+def _check_gold(example: dspy.Example, metrics: Sequence[Metric]) -> None:
+    """Raise if the question lacks what one of the metrics goes by."""
+    if not example.get("answers"):
+        raise QuestreeError(
+            f"The question {question_id(example)!r} has no gold answers, and {metrics[0].name} goes by them: give it a "
+            "list of texts as `answers`."
+        )
+    for metric in metrics:
+        try:
+            metric.check(Gold.of(example))
+        except QuestreeError as error:
+            raise QuestreeError(f"The question {question_id(example)!r} cannot be scored: {error}") from error
+
+
+def checked_metric(given: Any) -> ScoreFunction:
+    """Return what was given if it can be a metric.
+
+    Raises:
+        QuestreeError: if it is no function, such as a name.
+    """
+    if not callable(given) or isinstance(given, type):
+        raise QuestreeError(
+            f"{given!r} is no metric: give a function (example, prediction, trace=None), or one of ours by "
+            "questree.metrics.metric(NAME)."
+        )
+    checked: ScoreFunction = given
+    return checked
 
 
 def keeps_scores(metric: ScoreFunction) -> bool:

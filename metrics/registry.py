@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..common.errors import QuestreeError
@@ -89,6 +90,7 @@ class Metric:
         threshold: the score from which an answer is good enough; it may depend on the answer style.
         reads: what of a prediction is graded; of several things the best counts. Only someone who knows the gold answer
             can choose the best of several samples: an upper bound.
+        check: raises a `QuestreeError` if the question lacks what an answer is graded by.
         about: one line for people, with its source in brackets.
     """
 
@@ -96,6 +98,7 @@ class Metric:
     grade: Callable[[Any, Gold], float]
     threshold: Callable[[Gold], float] = lambda gold: 1.0
     reads: Callable[[Any], list[Any]] = _answer
+    check: Callable[[Gold], None] = lambda gold: None
     about: str = ""
 
     @property
@@ -108,10 +111,15 @@ class Metric:
         return self.score(example, prediction) if trace is None else self.verdict(example, prediction)
 
     def score(self, example: Any, prediction: Any) -> float:
-        """Return a score between 0 and 1; 0 for a failed prediction, or one without an answer."""
+        """Return a score between 0 and 1; 0 for a failed prediction, or one without an answer.
+
+        Raises:
+            QuestreeError: the question lacks what an answer is graded by.
+        """
+        gold = Gold.of(example)
+        self.check(gold)
         if getattr(prediction, "failure", None) is not None:
             return 0.0
-        gold = Gold.of(example)
         return max(float(self.grade(one, gold)) if one else 0.0 for one in self.reads(prediction))
 
     def verdict(self, example: Any, prediction: Any) -> bool:
@@ -175,18 +183,23 @@ def _told(passages: Sequence[Any], gold: Gold) -> bool:
 
 def _support_f1(cited: Sequence[Any], gold: Gold) -> float:
     """Return the F1 of the cited passages and the gold ones: MuSiQue's support F1, which counts whole paragraphs."""
-    wanted = gold_names(gold.passages, gold.titles)
-    if not wanted:
+    return f1_of_names(names_as(cited, gold.passages), gold_names(gold.passages, gold.titles))
+
+
+def _check_passages(gold: Gold) -> None:
+    if not gold_names(gold.passages, gold.titles):
         raise QuestreeError("support-f1 needs gold passages or titles, and the question has neither.")
-    return f1_of_names(names_as(cited, gold.passages), wanted)
+
+
+def _check_sentences(name: str, gold: Gold) -> None:
+    if not gold.sentences:
+        raise QuestreeError(f"{name} needs supporting sentences, and the question has none: take support-f1.")
 
 
 def _fact_score(name: str) -> Callable[[Any, Gold], float]:
     """Return the grade of what an answer claims by sentences: one of `fact_scores`."""
 
     def grade(claims: tuple[str, Sequence[Any]], gold: Gold) -> float:
-        if not gold.sentences:
-            raise QuestreeError(f"sp-{name} needs supporting sentences, and the question has none: take support-f1.")
         return fact_scores(claimed_facts(*claims, gold.sentences), gold_facts(gold.sentences))[name]
 
     return grade
@@ -272,12 +285,14 @@ METRICS: dict[str, Metric] = {
             _support_f1,
             lambda gold: 0.6,
             reads=_cited,
+            check=_check_passages,
             about="F1 of the cited passages and the gold ones (Trivedi et al., TACL 2022, MuSiQue)",
         ),
         Metric(
             "sp-em",
             _fact_score("em"),
             reads=_claims,
+            check=partial(_check_sentences, "sp-em"),
             about="Whether the claimed sentences are the supporting ones (Yang et al., EMNLP 2018, HotpotQA)",
         ),
         Metric(
@@ -285,6 +300,7 @@ METRICS: dict[str, Metric] = {
             _fact_score("f1"),
             lambda gold: 0.6,
             reads=_claims,
+            check=partial(_check_sentences, "sp-f1"),
             about="F1 of the claimed sentences and the supporting ones (Yang et al., EMNLP 2018, HotpotQA)",
         ),
         Metric(
@@ -292,6 +308,7 @@ METRICS: dict[str, Metric] = {
             _fact_score("precision"),
             lambda gold: 0.6,
             reads=_claims,
+            check=partial(_check_sentences, "sp-precision"),
             about="The share of the claimed sentences that support the answer (Yang et al., EMNLP 2018, HotpotQA)",
         ),
         Metric(
@@ -299,6 +316,7 @@ METRICS: dict[str, Metric] = {
             _fact_score("recall"),
             lambda gold: 0.6,
             reads=_claims,
+            check=partial(_check_sentences, "sp-recall"),
             about="The share of the supporting sentences that are claimed (Yang et al., EMNLP 2018, HotpotQA)",
         ),
         Metric(

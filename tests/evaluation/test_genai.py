@@ -90,6 +90,21 @@ def test_a_scorer_reads_predictions_their_json_and_a_served_row_alike(name, mini
     assert worth == {float(metric(name)(example, prediction))}
 
 
+def test_a_scorer_scores_supporting_sentences():
+    told = [{"title": "Mill", "text": "It grinds. Osmund built it.", "sentences": ["It grinds.", "Osmund built it."]}]
+    example = dspy.Example(question="q", answers=["Osmund"], gold_sentences=[{**told[0], "supporting": [1]}])
+    mill = {"id": "1", "title": "Mill", "text": told[0]["text"]}
+    outputs = {"answer": "Osmund", "final_content": "Osmund built the mill [1].", "references": [mill]}
+    score = questree.mlflow_scorer("sp-f1")
+    assert score(inputs={"question": "q"}, outputs=outputs, expectations=expectations_of(example)) == 1.0
+
+
+@pytest.mark.parametrize("given", [None, 3, dict])
+def test_a_scorer_is_made_of_a_metric_only(given):
+    with pytest.raises(QuestreeError, match="is no metric: give a function"):
+        questree.mlflow_scorer(given)
+
+
 def test_a_scorer_takes_an_answer_alone_and_the_expectation_of_mlflow_s_judges():
     score = questree.mlflow_scorer("em")
     assert score(inputs={"question": "q"}, outputs="The Liffey", expectations={"expected_response": "Liffey"}) == 1.0

@@ -60,7 +60,7 @@ def test_with_a_trace_it_answers_yes_or_no_and_little_overlap_is_no_success() ->
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_a_failed_or_empty_prediction_is_never_right(name: str) -> None:
-    example = gold("yes", answer_style="yes-no")
+    example = gold("yes", answer_style="yes-no", gold_titles=["Mill"], gold_sentences=[{**MILL, "supporting": [1]}])
     for prediction in (said("yes", failure="refused"), said(""), said(None), SimpleNamespace()):
         assert metric(name)(example, prediction) == 0
         assert metric(name)(example, prediction, trace=[]) is False
@@ -68,7 +68,8 @@ def test_a_failed_or_empty_prediction_is_never_right(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_scores_are_floats_and_verdicts_are_booleans(name: str) -> None:
-    example, prediction = gold("yes", answer_style="short"), said("yes")
+    prediction = said("yes")
+    example = gold("yes", answer_style="short", gold_titles=["Mill"], gold_sentences=[{**MILL, "supporting": [1]}])
     assert type(metric(name)(example, prediction)) is float
     assert type(metric(name)(example, prediction, trace=[])) is bool
 
@@ -164,3 +165,10 @@ def test_supporting_facts_are_the_sentences_that_cited_words_rest_on() -> None:
     assert metric("sp-f1")(gold, answer) == 0.0
     with pytest.raises(QuestreeError, match="sp-em needs supporting sentences"):
         metric("sp-em")(dspy.Example(answers=[], gold_titles=["Mill"]), answer)
+
+
+@pytest.mark.parametrize("name", ["support-f1", "sp-em", "sp-f1", "sp-precision", "sp-recall"])
+def test_a_question_without_gold_is_told_whatever_was_answered(name) -> None:
+    for nothing in (dspy.Prediction(answer="", references=[]), dspy.Prediction(answer="", failure="deadline")):
+        with pytest.raises(QuestreeError, match=f"{name} needs"):
+            metric(name)(dspy.Example(answers=["the Wend"]), nothing)
