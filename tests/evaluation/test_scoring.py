@@ -96,7 +96,7 @@ def test_questions_without_gold_answers_are_told_before_anything_is_asked(answer
 def test_questions_without_the_gold_of_a_metric_are_told_before_anything_is_asked(name):
     bare = example("bare", "say right", gold_titles=[])
     with pytest.raises(QuestreeError, match=f"The question 'bare' cannot be scored: {name} needs"):
-        evaluate(Silent(), [RIGHT.copy(gold_sentences=["one"]), bare], metric(name))
+        evaluate(Silent(), [RIGHT.copy(gold_sentences=[{}]), bare], metric(name))
 
 
 def test_records_are_read_by_the_name_of_their_folder_and_no_other(tmp_path):
