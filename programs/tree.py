@@ -128,6 +128,18 @@ class ReasoningTree(BaseModel):
         self._changed()
         return node
 
+    def graft(self, branch: ReasoningTree) -> None:
+        """Add the nodes of another tree at the root of this one."""
+        first = len(self.nodes)
+
+        def moved(id: int | None) -> int | None:
+            return None if id is None else first + id
+
+        for node in branch.nodes:
+            fields = dict(node) | {"replaces": moved(node.replaces), "repeats": moved(node.repeats)}
+            del fields["id"], fields["parent"]
+            self.grow(None if node.parent is None else self.nodes[first + node.parent], **fields)
+
     def update(self, node: Node, **changes: Any) -> Node:
         """Put a changed copy of ``node`` in its place and return it."""
         self.nodes[node.id] = self.nodes[node.id].model_copy(update=changes)

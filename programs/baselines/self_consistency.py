@@ -74,9 +74,8 @@ class SelfConsistency(Program):
             self.settings.temperature,
         )
         chosen = majority(samples, lambda one: str(one.answer), answer_style)
-        others = [one for one in samples if one is not chosen]
-        for number, one in enumerate([*others, chosen], start=1):
-            graft(tree, one.tree, number)
+        for one in [*(one for one in samples if one is not chosen), chosen]:
+            tree.graft(one.tree)
         return answered(
             tree,
             chosen.answer,
@@ -85,17 +84,3 @@ class SelfConsistency(Program):
             passages=chosen.passages,
             samples=[one.answer for one in samples],
         )
-
-
-def graft(tree: ReasoningTree, branch: ReasoningTree, round: int) -> None:
-    """Add the nodes of another tree at the root of this one, in this round."""
-    first = len(tree.nodes)
-
-    def moved(id: int | None) -> int | None:
-        return None if id is None else first + id
-
-    for node in branch.nodes:
-        fields = dict(node) | {"round": round, "replaces": moved(node.replaces), "repeats": moved(node.repeats)}
-        del fields["id"], fields["parent"]
-        parent = moved(node.parent)
-        tree.grow(None if parent is None else tree.nodes[parent], **fields)

@@ -141,7 +141,9 @@ def test_self_consistency_goes_around_any_program_with_its_tree(answering):
     prediction = around(question=Q)
     assert around.program.settings.max_rounds == 1
     assert prediction.failure is None
-    assert [(node.round, node.parent) for node in prediction.tree.nodes] == [(1, None), (1, 0), (2, None), (2, 2)]
+    assert [(node.round, node.parent) for node in prediction.tree.nodes] == [(1, None), (1, 0), (1, None), (1, 2)], (
+        "a sample is no round of interaction"
+    )
     assert [passage.id for passage in prediction.references] == ["p0"]
     assert around.reader is around.program.reader
 
