@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from ..lm.ledger import total
+from ..lm.ledger import stand_at
 from ..metrics import normalise
 from ..signatures import AnswerStyle
 from .majority import vote
@@ -113,25 +113,20 @@ class Majority(Composed):
 
     form = "majority"
 
-    def forward(
-        self,
-        question: str,
-        answer_style: AnswerStyle = "short",
-        watch: Callable[[ReasoningTree], None] | None = None,
-    ) -> dspy.Prediction:
-        """Return the prediction of the first member that gave the winning answer; ``spent`` is that of all.
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Return the prediction of the first member that gave the winning answer; its tree is the one that is told.
 
-        ``votes`` holds each member's answer, which is empty for a member that failed. An empty answer has no vote. The
-        question fails if all members do.
+        ``votes`` holds each member's answer, which is empty for a member that failed, as all do that are not done when
+        the question's time is over. An empty answer has no vote. The question fails if all members do.
         """
-        predictions = [member(question=question, answer_style=answer_style, watch=watch) for member in self.members]
+        stand_at(())  # the members' steps have the places that they have in capsules of older versions
+        predictions = [member(question=tree.question, answer_style=answer_style) for member in self.members]
         votes = ["" if p.failure else vote(p.answer, answer_style) for p in predictions]
         winner = Counter(filter(None, votes)).most_common(1)
         answered = next((p for p in predictions if p.failure is None), predictions[0])
         chosen = predictions[votes.index(winner[0][0])] if winner else answered
-        chosen.votes = ["" if p.failure else p.answer for p in predictions]
-        chosen.spent = total([p.spent for p in predictions])
-        chosen.seconds = sum(p.seconds for p in predictions)
+        tree.graft(chosen.tree)
+        chosen.tree, chosen.votes = tree, ["" if p.failure else p.answer for p in predictions]
         return chosen
 
 

@@ -16,6 +16,7 @@ from pydantic import field_serializer
 from ..common.event_loop import no_coroutine
 from ..lm.parallel import on_thread
 from ..lm.progress import Event, is_told, tell, telling
+from ..retrieval import asked_question
 from ..signatures import AnswerStyle
 from .tree import Node, ReasoningTree
 from .tree_views import node_line
@@ -73,8 +74,11 @@ def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
 
 
 def told_growth(watch: Watch | None) -> Watch | None:
-    """Return a watch over a tree that tells each node that grows or changes; the given one if nobody listens."""
-    if not is_told():
+    """Return a watch over a tree that tells each node that grows or changes; the given one if nobody listens.
+
+    A program that another one asks for the same question tells nothing: a stream is of one tree, that of the outer one.
+    """
+    if not is_told() or asked_question() is not None:
         return watch
     told: list[Node] = []
     lock = threading.Lock()

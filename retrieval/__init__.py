@@ -13,6 +13,7 @@ from .contracts import DuplicateCheck as DuplicateCheck
 from .contracts import Reader as Reader
 from .contracts import Retriever as Retriever
 from .contracts import Span as Span
+from .contracts import asked_question as asked_question
 from .contracts import asking as asking
 from .corpora.corpus import BadLine as BadLine
 from .corpora.corpus import read_corpus as read_corpus

@@ -189,35 +189,6 @@ def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
     assert program.members[0].predictors()[0].demos == []  # none of a question stays with the program
 
 
-class Says:
-    """A program's stand-in that gives one prediction."""
-
-    retriever, settings, reader = None, None, None
-
-    def __init__(self, answer: str, failure: Failure | None = None):
-        self.prediction = dspy.Prediction(answer=answer, failure=failure, spent=_spent(2), seconds=1.0)
-
-    def __call__(self, **inputs):
-        return self.prediction
-
-
-def _spent(calls):
-    from questree.lm.ledger import Spent
-
-    return Spent(calls=calls)
-
-
-def test_a_majority_ignores_failures_and_letter_case_and_adds_up_what_was_spent():
-    failed = Says("", Failure(cause="timeout", message="late"))
-    chosen = Majority([failed, Says("Prague"), Says("Bonn"), Says("the prague.")])(question="?")
-    assert (chosen.answer, chosen.failure) == ("Prague", None)
-    assert chosen.spent.calls == 8
-    assert chosen.votes == ["", "Prague", "Bonn", "the prague."]
-    assert Majority([failed, failed])(question="?").failure.cause == "timeout"
-    assert Majority([Says(""), Says(""), Says("Bonn")])(question="?").answer == "Bonn"
-    assert Majority([failed, Says("")])(question="?").failure is None
-
-
 def test_a_failed_prediction_is_never_a_demonstration(mini):
     accepts_all = Verdicts(lambda example, prediction, trace=None: True)
     failed = dspy.Prediction(answer="Prague", failure=Failure(cause="timeout", message="late"))
