@@ -327,10 +327,32 @@ def kept_exchanges(folder: Path) -> dict[str, KeptExchanges]:
 def _places(folder: Path) -> list[Path]:
     if (folder / "records.jsonl").exists():
         return [folder]
-    inside = sorted(file.parent for file in folder.glob("*/records.jsonl"))
+    inside = runs_inside(folder)
     if not inside:
         raise QuestreeError(f"{folder} holds no run; give the folder of an evaluation, comparison or ablation.")
     return inside
+
+
+def runs_inside(folder: Path) -> list[Path]:
+    """Return the folders of the runs in a folder, the one first that the others are compared with.
+
+    A comparison tells its order, and a compilation is read from before to after; others stand as they began.
+    """
+    named = {name: place for place, name in enumerate([*_compared(folder), "before", "after"])}
+    inside = [file.parent for file in folder.glob("*/records.jsonl")]
+    return sorted(inside, key=lambda run: (named.get(run.name, len(named)), _began(run), run.name))
+
+
+def _compared(folder: Path) -> list[str]:
+    """Return the programs of a finished comparison in their order; none if it tells of none."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return [str(one["program"]) for one in parse_json(read_bytes(folder / "comparison.json"))["programs"]]
+    return []
+
+
+def _began(run: Path) -> int:
+    manifest = run / "run.json"  # written once
+    return manifest.stat().st_mtime_ns if manifest.exists() else 0
 
 
 def _stored(path: Path) -> Iterator[tuple[Record, str]]:

@@ -28,11 +28,11 @@ from ..evaluation.comparison.result import Comparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.kept_exchanges import KeptExchanges
 from ..evaluation.records import Record
-from ..evaluation.run_folder import StoredRun
+from ..evaluation.run_folder import StoredRun, runs_inside
 from ..lm.exchanges import Exchange
 from .asked_question import AnsweredQuestion
 
-FORMAT = 2
+FORMAT = 3
 """Of the file. An index of another format is made anew."""
 
 MOST = 16
@@ -144,9 +144,9 @@ def _readable(source: Path) -> tuple[list[ShownRun], list[str]]:
         return read_sources([source]), []
     except QuestreeError:
         runs, left_out = list[ShownRun](), list[str]()
-        for records in sorted(source.glob("*/records.jsonl")):
+        for folder in runs_inside(source):
             try:
-                runs += read_sources([records.parent])
+                runs += read_sources([folder])
             except QuestreeError as error:
                 left_out.append(str(error))
         if not runs:

@@ -176,7 +176,7 @@ def test_a_comparisons_folder_stands_for_its_runs(tmp_path):
     kept(tmp_path / "c" / "a", answered("1", 0, "lm"))
     kept(tmp_path / "a", answered("1", 0, "lm"))
     runs = stored_runs([tmp_path / "c", tmp_path / "a"])
-    assert [one.name for one in runs] == ["a", "b", str(tmp_path / "a")]
+    assert [one.name for one in runs] == ["b", "a", str(tmp_path / "a")]
     assert all(one.simulated and one.metric == METRIC for one in runs)
     with pytest.raises(QuestreeError, match="holds no run"):
         stored_runs([tmp_path / "c" / "a" / "nothing"])

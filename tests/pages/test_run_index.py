@@ -67,7 +67,25 @@ def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compa
     shutil.rmtree(runs / "unscored")
     shown = questree("show", str(runs))
     assert shown.code == 0
-    assert "questree show 'all runs/direct'" in shown.out.replace(f"{workplace}/", "")
+    assert "questree show 'all runs/searchain'" in shown.out.replace(f"{workplace}/", "")
+
+
+@pytest.mark.parametrize("name", ["runs", "runs.capsule"])
+def test_the_first_program_of_a_comparison_is_the_one_that_others_are_compared_with(study, workplace, name):
+    [compared] = open_index(study / name).compared
+    assert [line["program"] for line in compared["lines"]] == ["searchain", "direct"]
+    assert "difference to searchain" in compared["lines"][0]
+
+
+@pytest.mark.parametrize(("first", "second"), [("before", "after"), ("repeat-2", "repeat-10"), ("z", "a")])
+def test_other_runs_of_a_folder_stand_as_they_began_and_before_stands_ahead_of_after(study, workplace, first, second):
+    for number, (run, name) in enumerate((("searchain", first), ("direct", second))):
+        shutil.copytree(study / "runs" / run, workplace / "c" / name)
+        os.utime(workplace / "c" / name / "run.json", ns=(0, 5 - number if first == "before" else number))
+    assert list(open_index(workplace / "c").runs) == [first, second]
+    shutil.copytree(workplace / "c" / first, workplace / "c" / "damaged")
+    (workplace / "c" / "damaged" / "run.json").write_text("{")
+    assert list(open_index(workplace / "c").runs) == [first, second], "also where another run cannot be read"
 
 
 def test_an_index_of_other_files_is_made_anew(study, workplace, readings):
