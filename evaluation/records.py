@@ -223,6 +223,14 @@ def keeps_scores(metric: ScoreFunction) -> bool:
     return METRICS.get(metric_name(metric)) is metric or bool(getattr(metric, "paid", False))
 
 
+def scored_alone(records: Iterable[Record], names: Sequence[str]) -> tuple[Record, ...]:
+    """Return the records with the scores by these metrics alone."""
+    return tuple(
+        one.model_copy(update={"scores": {name: one.scores[name] for name in names if name in one.scores}})
+        for one in records
+    )
+
+
 _ASKED = {"question", "answer_style", "inputs"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -47,10 +47,11 @@ from .records import (
     record_answer,
     record_error,
     score,
+    scored_alone,
     still_answers,
     with_gold_of,
 )
-from .run_folder import RunFolder, open_run
+from .run_folder import Evaluated, RunFolder, open_run
 from .surroundings import surroundings_of
 from .traces import about
 
@@ -164,23 +165,15 @@ def evaluate(
             write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
         loop = _Loop(program, answerers, by_id, metrics, policy, folder, spent_before or Spent())
         loop.run(on_progress or notebook_bar())
-        lm, scored = lms_facts(program), _scored_alone((loop.records[id] for id in by_id), metrics)
+        names = [metric_name(metric) for metric in metrics]
+        lm, scored = lms_facts(program), scored_alone((loop.records[id] for id in by_id), names)
         paid = None if folder is None else folder.paid
-        evaluation = Evaluation(metric_name(metrics[0]), scored, bool(lm["simulated"]), seed, paid_for_all=paid)
+        evaluation = Evaluation(names[0], scored, bool(lm["simulated"]), seed, paid_for_all=paid)
         if folder is not None:
             result = evaluation.as_json(program=program.name, task=task, lm=lm["name"])
-            write_atomically(folder.path / "result.json", result)
+            folder.keep_result(Evaluated(metrics=names, seed=seed, questions=list(by_id)), result)
     _check_corpus(evaluation.records)
     return evaluation
-
-
-def _scored_alone(records: Iterable[Record], metrics: Sequence[ScoreFunction]) -> tuple[Record, ...]:
-    """Return the records with the scores of these metrics alone."""
-    names = [metric_name(metric) for metric in metrics]
-    return tuple(
-        one.model_copy(update={"scores": {name: one.scores[name] for name in names if name in one.scores}})
-        for one in records
-    )
 
 
 def _check_corpus(records: Sequence[Record]) -> None:

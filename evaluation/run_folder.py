@@ -4,8 +4,8 @@
 ``scores.jsonl`` a line for each time that an answer was scored. An answer is written before it is scored. Another
 metric only adds scores; an answer whose gold side was corrected is written again, with that, and has no scores then.
 ``exchanges.jsonl`` has, for each time that a question was asked, what was asked for it outside the program and what
-came back (`evaluation.capsule`); that is written before the answer. ``result.json`` has what the answers add up to;
-it is written at the end, and never read here.
+came back (`evaluation.capsule`); that is written before the answer. At the end, ``result.json`` has what the answers
+add up to, which is never read here, and ``evaluated.json`` which of the answers those are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent, total
 from .evaluation import Evaluation
 from .kept_exchanges import KeptExchanges
-from .records import Record
+from .records import Record, scored_alone
 
 FORMAT = 1
 
@@ -52,6 +52,20 @@ class Scores(BaseModel):
     id: str
     record: str
     scores: dict[str, float]
+
+
+class Evaluated(BaseModel):
+    """What an evaluation was over, in ``evaluated.json``: a folder may hold answers and scores of earlier ones too.
+
+    Attributes:
+        metrics: by name, the run's score first.
+        seed: of the intervals.
+        questions: their ids, in order.
+    """
+
+    metrics: list[str]
+    seed: int
+    questions: list[str]
 
 
 class RunFolder:
@@ -106,6 +120,15 @@ class RunFolder:
         scores = Scores(id=record.id, record=self._digests[record.id], scores=record.scores)
         self._append("scores.jsonl", scores.model_dump_json())
         self.records[record.id] = record
+
+    def keep_result(self, evaluated: Evaluated, result: str) -> None:
+        """Write down what an evaluation was over, and its figures.
+
+        Raises:
+            QuestreeError: if they cannot be written.
+        """
+        write_atomically(self.path / "evaluated.json", evaluated.model_dump_json())
+        write_atomically(self.path / "result.json", result)
 
     def _append(self, name: str, line: str) -> None:
         try:
@@ -241,10 +264,13 @@ class StoredRun:
 
     Attributes:
         name: unique among the runs that were read together.
-        records: the latest of each question, in the order in which questions were first asked.
+        records: the latest of each question of the last evaluation, in its order; while there is none that ended, or
+            an older version made it, of all questions, in the order in which they were first asked.
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
         folder: that it was read from.
         paid: what all calls took that were made for it; None if that is not known.
+        metrics, seed: of the last evaluation; no metrics if that is not known.
+        others: what the folder holds beside the records.
     """
 
     name: str
@@ -252,6 +278,9 @@ class StoredRun:
     identity: dict[str, Any]
     folder: Path = Path()
     paid: Spent | None = None
+    metrics: tuple[str, ...] = ()
+    seed: int = 0
+    others: tuple[Record, ...] = ()
 
     @property
     def simulated(self) -> bool:
@@ -266,7 +295,8 @@ class StoredRun:
             QuestreeError: if no answer is scored yet.
         """
         scored = (name for record in self.records for name in record.scores)
-        metric: str | None = next(iter(self.identity.get("metrics") or scored), None)  # older versions kept them there
+        told = self.metrics or self.identity.get("metrics")  # older versions kept them there
+        metric: str | None = next(iter(told or scored), None)
         if metric is None:
             raise self._unscored()
         return metric
@@ -282,7 +312,8 @@ class StoredRun:
         scored = tuple(record for record in self.records if metric in record.scores)
         if not scored:
             raise self._unscored()
-        return Evaluation(metric, scored, self.simulated, paid_for_all=self.paid)
+        shown = scored_alone(scored, self.metrics) if self.metrics else scored
+        return Evaluation(metric, shown, self.simulated, self.seed, paid_for_all=self.paid)
 
     def _unscored(self) -> QuestreeError:
         return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
@@ -297,13 +328,52 @@ def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
     runs: dict[str, StoredRun] = {}
     for folder in folders:
         for place in _places(folder):
-            kept = RunFolder(place)
-            if not kept.records:
-                raise QuestreeError(f"The run in {place} has no finished question yet.")
             name = place.name if place.name not in runs else str(place)
-            identity = read_manifest(place / "run.json")
-            runs[name] = StoredRun(name, tuple(kept.records.values()), identity, place, kept.paid)
+            runs[name] = _stored_run(name, place)
     return list(runs.values())
+
+
+def _stored_run(name: str, place: Path) -> StoredRun:
+    kept, evaluated = RunFolder(place), _evaluated(place)
+    ids = [id for id in dict.fromkeys(evaluated.questions if evaluated else kept.records) if id in kept.records]
+    if not ids:
+        raise QuestreeError(f"The run in {place} has no finished question yet.")
+    if more := len(kept.records) - len(ids):
+        said = "%s holds answers to %d more questions than its last evaluation had; that evaluation is shown."
+        logger.warning(said, place, more)
+    metrics = evaluated.metrics if evaluated else ()
+    return StoredRun(
+        name,
+        tuple(_with_first(metrics, kept.records.pop(id)) for id in ids),
+        read_manifest(place / "run.json"),
+        place,
+        kept.paid,
+        tuple(metrics),
+        evaluated.seed if evaluated else 0,
+        others=tuple(kept.records.values()),
+    )
+
+
+def _evaluated(folder: Path) -> Evaluated | None:
+    """Return what the last evaluation in a folder was over; None if none ended, or an older version made it.
+
+    Raises:
+        QuestreeError: if the file is damaged.
+    """
+    file = folder / "evaluated.json"
+    try:
+        return validate(Evaluated, parse_json(read_bytes(file)))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        way = "run the same evaluation again, or delete the file to read all that the folder holds"
+        raise QuestreeError(f"{file} is damaged ({problem}): {way}.") from problem
+
+
+def _with_first(metrics: Sequence[str], record: Record) -> Record:
+    """Return the record with the scores by these metrics ahead of others: a capsule tells its metric by that."""
+    first = {name: record.scores[name] for name in metrics if name in record.scores}
+    return record.model_copy(update={"scores": first | record.scores})
 
 
 def read_exchanges(folder: Path) -> dict[str, list[Exchange]]:

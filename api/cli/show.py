@@ -13,6 +13,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..evaluation import Record
+    from ..evaluation.run_folder import StoredRun
     from ..optimize.artifact import Artifact
 
 Form = Literal["text", "mermaid", "html"]
@@ -75,7 +76,7 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
         return printable_json(json.dumps({**artifact.manifest.facts(), "demonstrations": counts}, indent=2))
     runs = stored_runs([folder])
     if id is not None:
-        found = {run.name: _record(folder, run.records, id).model_dump(mode="json") for run in runs}
+        found = {run.name: _record(run, id).model_dump(mode="json") for run in runs}
         alone = (folder / "records.jsonl").exists()
         return printable_json(json.dumps(found[runs[0].name] if alone else found, indent=2))
     evaluations = {run.name: run.evaluation for run in runs}
@@ -83,17 +84,17 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
     return printable_json(json.dumps(figures, indent=2))
 
 
-def _record(folder: Path, records: Sequence[Record], id: str) -> Record:
-    """Return the record of a question.
+def _record(run: StoredRun, id: str) -> Record:
+    """Return the record of a question, also of one that the last evaluation did not have.
 
     Raises:
         QuestreeError: the run has no such question.
     """
     from ..common.errors import QuestreeError
 
-    found = next((record for record in records if record.id == id), None)
+    found = next((record for record in (*run.records, *run.others) if record.id == id), None)
     if found is None:
-        raise QuestreeError(f"{folder} has no question {id!r}; its first is {records[0].id!r}.")
+        raise QuestreeError(f"{run.folder} has no question {id!r}; its first is {run.records[0].id!r}.")
     return found
 
 
@@ -115,13 +116,12 @@ def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool)
     from ..evaluation.run_folder import stored_runs
 
     [run] = stored_runs([folder])
-    records = run.records
     if id is None:
         if why:
             raise QuestreeError(f"--why needs a question: questree show {quote(str(folder))} QUESTION --why")
-        console.print(_table(records, simulated=run.simulated))
+        console.print(_table(run.records, simulated=run.simulated))
         return
-    found = _record(folder, records, id)
+    found = _record(run, id)
     text = _why(found) if why else _tree(found, form, simulated=run.simulated)
     console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 

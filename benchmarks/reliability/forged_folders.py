@@ -278,7 +278,7 @@ KINDS = {
     "program": Kind(
         _make_program, _read_program, ("program.json", "lessons.json", "questree.json"), sealed="questree.json"
     ),
-    "run": Kind(_make_run, _read_run, ("run.json", "records.jsonl", "scores.jsonl")),
+    "run": Kind(_make_run, _read_run, ("run.json", "records.jsonl", "scores.jsonl", "evaluated.json")),
     "index": Kind(
         _make_index,
         _read_index,

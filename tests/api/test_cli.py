@@ -116,6 +116,10 @@ def test_an_evaluation_goes_on_where_it_was(questree, index):
     assert id in table.out
     assert json.loads(lines[0])["question"] in questree("show", "run", "--id", id).out
     assert "no question 'nobody'" in questree("show", "run", "--id", "nobody").err
+    assert questree(*words, "--limit", "1").code == 0
+    assert json.loads(questree("show", "run", "--json").out)["run"]["n"] == 1
+    shown = [questree("show", "run", json.loads(line)["id"]).code for line in lines]
+    assert shown == [0, 0, 0], "also a question that the last evaluation did not have"
 
 
 def test_show_says_why_a_question_failed(questree, index):

@@ -11,7 +11,7 @@ from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.run_folder import read_records, stored_runs
 from questree.lm.ledger import Spent
 from questree.lm.policy import RunPolicy
 from questree.programs.program import answered
@@ -121,6 +121,45 @@ def test_the_figures_of_a_run_are_in_its_folder_and_the_same_when_it_is_resumed(
     evaluate(Parrot(), [RIGHT, WRONG, LOST], right, task="t", out=tmp_path)
     grown = json.loads((tmp_path / "result.json").read_text())
     assert (grown["n"], grown["failures"]) == (3, {"unparsable": 1})
+
+
+def test_a_folder_is_read_as_its_last_evaluation_was_and_says_that_it_holds_more(tmp_path, caplog):
+    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
+
+    def half(gold, prediction, trace=None):
+        return 0.5
+
+    examples = [example("z", "say right"), RIGHT]
+    found = evaluate(Parrot(), examples, [half, right], seed=7, out=tmp_path)
+    (stored,) = stored_runs([tmp_path])
+    assert (stored.metric, stored.seed, [one.id for one in stored.records]) == ("half", 7, ["z", "a"])
+    assert json.loads(stored.evaluation.as_json()) == json.loads(found.as_json())
+    assert [one.id for one in stored.others] == ["b"]
+    assert "holds answers to 1 more questions than its last evaluation had" in caplog.text
+
+
+def test_of_several_metrics_those_of_the_last_evaluation_count_and_other_scores_are_kept(tmp_path):
+    def half(gold, prediction, trace=None):
+        return 0.5
+
+    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+    evaluate(Parrot(), [RIGHT, WRONG], half, out=tmp_path)
+    (stored,) = stored_runs([tmp_path])
+    assert (stored.evaluation.n, list(stored.evaluation.scores)) == (2, ["half"])
+    assert [list(one.scores) for one in stored.records] == [["half", "right"], ["half"]]
+
+
+def test_a_folder_without_what_was_evaluated_last_is_read_as_a_whole(tmp_path, caplog):
+    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
+    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
+    (tmp_path / "evaluated.json").unlink()  # an older version wrote none
+    (stored,) = stored_runs([tmp_path])
+    assert sorted(one.id for one in stored.records) == ["a", "b"]
+    assert (stored.metric, stored.others) == ("right", ())
+    assert not caplog.text
+    (tmp_path / "evaluated.json").write_text("{}")
+    with pytest.raises(QuestreeError, match=r"evaluated\.json is damaged.*run the same evaluation again"):
+        stored_runs([tmp_path])
 
 
 def test_finished_questions_are_on_disk_while_others_run(tmp_path):
