@@ -108,7 +108,7 @@ def replay_live(
     for number, run in enumerate(read_runs(path, no_texts)):
         with dspy.context(lm=lm, adapter=adapter_of(run)):
             drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, spent, tell))
-        spent = total([spent, drifts[-1].after.spent])
+        spent = total([spent, drifts[-1].after.paid])
     return drifts
 
 

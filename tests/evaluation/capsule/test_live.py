@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import dspy
@@ -40,9 +41,10 @@ def capsule(tmp_path) -> Path:
     return tmp_path / "study.capsule"
 
 
-def live(capsule: Path, model: dspy.LM, **more):
+def live(capsule: Path, model: dspy.LM, retriever=None, **bounds):
+    policy = RunPolicy(concurrency=1, **bounds)
     with dspy.context(lm=model, adapter=None):
-        return replay_live(capsule, capsule.parent / "live", policy=CALM, **more)
+        return replay_live(capsule, capsule.parent / "live", policy=policy, retriever=retriever)
 
 
 def test_answers_that_differ_are_named_with_the_first_step_that_does(capsule):
@@ -106,6 +108,17 @@ def test_a_budget_is_that_of_all_runs(questree):
     ran = questree("replay", "study.capsule", "--live", "--max-calls", "2")
     assert ran.code == 2
     assert "the budget max_calls=2 is spent" in ran.err
+
+
+def test_a_budget_counts_what_failed_questions_took_before_they_were_asked_again(capsule):
+    run = capsule.parent / "run"
+    pack([run, shutil.copytree(run, capsule.parent / "twin")], capsule)
+    lost = lm("new", reply("Venice"), *["no fields"] * 9)
+    with pytest.raises(QuestreeError, match="max_calls=2 is spent"):
+        live(capsule, lost, max_calls=2)
+    bound = 1 + (9 - len(lost.engine.replies)) + 1
+    with pytest.raises(QuestreeError, match=f"max_calls={bound} is spent"):
+        live(capsule, lm("new", reply("Rome")), max_calls=bound)
 
 
 def test_a_capsule_without_texts_is_not_asked_again(capsule):
