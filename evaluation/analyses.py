@@ -13,7 +13,7 @@ from statistics import fmean
 
 from ..common.errors import QuestreeError
 from ..lm.ledger import total
-from ..metrics import Interval, mean_interval, paired_interval, rouge_l
+from ..metrics import Interval, bootstrap_interval, mean_interval, paired_interval, rouge_l
 from ..programs.tree_views import SOURCES
 from .records import Record
 
@@ -148,7 +148,7 @@ def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> l
         Steps(
             hops,
             len(group),
-            mean_interval([reasoning_steps(record) for record in group], seed=seed),
+            bootstrap_interval([reasoning_steps(record) for record in group], seed=seed),
             mean_interval([_score(record, metric) for record in group], seed=seed),
         )
         for hops, group in sorted(groups.items())

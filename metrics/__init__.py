@@ -30,6 +30,7 @@ from .found_passages import ranked as ranked
 from .found_passages import recall_at_k as recall_at_k
 from .found_passages import s_precision as s_precision
 from .intervals import Interval as Interval
+from .intervals import bootstrap_interval as bootstrap_interval
 from .intervals import holm as holm
 from .intervals import mcnemar as mcnemar
 from .intervals import mean_interval as mean_interval

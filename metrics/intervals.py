@@ -47,7 +47,7 @@ def mean_interval(scores: Sequence[float], *, level: float = 0.95, resamples: in
     """
     if len(scores) and set(scores) <= {0, 1}:
         return share_interval(round(sum(scores)), len(scores), level=level)
-    return _bootstrap(scores, level=level, resamples=resamples, seed=seed)
+    return bootstrap_interval(scores, level=level, resamples=resamples, seed=seed)
 
 
 def share_interval(right: int, n: int, *, level: float = 0.95) -> Interval:
@@ -72,7 +72,14 @@ def _check(n: int, level: float) -> None:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
 
 
-def _bootstrap(scores: Sequence[float], *, level: float, resamples: int, seed: int) -> Interval:
+def bootstrap_interval(
+    scores: Sequence[float], *, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> Interval:
+    """Return the mean of any numbers, counts for example, with its percentile bootstrap (Efron, 1979).
+
+    Raises:
+        ValueError: if there are no numbers, or level does not lie between 0 and 1.
+    """
     import numpy as np
 
     values = np.asarray(scores, dtype=float)
@@ -111,7 +118,7 @@ def paired_interval(
     if len(first) and {*first, *second} <= {0, 1}:
         return _newcombe(first, second, level)
     differences = [b - a for a, b in zip(first, second, strict=True)]
-    return _bootstrap(differences, level=level, resamples=resamples, seed=seed)
+    return bootstrap_interval(differences, level=level, resamples=resamples, seed=seed)
 
 
 def _newcombe(first: Sequence[float], second: Sequence[float], level: float) -> Interval:

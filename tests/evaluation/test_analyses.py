@@ -127,6 +127,9 @@ def test_steps_are_those_of_the_path_behind_the_answer_by_hops():
     two, three = steps_by_hops(records, METRIC)
     assert (two.hops, two.questions, two.steps.mean, two.score.mean) == (2, 2, 3.0, 0.5)
     assert (three.hops, three.questions, three.steps.mean) == (3, 1, 3.0)
+    one = steps_by_hops([answered("1", 1, "lm", hops=2), answered("2", 1, "lm", hops=2)], METRIC)[0]
+    assert (one.steps.low, one.steps.high) == (1.0, 1.0), "a count is no share, also where it is 1"
+    assert one.score.low < 1
     with pytest.raises(QuestreeError, match="hops"):
         steps_by_hops([answered("1", 1, "lm")], METRIC)
 
