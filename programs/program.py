@@ -240,14 +240,17 @@ def answered(
         tree: the reasoning.
         answer: as the LM gave it. Marks are taken out: they would count other passages than ``references``. One that
             says that there is no answer, such as null, becomes empty.
-        final_content: marks that point to no reference are taken out.
+        final_content: marks that point to no reference are taken out. Without an answer, one that says no more than
+            that there is none becomes empty.
         references: mark ``[n]`` is ``references[n-1]``.
         fields: others of the prediction; ``passages`` are all of the tree if they are not given.
     """
     said = without_loose_marks(str(answer or ""), 0).strip()
+    said = said if _is_title(said, references) else text_or_none(said) or ""
+    content = without_loose_marks(final_content, len(references))
     return _Answer(
-        answer=said if _is_title(said, references) else text_or_none(said) or "",
-        final_content=without_loose_marks(final_content, len(references)),
+        answer=said,
+        final_content=content if said else text_or_none(content) or "",
         references=references,
         passages=fields.pop("passages", tree.passages()),
         tree=tree,

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from ..common.event_loop import no_coroutine
+from ..common.text import text_or_none
 from ..retrieval import Passage, Span
 from ..signatures import Stance
+from .references import without_loose_marks
 
 Source = Literal["lm", "corrected", "completed", "unsolved", "query", "passage"]
 Action = Literal["search", "accept", "reject"]
@@ -122,8 +124,11 @@ class ReasoningTree(BaseModel):
         return self
 
     def grow(self, parent: Node | None, **fields: Any) -> Node:
-        """Add a node under ``parent`` (None: at the root) and return it. ``fields`` are those of `Node`."""
-        node = Node(id=len(self.nodes), parent=None if parent is None else parent.id, **fields)
+        """Add a node under ``parent`` (None: at the root) and return it. ``fields`` are those of `Node`.
+
+        An answer that says that there is none, such as unknown, leaves the node unsolved.
+        """
+        node = Node(id=len(self.nodes), parent=None if parent is None else parent.id, **_settled(fields))
         self.nodes.append(node)
         self._changed()
         return node
@@ -141,8 +146,8 @@ class ReasoningTree(BaseModel):
             self.grow(None if node.parent is None else self.nodes[first + node.parent], **fields)
 
     def update(self, node: Node, **changes: Any) -> Node:
-        """Put a changed copy of ``node`` in its place and return it."""
-        self.nodes[node.id] = self.nodes[node.id].model_copy(update=changes)
+        """Put a changed copy of ``node`` in its place and return it; an answer is read as `grow` does."""
+        self.nodes[node.id] = self.nodes[node.id].model_copy(update=_settled(changes))
         self._changed()
         return self.nodes[node.id]
 
@@ -185,6 +190,15 @@ class ReasoningTree(BaseModel):
     def _changed(self) -> None:
         if self._watch is not None:
             no_coroutine(self._watch(self), "watch")
+
+
+def _settled(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a node's fields, without an answer that says that there is none: nobody knew that."""
+    answer = fields.get("answer")
+    if answer is None or text_or_none(without_loose_marks(answer, 0)) is not None:
+        return fields
+    known = fields.get("source") in ("lm", "corrected", "completed")
+    return fields | {"answer": None} | ({"source": "unsolved"} if known else {})
 
 
 def without_repeats(path: list[Node]) -> list[Node]:

@@ -155,6 +155,8 @@ def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said,
     answering(lambda asked: replies)
     prediction = program(name, retriever=Shelf())(question=Q)
     assert (prediction.answer, prediction.failure) == ("", None)
+    assert {node.source for node in prediction.tree.nodes} <= {"unsolved", "query", "passage"}, "nobody knew that"
+    assert prediction.final_content in ("", "So.")
 
 
 @pytest.mark.parametrize(("title", "answer"), [("Unknown (2011 film)", "Unknown"), ("Berlin", "")])
