@@ -183,6 +183,12 @@ def of_how_many(evaluation: Evaluation, metric: str) -> str:
     return "" if scored == evaluation.n else f" (n={scored})"
 
 
+def found_in_how_many(evaluation: Evaluation, figure: str) -> str:
+    """Return over how many questions a figure of what was found is, after a space; nothing if over all."""
+    measured = sum(figure in record.retrieval for record in evaluation.records)  # 0: it is of all of them together
+    return f" (n={measured})" if 0 < measured < evaluation.n else ""
+
+
 def _row(record: Record) -> dict[str, Any]:
     return {
         "id": record.id,

@@ -250,7 +250,7 @@ def _signed(interval: Interval) -> str:
 
 def _figures(evaluation: Evaluation) -> dict[str, str]:
     """Return what there is to say of an evaluation, in the order in which it matters."""
-    from ..evaluation.evaluation import ANSWERED, of_how_many
+    from ..evaluation.evaluation import ANSWERED, found_in_how_many, of_how_many
 
     spent, n = evaluation.spent, evaluation.n
     nodes = sum(evaluation.sources.values())
@@ -262,11 +262,14 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
         figures[f"{evaluation.metric}, {ANSWERED}"] = f"{answered.mean:.3f} [{answered.low:.3f}, {answered.high:.3f}]"
     figures["questions"] = str(n)
     figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"
-    figures |= {name: f"{value:.3f}" for name, value in evaluation.retrieval.items()} or {"recall": "–"}
+    found = {name: f"{value:.3f}{found_in_how_many(evaluation, name)}" for name, value in evaluation.retrieval.items()}
+    figures |= found or {"recall": "–"}
     figures["LM calls a question"] = f"{spent.calls / n:.1f}"
     figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
     figures["seconds a question"] = f"{evaluation.seconds:.2f}"
-    figures["cost in all"] = dollars(evaluation.paid.cost)
+    paid = evaluation.paid
+    cached = f" ({paid.cached} of {paid.calls} calls cached)" if paid.cached else ""
+    figures["paid in all" if cached else "cost in all"] = f"{dollars(paid.cost)}{cached}"
     figures |= {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
     return figures
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...common.text import in_page
 from ...metrics import Interval, holm, mcnemar, paired_interval
-from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, of_how_many
+from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, found_in_how_many, of_how_many
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
 
@@ -152,7 +152,7 @@ class Comparison:
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
             **{metric: _other(one, metric) for metric in self._others},
-            **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if _is_main(figure)},
+            **{figure: _figure(one, figure) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
             "cost": cost_of(spent),
@@ -172,7 +172,7 @@ class Comparison:
             "words out": f"{spent.words_out / one.n:.0f}",
             "rounds": f"{one.rounds:.2f}",
             "seconds": f"{one.seconds:.2f}",
-            **{figure: _figure(one.retrieval.get(figure)) for figure in self._found if not _is_main(figure)},
+            **{figure: _figure(one, figure) for figure in self._found if not _is_main(figure)},
         }
 
     @cached_property
@@ -206,7 +206,7 @@ class Comparison:
                 "rounds": one.rounds,
                 "seconds": one.seconds,
                 "cached": spent.cached / one.n,
-                "cost": spent.cost,
+                "cost": None if spent.cached else spent.cost,
             }
         )
 
@@ -220,8 +220,9 @@ def _other(evaluation: Evaluation, metric: str) -> str:
     return "–" if score is None else f"{score.mean:.3f}{of_how_many(evaluation, metric)}"
 
 
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _figure(evaluation: Evaluation, figure: str) -> str:
+    value = evaluation.retrieval.get(figure)
+    return "–" if value is None else f"{value:.3f}{found_in_how_many(evaluation, figure)}"
 
 
 def _is_main(figure: str) -> bool:

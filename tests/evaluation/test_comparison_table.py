@@ -50,20 +50,33 @@ def compared(**evaluations):
     return Comparison(evaluations, "compare", "recorded:musique", "some/lm", "bm25", {"a": "searchain"})
 
 
-def test_an_evaluation_of_a_program_that_does_not_search_has_a_dash_for_recall():
-    def shown(evaluation):
-        table = evaluation_table({"a": evaluation})
-        return dict(zip(*(column.cells for column in table.columns), strict=True))
+def cells(evaluation):
+    """What is printed of an evaluation, by name."""
+    table = evaluation_table({"a": evaluation})
+    return dict(zip(*(column.cells for column in table.columns), strict=True))
 
+
+def test_a_figure_of_fewer_questions_tells_how_many():
+    one = made([1, 0], recall=0.75)
+    one.records[0].retrieval["citation_precision"] = 0.5
+    [details] = compared(a=one).table.details
+    assert (details["citation_precision"], details["recall@all"]) == ("0.500 (n=1)", "1.000")
+    assert (cells(one)["citation_precision"], cells(one)["recall@5"]) == ("0.500 (n=1)", "0.750")
+
+
+def test_an_evaluation_of_a_program_that_does_not_search_has_a_dash_for_recall():
     assert made([1, 0]).retrieval == {}
-    assert {name: cell for name, cell in shown(made([1, 0])).items() if "recall" in name} == {"recall": "–"}
-    assert shown(made([1, 0], recall=0.75))["recall@5"] == "0.750"
+    assert {name: cell for name, cell in cells(made([1, 0])).items() if "recall" in name} == {"recall": "–"}
+    assert cells(made([1, 0], recall=0.75))["recall@5"] == "0.750"
 
 
 def test_where_the_cache_answered_some_of_the_calls_there_is_no_cost():
     found = compared(a=made([1, 0], cost=0.25), b=made([1, 0], cost=0.1, cached=1))
     assert [line["cost"] for line in found.table.lines] == ["$0.50", "2 of 3 calls cached"]
-    assert [(line["cached"], line["cost"]) for line in found.table.numbers] == [(0, 0.5), (1, 0.2)]
+    assert [(line["cached"], line["cost"]) for line in found.table.numbers] == [(0, 0.5), (1, None)]
+    assert [line["cost"] for line in csv.DictReader(io.StringIO(found.table.as_csv()))] == ["0.5", ""]
+    assert [cells(one).get("cost in all") for one in found.evaluations.values()] == ["$0.50", None]
+    assert cells(found.evaluations["b"])["paid in all"] == "$0.20 (2 of 3 calls cached)"
     heading, plot = plots_of(found)[1]
     assert "(without b: the cache answered some of the calls)" in heading
     assert ("a: " in plot, "b: " in plot) == (True, False)
