@@ -35,6 +35,10 @@ def test_every_analysis_reads_stored_runs_and_says_that_they_are_simulated(quest
         assert said in ran.out
     assert "rouge-l" in questree("analyse", "alpha", one).err
     assert "two single runs" in questree("analyse", "helped", runs, other).err
+    for analysis in ("helped", "misled"):
+        turned = questree("analyse", analysis, other, one)
+        assert turned.code == 2
+        assert f"{one} searched (bm25): give the run with retrieval first" in " ".join(turned.err.split())
 
 
 def test_a_run_in_which_there_is_nothing_to_find_is_named_and_hides_no_other(questree, index, runs, caplog):
