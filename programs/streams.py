@@ -45,6 +45,21 @@ class NodeChanged(NodeGrown):
     kind: Literal["node changed"] = "node changed"  # type: ignore[assignment]
 
 
+class NodeNews:
+    """The lines of a stream's nodes, each told once for as long as it stays the same."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, str] = {}
+
+    def line(self, event: NodeGrown) -> str | None:
+        """Return the line of a node that grew or changed; None if that is what was told last."""
+        line = str(event)
+        if self._told.get(event.node.id) == line:
+            return None
+        self._told[event.node.id] = line
+        return line
+
+
 class Done(Event):
     """The question is answered, or has failed.
 

@@ -15,7 +15,7 @@ from ..common.text import printable
 from ..lm.failure import Failure
 from ..pages.asked_question import AskedQuestion
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.streams import NodeGrown
+from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
@@ -147,13 +147,14 @@ def _model(name: str) -> dict[str, Any]:
 async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
     """Yield the reply in pieces: a line for each node, then the content with its annotations."""
     asked = question.asked
+    news = NodeNews()
     yield _chunk(asked, {"role": "assistant", "content": ""})
     async with aclosing(question.follow()) as events:
         async for told in events:
-            grown = [event for _, event in told if isinstance(event, NodeGrown)]  # or changed
-            for event in grown:
-                yield _chunk(asked, {"reasoning_content": f"{printable(str(event))}\n"})
-            if not grown:
+            lines = [line for _, event in told if isinstance(event, NodeGrown) and (line := news.line(event))]
+            for line in lines:
+                yield _chunk(asked, {"reasoning_content": f"{printable(line)}\n"})
+            if not lines:
                 yield sign_of_life()
     if (refused := _refusal(asked)) is not None:
         yield sent(json.dumps(refused.body()))

@@ -19,7 +19,7 @@ from ..common.secrets import without_secrets
 from ..common.text import printable
 from ..pages.asked_question import AskedQuestion
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.streams import NodeGrown
+from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval import Passage, Retriever
 from ..retrieval.base import check_search
 from ..retrieval.serving.server_limits import Guard, Refused
@@ -129,12 +129,14 @@ async def _answered(
         taken = service.ask(question, client=client, program=program or None, answer_style=answer_style)
     except Refused as refused:
         raise ToolError(str(refused)) from None
-    steps = 0
+    steps, news = 0, NodeNews()
     async with aclosing(taken.follow()) as events:
         async for event in (one async for told in events for _, one in told):
-            if isinstance(event, NodeGrown | Waiting):
+            said = news.line(event) if isinstance(event, NodeGrown) else None
+            if isinstance(event, Waiting):
+                said = f"number {event.place} in the queue"
+            if said:
                 steps += 1
-                said = str(event) if isinstance(event, NodeGrown) else f"number {event.place} in the queue"
                 await context.report_progress(steps, message=printable(said))
     if taken.asked.state != "answered":
         raise ToolError(f"no answer ({taken.asked.failure or 'stopped'})")

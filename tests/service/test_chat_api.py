@@ -76,6 +76,13 @@ def test_a_stream_tells_the_nodes_and_then_the_content(client):
     assert last.usage.total_tokens > 0
 
 
+def test_a_stream_tells_a_node_again_only_when_its_line_has_changed(client):
+    stream = client.chat.completions.create(model="searchain", messages=ASKED, stream=True)
+    deltas = [chunk.choices[0].delta for chunk in stream]
+    lines = [delta.reasoning_content for delta in deltas if getattr(delta, "reasoning_content", None)]
+    assert len(lines) == len({*lines}) >= 2
+
+
 def test_what_was_said_before_may_have_any_form(client):
     image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}

@@ -42,6 +42,8 @@ async def ask_and_read(client: Client) -> None:
     assert answer["answer"] == "Vltava"
     assert "[1]" in answer["final_content"]
     assert any("Franz Kafka" in step for step in steps)
+    told = [step.split(maxsplit=1)[1] for step in steps]
+    assert len(told) == len({*told}), "a node is told again only when its line has changed"
     found = (await client.call_tool("search", {"query": "Prague", "k": 2})).structured_content["result"]
     assert [one["title"] for one in found][:1] == ["Prague"]
     for one in [*answer["references"], *found]:
