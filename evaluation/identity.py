@@ -95,7 +95,7 @@ def state_digest(program: Program) -> str:
     """Return a digest of the program's demonstrations, instructions and predictors' settings, and of nothing else."""
     state = {name: {**part, "lm": None} for name, part in program.dump_state().items()}
     settings = {name: predictor.config for name, predictor in program.named_predictors() if predictor.config}
-    more = {"config": settings} if settings else {}
+    more: dict[str, Any] = {"config": settings} if settings else {}
     if isinstance(program, NearestDemonstrations):
         more |= {"lessons": program.lessons, "k": program.k}
     return digest(state | to_jsonable_python(more, fallback=repr))

@@ -24,13 +24,19 @@ def student(given: Any) -> Program:
     """Return the program that is to be compiled.
 
     Raises:
-        QuestreeError: if it is none, or is made of compiled ones.
+        QuestreeError: if it is none, is made of compiled ones, or has an LM of its own: it would be asked with another
+            before and after.
     """
     program = checked_program(given)
     if isinstance(program, Composed):
         raise QuestreeError(
             f"This {program.name} is made of compiled programs ({program.form}), and its predictors are theirs: "
             "compile the program that they were made of, or one of its `members`."
+        )
+    if own := [name for name, predictor in program.named_predictors() if predictor.lm is not None]:
+        raise QuestreeError(
+            f"{own[0]} has an LM of its own (`set_lm`), and compiling asks the configured one: configure it instead, "
+            "dspy.configure(lm=...), and take it from the predictors, program.set_lm(None)."
         )
     return program
 
@@ -46,7 +52,7 @@ def examples(given: Any) -> Examples:
             f"The examples are of the type {type(given).__name__}; give those to compile on and those to score on "
             "apart: questree.optimize.Examples(train=..., dev=...)."
         )
-    parts = {name: _questions(name, getattr(given, name)) for name in ("train", "dev", "val")}
+    parts: dict[str, Any] = {name: _questions(name, getattr(given, name)) for name in ("train", "dev", "val")}
     return replace(given, **parts)
 
 

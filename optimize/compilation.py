@@ -337,11 +337,10 @@ class _Plan:
 
 
 def _teacher_digest(teacher: Program | Literal["annotations"] | None) -> str | None:
-    """Return a digest of what a teacher answers by, its predictors' own LMs among it; None if it is no program."""
+    """Return a digest of what a teacher answers by; None if it is no program."""
     if not isinstance(teacher, Program):
         return None
-    lms = [predictor.lm and lm_facts(predictor.lm) for predictor in teacher.predictors()]
-    return digest([run_identity(teacher, task=""), lms])
+    return digest(run_identity(teacher, task=""))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ...lm.policy import OutOfBudgetError, RunPolicy
 from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
-from ..identity import lm_facts, retriever_facts
+from ..identity import lms_facts, retriever_facts
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
@@ -69,9 +69,11 @@ def compare(
         checked_program(program)
     metrics = checked_metrics(metrics, examples)
     refuse_demonstrated(programs.values(), examples)
-    for name, program in programs.items() if out else ():  # all of them, before the first is paid for
-        refuse_other_run(out / name, run_identity(program, task=task))
-    simulated, bounds = bool(lm_facts()["simulated"]), (policy or RunPolicy()).model_dump(exclude_none=True)
+    for name, program in programs.items():  # all of them, before the first is paid for
+        if out is not None:
+            refuse_other_run(out / name, run_identity(program, task=task))
+    simulated = any(lms_facts(program)["simulated"] for program in programs.values())
+    bounds = (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (
         alone_in(out, "the comparison") if out else nullcontext(),
@@ -158,7 +160,7 @@ def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:
     """Return what a comparison says of its programs' parts."""
     retrievers = dict.fromkeys(facts["name"] for facts in map(retriever_facts, programs.values()) if facts)
     own = {name: program.name for name, program in programs.items() if program.settings == program.Settings()}
-    return {"lm": str(lm_facts()["name"]), "retriever": ", ".join(retrievers), "methods": own}
+    return {"lm": ", ".join(sorted({lms_facts(program)["name"] for program in programs.values()})), "retriever": ", ".join(retrievers), "methods": own}
 
 
 def _named(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:
