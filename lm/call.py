@@ -28,7 +28,7 @@ from .failure import (
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
 from .kept_replies import share_replies
-from .ledger import Spent, add_up, enter, total
+from .ledger import Spent, Usage, add_up, enter, total, with_history
 from .limits import check_deadline, limits, time_left
 from .messages import keep_type_adapters, keeping_messages
 from .outcomes import begin, is_replayed
@@ -37,7 +37,6 @@ from .progress import check_followed, told_call
 from .repairs import mend_repairs
 from .stored_lm import fault_of, finish_reason, replies_of, stored_lm
 from .transport import bound_replies, reading_reply
-from .usage import Usage, with_history
 from .window import Drop, fit, remember_shown, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used

@@ -11,6 +11,8 @@ from math import fsum
 from operator import attrgetter
 from typing import Any
 
+import dspy
+
 from ..common.caches import remembering
 from ..retrieval import Passage
 from .exchanges import Dropped as Dropped
@@ -18,6 +20,7 @@ from .exchanges import Exchange, Took
 from .exchanges import Place as Place
 from .exchanges import Spent as Spent
 
+_ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
 _AMOUNTS = tuple(Spent.model_fields)
 _amounts = attrgetter(*_AMOUNTS)
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
@@ -161,6 +164,24 @@ def here() -> Place:
 def stand_at(place: Place) -> None:
     """Count the steps of this context under a place: those of one task of several that run at the same time."""
     _place.set(place)
+
+
+class Usage:
+    """A usage tracker. DSPy adds the usage of replies that came from the server, and of no others."""
+
+    def __init__(self, outer: Any):
+        self.outer, self.added = outer, False
+
+    def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
+        """Note that the reply came from the server."""
+        self.added = True
+        if self.outer is not None:
+            self.outer.add_usage(lm, usage)
+
+
+def with_history() -> dict[str, Any]:
+    """Return the settings of DSPy under which an LM keeps its history, which budgets and cut replies are read from."""
+    return {"disable_history": False, "max_history_size": max(dspy.settings.max_history_size, _ENTRIES)}
 
 
 def add_up(entries: list[dict[str, Any]]) -> Spent:

@@ -17,9 +17,8 @@ from ..common.files import write_atomically
 from ..common.json_files import parse_json, read_bytes, validate
 from ..evaluation.run import Interrupted
 from ..lm.failure import remember_lm
-from ..lm.ledger import Spent, add_up, total
+from ..lm.ledger import Spent, Usage, add_up, total, with_history
 from ..lm.policy import RunPolicy
-from ..lm.usage import Usage, with_history
 from .annotations import is_free
 
 logger = logging.getLogger(__name__)

@@ -52,8 +52,8 @@ def examples(given: Any) -> Examples:
             f"The examples are of the type {type(given).__name__}; give those to compile on and those to score on "
             "apart: questree.optimize.Examples(train=..., dev=...)."
         )
-    parts: dict[str, Any] = {name: _questions(name, getattr(given, name)) for name in ("train", "dev", "val")}
-    return replace(given, **parts)
+    train, dev, val = (_questions(name, getattr(given, name)) for name in ("train", "dev", "val"))
+    return replace(given, train=train, dev=dev, val=val)
 
 
 def _questions(part: str, given: Any) -> Sequence[dspy.Example]:

@@ -19,9 +19,17 @@ from ..common.errors import QuestreeError
 from ..common.files import alone_in
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
-from ..evaluation.identity import digest, lm_facts, versions
+from ..evaluation.identity import code_digest, digest, lm_facts, versions
 from ..evaluation.notebook_bar import notebook_bar
-from ..evaluation.records import MetricError, ScoreFunction, checked_metrics, metric_name, plain, question_id
+from ..evaluation.records import (
+    MetricError,
+    ScoreFunction,
+    checked_metrics,
+    keeps_scores,
+    metric_name,
+    plain,
+    question_id,
+)
 from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
 from ..evaluation.run_folder import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
@@ -37,7 +45,6 @@ from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
 from .compiled import Compilation, Compiled, CompileProgress, Examples
-from .metric_code import metric_code
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .recheck import keep_prompts
@@ -165,7 +172,7 @@ class _Plan:
             **run_identity(self.program, task=self.examples.task),
             "metrics": [metric_name(self.metric)],
             "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
-            "code of the metric": metric_code(self.metric),
+            "code of the metric": None if keeps_scores(self.metric) else code_digest(self.metric),
             "teacher": self.teacher.name if isinstance(self.teacher, Program) else self.teacher,
             "settings and state of the teacher": _teacher_digest(self.teacher),
             "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),

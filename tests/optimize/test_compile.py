@@ -12,14 +12,14 @@ from dspy import lm15
 from mini_task import SEARCH
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.identity import code_digest
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
-from questree.metrics import metric
+from questree.metrics import Metric, metric
 from questree.optimize import Examples, Optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.candidates import CandidateKeeper, read_candidates
-from questree.optimize.metric_code import metric_code
 from questree.programs import SearChain, SearChainSettings, build
 from questree.programs.composed import Majority
 
@@ -243,11 +243,11 @@ def test_what_of_a_metric_s_code_is_the_same_in_every_process():
             return 0.5
 
     judged = []
-    codes = [metric_code(one) for one in (counting, Own(), Own().score, partial(counting, trace=1), metric("f1"))]
+    codes = [code_digest(one) for one in (counting, Own(), Own().score, partial(counting, trace=1))]
     judged.append("another")
-    assert codes[:3] == [metric_code(one) for one in (counting, Own(), Own().score)]
+    assert codes[:3] == [code_digest(one) for one in (counting, Own(), Own().score)]
+    codes += [code_digest(Metric("own", grade=grade)) for grade in (lambda *_: 0.0, lambda *_: 1.0)]
     assert len({*codes}) == len(codes)
-    assert codes[-1] is None
 
 
 def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path):
