@@ -152,6 +152,8 @@ def _told(value: Any, seen: set[Any]) -> Any:
         return [_told(one, seen) for one in (value.func, value.args, *value.keywords.items())]
     if isinstance(value, FunctionType):
         return _function(unwrap(value), seen)
+    if isinstance(value, type):
+        return value.__qualname__
     held = [getattr(value, field.name) for field in fields(value)] if is_dataclass(value) else []
     called = getattr(value, "__func__", None) or getattr_static(type(value), "__call__", None)
     return [_told(one, seen) for one in (*held, called)] if isinstance(called, FunctionType) else None

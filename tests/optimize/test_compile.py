@@ -228,7 +228,7 @@ def test_a_program_that_was_compiled_for_other_code_of_the_metric_is_not_taken(m
 
 
 def test_what_of_a_metric_s_code_is_the_same_in_every_process():
-    def counting(example, prediction, trace=None):
+    def counting(example, prediction, trace=None, kind=Metric):
         judged.append(example)
         return prediction in {"yes", "no"} and counting(None, prediction)
 
