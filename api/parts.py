@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -288,12 +289,18 @@ class Parts:
 
 
 def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:
-    """Return the index of exactly these passages: the one in the folder, or a new one in its place."""
+    """Return the index of exactly these passages: the one in the folder, or a new one in its place.
+
+    Where another process makes it, this one waits for that.
+    """
+    from .common.files import in_turn
     from .retrieval import build_index, load_index
 
-    try:
+    with suppress(IndexRefused):
         return load_index(folder, corpus=corpus)
-    except IndexRefused:
+    with in_turn(folder.with_name(f".{folder.name}.in-turn"), f"making the index {folder}"):
+        with suppress(IndexRefused):
+            return load_index(folder, corpus=corpus)
         return load_index(build_index(corpus, folder, overwrite=True))
 
 

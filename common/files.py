@@ -49,13 +49,20 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
 
 @contextmanager
 def in_turn(lock_file: Path, what: str) -> Iterator[None]:
-    """Wait, and say so, while another process does the same; then let none begin while the block runs."""
+    """Wait, and say so, while another process does the same; then let none begin while the block runs.
+
+    Raises:
+        QuestreeError: if the lock's folder cannot be written.
+    """
     lock = FileLock(lock_file)
     try:
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         logger.warning("Another process is %s: waiting until it has ended.", what)
         lock.acquire()
+    except OSError as error:
+        raise QuestreeError(f"Nothing can be written to {lock_file.parent}: {error.strerror or error}.") from error
     try:
         yield
     finally:

@@ -160,7 +160,11 @@ def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:
     """Return what a comparison says of its programs' parts."""
     retrievers = dict.fromkeys(facts["name"] for facts in map(retriever_facts, programs.values()) if facts)
     own = {name: program.name for name, program in programs.items() if program.settings == program.Settings()}
-    return {"lm": ", ".join(sorted({lms_facts(program)["name"] for program in programs.values()})), "retriever": ", ".join(retrievers), "methods": own}
+    return {
+        "lm": ", ".join(sorted({lms_facts(program)["name"] for program in programs.values()})),
+        "retriever": ", ".join(retrievers),
+        "methods": own,
+    }
 
 
 def _named(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import shlex
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from rich.console import Console
@@ -12,7 +14,8 @@ from typer.testing import CliRunner
 from questree.cli import app
 from questree.cli import index as index_command
 from questree.common.errors import QuestreeError
-from questree.retrieval import Progress, load_index, read_manifest
+from questree.parts import load_or_build
+from questree.retrieval import Progress, build_index, load_index, read_manifest
 
 
 @pytest.fixture
@@ -147,3 +150,21 @@ def test_what_has_no_name_of_its_own_is_not_replaced(questree, workplace, out):
     assert ran.code == 2
     assert f"{out} cannot be replaced as a whole; name a folder in it" in ran.err
     assert {path.name for path in workplace.iterdir()} == {"cache", "corpus.jsonl"}
+
+
+def test_an_index_that_two_need_at_once_is_made_once(tmp_path, monkeypatch):
+    corpus, made, both = tmp_path / "corpus.jsonl", [], threading.Barrier(2)
+    corpus.write_text('{"id": "1", "title": "Prague", "text": "Prague lies on the Vltava."}\n', encoding="utf-8")
+
+    def noted(corpus, folder, **how):
+        made.append(folder)
+        return build_index(corpus, folder, kind="bm25", **how)
+
+    def ask(_):
+        both.wait(20)
+        return load_or_build(corpus, tmp_path / "indexes" / "own")("Vltava", k=1)[0].title
+
+    monkeypatch.setattr("questree.retrieval.build_index", noted)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(ask, range(2))) == ["Prague", "Prague"]
+    assert len(made) == 1

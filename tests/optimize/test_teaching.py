@@ -73,7 +73,9 @@ def test_only_a_good_prediction_teaches(teaching):
 
 @pytest.mark.parametrize("name", ["support-f1", "sp-f1", "answer-recall", "em"])
 def test_a_step_that_answers_is_shown_whatever_the_metric_reads(name, teaching):
-    example = dspy.Example(question="q", answers=["x"], gold_titles=["Gold"])
+    told = {"title": "Gold", "text": "x", "sentences": ["x"], "supporting": [0]}
+    gold = {"gold_titles": ["Gold"], "gold_sentences": [told]}
+    example = dspy.Example(question="q", answers=["x"], **gold)
     found = [Passage(id="1", title="Gold", text="x")]
     right = dspy.Prediction(answer="x", final_content="So [1].", references=found, seen=found, failure=None)
     trace = [ACCEPTS, FUSES]
