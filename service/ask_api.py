@@ -17,6 +17,7 @@ from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
+from .error_replies import refusals
 from .questions import Ended, Question, Service
 
 
@@ -67,7 +68,9 @@ def ask_routes(service: Service) -> APIRouter:
     """Return the routes of the API that is our own."""
     routes = APIRouter(tags=["questions"])
 
-    @routes.post("/ask", response_model=AskReply, responses={200: {"content": {"text/event-stream": {}}}})
+    streamed = {200: {"content": {"text/event-stream": {}}}}
+
+    @routes.post("/ask", response_model=AskReply, responses={**streamed, **refusals(400, 404, 408, 413, 429)})
     async def ask(asked: AskRequest, request: Request, accept: Annotated[str, Header()] = "") -> Response:
         """Ask a question.
 
@@ -87,7 +90,7 @@ def ask_routes(service: Service) -> APIRouter:
         await finished(question, request)
         return JSONResponse(AskReply.of(question.asked, request).model_dump(mode="json"))
 
-    @routes.get("/questions/{id}.json", response_model=AskReply)
+    @routes.get("/questions/{id}.json", response_model=AskReply, responses=refusals(404))
     async def asked_before(id: str, request: Request) -> AskReply:
         """Return a question that was asked, as far as it is known."""
         found = service.find(id)

@@ -19,6 +19,7 @@ from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
+from .error_replies import refusals
 from .questions import Question, Service
 
 
@@ -104,18 +105,18 @@ def chat_routes(service: Service) -> APIRouter:
     """Return the routes that OpenAI's clients know."""
     routes = APIRouter(prefix="/v1", tags=["for clients of OpenAI's"])
 
-    @routes.get("/models")
+    @routes.get("/models", responses=refusals())
     async def models() -> dict[str, Any]:
         """List the programs."""
         return {"object": "list", "data": [_model(name) for name in service.names]}
 
-    @routes.get("/models/{name}")
+    @routes.get("/models/{name}", responses=refusals(404))
     async def model(name: str) -> dict[str, Any]:
         """Return a program."""
         service.check_name(name)
         return _model(name)
 
-    @routes.post("/chat/completions")
+    @routes.post("/chat/completions", responses=refusals(400, 404, 408, 413, 429, 502, 504))
     async def complete(asked: ChatRequest, request: Request) -> Response:
         """Answer the last question of the user.
 

@@ -171,6 +171,27 @@ def test_the_openapi_description_is_a_page_that_needs_no_script(client):
     assert "answer_style" in page
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "statuses"),
+    [
+        ("post", "/ask", "400 401 403 404 408 413 429 503"),
+        ("get", "/questions/{id}.json", "401 403 404 503"),
+        ("get", "/v1/models", "401 403 503"),
+        ("get", "/v1/models/{name}", "401 403 404 503"),
+        ("post", "/v1/chat/completions", "400 401 403 404 408 413 429 502 503 504"),
+    ],
+)
+def test_the_openapi_description_tells_which_errors_occur_and_their_form(client, method, path, statuses):
+    described = client.get("/openapi.json").json()
+    responses = described["paths"][path][method]["responses"]
+    assert [*responses] == ["200", *statuses.split(), "default"]
+    refused = client.post("/ask", json={}).json()["error"]
+    for status, one in responses.items():
+        form = one["content"]["application/json"]["schema"]
+        assert (form == {"$ref": "#/components/schemas/ErrorReply"}) is (status != "200")
+    assert described["components"]["schemas"]["Error"]["properties"].keys() == refused.keys()
+
+
 def test_the_page_answers_while_many_wait(make_service, tap):
     async def ask_all() -> int:
         transport = httpx.ASGITransport(app=create_app(make_service(per_client=99)))
