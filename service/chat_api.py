@@ -70,7 +70,9 @@ class ChatRequest(BaseModel):
         stream: whether to send the reply in pieces; the reasoning comes first, a line for each node.
         n: replies that are wanted.
         response_format: the form of the reply.
-        tool_choice: whether tools are called; none ever is.
+        tool_choice, function_call: whether tools are called; none ever is.
+        modalities: of the reply; a program writes text.
+        logprobs: whether to tell how likely each token is; nobody knows.
         answer_style: the form of the answer (not OpenAI's: clients give it as an extra field).
     """
 
@@ -81,6 +83,9 @@ class ChatRequest(BaseModel):
     n: Literal[1] | None = None
     response_format: ResponseFormat | None = None
     tool_choice: Literal["none", "auto"] | None = None
+    function_call: Literal["none", "auto"] | None = None
+    modalities: list[Literal["text"]] | None = None
+    logprobs: Literal[False] | None = None
     answer_style: AnswerStyle = "short"
 
     def question(self) -> str:
@@ -123,6 +128,7 @@ def chat_routes(service: Service) -> APIRouter:
         The reply is the final content with its marks; each mark is an annotation (`url_citation`) whose address is
         that of the passage on the question's page. In a stream `reasoning_content` tells each node as a line.
         """
+        service.check_name(asked.model)  # an empty one is none; elsewhere it stands for the first program
         question = service.ask(
             asked.question(), client=client_of(request), program=asked.model, answer_style=asked.answer_style
         )

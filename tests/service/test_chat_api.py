@@ -121,6 +121,8 @@ def test_a_question_that_failed_is_not_asked_again(make_service, tap, tmp_path):
 def test_what_cannot_be_asked_is_refused(client):
     with pytest.raises(openai.NotFoundError, match="no program"):
         client.chat.completions.create(model="gpt-5", messages=ASKED)
+    with pytest.raises(openai.NotFoundError, match="no program"):
+        client.chat.completions.create(model="", messages=ASKED)
     with pytest.raises(openai.BadRequestError, match="the user asks nothing"):
         client.chat.completions.create(model="searchain", messages=ASKED[:1])
     image = [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}]
@@ -136,6 +138,9 @@ def test_what_cannot_be_asked_is_refused(client):
         ({"n": 2}, "body.n: Input should be 1"),
         ({"response_format": {"type": "json_object"}}, "body.response_format.type: Input should be 'text'"),
         ({"tool_choice": "required"}, "body.tool_choice"),
+        ({"function_call": {"name": "look"}}, "body.function_call"),
+        ({"modalities": ["text", "audio"]}, "body.modalities.1: Input should be 'text'"),
+        ({"logprobs": True}, "body.logprobs: Input should be False"),
         ({"tool_choice": {"type": "function", "function": {"name": "look"}}}, "body.tool_choice"),
         (
             {"messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}, {"type": "image_url"}]}]},
