@@ -11,6 +11,7 @@ from statistics import fmean, variance
 import dspy
 
 from ..common.errors import QuestreeError
+from ..common.files import write_atomically
 from ..lm.ledger import total
 from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
@@ -90,7 +91,8 @@ def repeat(
     Args:
         program, examples, metrics, task, seed: see `evaluate`.
         count: how many times, two or more.
-        out: a folder; the runs are in the folders ``repeat-1`` … of it, which the same call resumes.
+        out: a folder; the runs are in the folders ``repeat-1`` … of it, which the same call resumes, and what they
+            add up to is in its ``repeats.json``.
         policy: see `evaluate`; a budget in it is for all runs together.
         answerers: see `evaluate`.
         tracking: makes a parent run, and a nested run for each repeat.
@@ -128,7 +130,10 @@ def repeat(
                         on_progress=None if on_progress is None else _named(on_progress, name),
                     )
                 )
-    return Repeats(tuple(runs))
+    repeats = Repeats(tuple(runs))
+    if out is not None:
+        write_atomically(out / "repeats.json", repeats.as_json())
+    return repeats
 
 
 def _named(on_progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:

@@ -105,9 +105,30 @@ def _show_runs(console: Any, folder: Path) -> None:
 
     runs = stored_runs([folder])
     console.print(evaluation_table({run.name: run.evaluation for run in runs}))
+    if (folder / "repeats.json").exists():
+        console.print(_repeats(folder / "repeats.json"), markup=False, highlight=False, soft_wrap=True)
     console.print(f"each question: questree show {quote(f'{folder}/{runs[0].name}')}", markup=False, soft_wrap=True)
     if (folder / "program").is_dir():
         console.print(f"the program: questree show {quote(f'{folder}/program')}", markup=False, soft_wrap=True)
+
+
+def _repeats(file: Path) -> str:
+    """Return what repeated runs add up to, as it was written down.
+
+    Raises:
+        QuestreeError: the file is damaged.
+    """
+    from ..common.errors import QuestreeError
+    from ..common.json_files import parse_json, read_bytes
+    from ..common.text import printable
+
+    try:
+        told = parse_json(read_bytes(file))
+        mean, low, high = (told["score"][name] for name in ("mean", "low", "high"))
+        score = f"{told['metric']} {mean:.3f} [{low:.3f}, {high:.3f}] over {len(told['runs'])} repeats"
+        return printable(f"{score}; variance within questions {told['within']:.3f}, between {told['between']:.3f}")
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise QuestreeError(f"{file} is damaged ({problem}); run the same evaluation again.") from problem
 
 
 def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:

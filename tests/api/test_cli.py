@@ -80,6 +80,13 @@ def test_repeats_as_json_have_every_run(questree, index):
     )  # fmt: skip
     told = json.loads(ran.out)
     assert sum(run["score"]["mean"] for run in told["runs"]) / 2 == pytest.approx(told["score"]["mean"])
+    kept = index.parent / "run" / "repeats.json"
+    assert json.loads(kept.read_text()) == told
+    score = f"{told['metric']} {told['score']['mean']:.3f}"
+    assert score in (shown := questree("show", "run").out)
+    assert f"over 2 repeats; variance within questions {told['within']:.3f}, between" in shown
+    kept.write_text("{}")
+    assert "repeats.json is damaged" in questree("show", "run").err
 
 
 @pytest.mark.parametrize(("listed", "heading", "one"), [

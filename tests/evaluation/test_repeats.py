@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import dspy
 import pytest
 from parrot import RIGHT, WRONG, Parrot, right
@@ -44,7 +46,8 @@ def test_every_run_has_replies_and_a_folder_of_its_own(tmp_path):
         repeats = repeat(program, [RIGHT, WRONG], [right], 3, out=tmp_path)
         assert len(repeat(program, [RIGHT, WRONG], [right], 3, out=tmp_path).runs) == 3
     assert len({one.records[0].answer for one in repeats.runs}) == 3
-    assert sorted(folder.name for folder in tmp_path.iterdir()) == ["repeat-1", "repeat-2", "repeat-3"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["repeat-1", "repeat-2", "repeat-3", "repeats.json"]
+    assert json.loads((tmp_path / "repeats.json").read_text())["score"] == vars(repeats.score)
     assert len(program.asked) == 6  # resumed, not asked again
 
 
