@@ -36,6 +36,9 @@ def compare(
     from ..programs import PROGRAMS
     from .report import comparison_bars, print_agreement, print_figures
 
+    given = [*(programs or []), *(compiled or [])]
+    twice = next((name for name in given if given.count(name) > 1), None)
+    options.refuse((twice, f"{twice} is named more than once: name each program once"))
     with options.clear_stdout(as_json), comparison_bars() as on_progress:
         named = [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])]
         if not named and "program" in settings.model_fields_set:

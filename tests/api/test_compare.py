@@ -146,6 +146,13 @@ def test_nothing_to_compare_says_what_to_name(compare):
     assert "name at least one program" in ran.err
 
 
+@pytest.mark.parametrize("words", [("searchain", "direct", "searchain"), ("c/p", "--compiled", "c/p")])
+def test_a_program_that_is_named_twice_is_refused(compare, words):
+    ran = compare(*words)
+    assert ran.code == 2
+    assert f"{words[0]} is named more than once" in ran.err
+
+
 def test_without_out_two_comparisons_share_what_was_asked(compare, workplace):
     for words in (("direct",), ("direct", "cot")):
         assert compare(*words, "--limit", "2").code == 0
