@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
 from ..common.errors import QueryError
+from ..common.manifests import installed_versions
 from ..common.secrets import without_secrets
 from ..common.text import printable
 from ..pages.asked_question import AskedQuestion
@@ -56,7 +57,11 @@ def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
         service: what answers.
         retriever: what ``search`` searches; without one there is no such tool.
     """
-    server: MCPServer[Any] = MCPServer("questree", instructions="Answers questions that need several facts, and cites.")
+    server: MCPServer[Any] = MCPServer(
+        "questree",
+        version=installed_versions(["questree"])["questree"],
+        instructions="Answers questions that need several facts, and cites.",
+    )
     passages: dict[str, Passage] = {}
 
     def shown(found: Iterable[Passage]) -> list[FoundPassage]:

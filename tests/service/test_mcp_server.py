@@ -6,6 +6,7 @@ import asyncio
 import sys
 import threading
 from contextlib import suppress
+from importlib.metadata import version
 
 import pytest
 from tiny_world import PASSAGES, RIVER, TitleRetriever
@@ -31,6 +32,7 @@ def server(make_service, tap):
 
 async def ask_and_read(client: Client) -> None:
     """Ask, watch the nodes, search, and read what was cited and found."""
+    assert client.server_info.version == version("questree")
     assert {tool.name for tool in (await client.list_tools()).tools} == {"ask", "search"}
     steps: list[str] = []
 
