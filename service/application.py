@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -15,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from ..evaluation import Tracking
 from ..pages import STATIC
-from ..retrieval.serving.server_limits import Refused
+from ..retrieval.serving.server_limits import Refused, refuse_unrouted
 from .ask_api import ask_routes
 from .ask_pages import login_routes, page_routes
 from .chat_api import chat_routes
@@ -48,7 +47,7 @@ def create_app(
     app = FastAPI(title="Questree's API", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.add_middleware(Door, limits=door_limits(token))
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _not_here)
+    app.add_exception_handler(HTTPException, refuse_unrouted)
 
     @app.head("/health", include_in_schema=False)  # as load balancers ask
     @app.get("/health", tags=["the server"])
@@ -72,9 +71,3 @@ async def _invalid(request: Request, error: Exception) -> Response:
     fault = error.errors()[0]
     where = ".".join(map(str, fault["loc"])) or "body"
     raise Refused(400, f"{where}: {fault['msg']}", "invalid_request")
-
-
-async def _not_here(request: Request, error: Exception) -> Response:
-    """Refuse a request that no route takes."""
-    assert isinstance(error, HTTPException)
-    raise Refused(error.status_code, error.detail, HTTPStatus(error.status_code).name.lower())

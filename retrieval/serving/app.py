@@ -19,7 +19,7 @@ from ..base import check_search
 from ..contracts import Retriever
 from ..passage import Passage
 from .batcher import Batcher, Rankings
-from .server_limits import Guard, Limits, Refused
+from .server_limits import Guard, Limits, Refused, refuse_unrouted
 from .wire import Compare, Found, Health, Likeness, Results, Search
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def create_app(
     """
     from fastapi import FastAPI
     from starlette.concurrency import run_in_threadpool
+    from starlette.exceptions import HTTPException
 
     limits = limits or Limits()
     answers = _Answers(retriever, limits, search_limits)
@@ -85,6 +86,7 @@ def create_app(
 
     app = FastAPI(title="Retriever", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.add_middleware(Guard, limits=limits)
+    app.add_exception_handler(HTTPException, refuse_unrouted)
     app.add_route("/search", answers.search, methods=["POST"])
     app.add_route("/similarity", answers.similarity, methods=["POST"])
     app.add_route("/health", answers.health, methods=["GET"])

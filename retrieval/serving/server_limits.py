@@ -9,6 +9,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ import anyio
 from ...common.errors import QuestreeError
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -73,6 +75,18 @@ class Refused(Exception):
         """Return what the answer says."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
+
+
+async def refuse_unrouted(request: Request, error: Exception) -> Response:
+    """Refuse a request that no route takes, in the form of other refusals; handles Starlette's `HTTPException`.
+
+    Raises:
+        Refused: always.
+    """
+    from starlette.exceptions import HTTPException
+
+    assert isinstance(error, HTTPException)
+    raise Refused(error.status_code, error.detail, HTTPStatus(error.status_code).name.lower())
 
 
 class Guard:

@@ -67,6 +67,15 @@ def test_health_names_the_index(address, index):
     }
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "code"), [("/search", 405, "method_not_allowed"), ("/nowhere", 404, "not_found")]
+)
+def test_a_request_that_no_route_takes_is_refused_in_the_form_of_other_refusals(address, path, status, code):
+    reply = httpx.get(f"{address}{path}")
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"], error["type"]) == (status, code, "invalid_request_error")
+
+
 def test_a_batch_goes_in_requests_that_the_server_takes(address, index):
     queries = [f"amber {n} " + "lagoon " * (n % 300) for n in range(40)]  # more than 8, and more than 4,000 bytes
     for k in (2, 40, 50):  # and more than 100 passages
