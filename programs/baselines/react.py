@@ -109,7 +109,7 @@ class ReActSelfConsistency(ReAct):
         self.step_by_step_answer = StepByStepAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Answer by one episode; if it gives no answer, by the majority of sampled chains of thought."""
+        """Answer by one episode; if it gives no answer, by the majority of sampled chains of thought, from memory."""
         reply, searches = self.act(tree, answer_style)
         if reply.answer is not None:
             return conclude(tree, reply, searches)
@@ -119,9 +119,11 @@ class ReActSelfConsistency(ReAct):
             self.settings.temperature,
         )
         answer, content, references = majority(samples, answer_of, answer_style)
+        for node in [one for one in tree.nodes if one.ended == "kept"]:
+            tree.update(node, ended="filtered out")  # the answer does not rest on what was found
         tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
         answers = list(map(answer_of, samples))
-        return answered(tree, answer, content, references, passages=searches.passages, samples=answers)
+        return answered(tree, answer, content, references, passages=[], samples=answers)
 
 
 def conclude(tree: ReasoningTree, reply: dspy.Prediction, searches: Searches) -> dspy.Prediction:

@@ -234,6 +234,9 @@ def test_react_that_does_not_finish_gives_way_to_self_consistency(scripted, answ
     assert [asked.temperature for asked in engine.asked[2:]] == [0.7] * 3
     assert (prediction.answer, prediction.references) == ("Vltava", [])
     assert prediction.samples == ["Vltava"] * 3
+    assert prediction.passages == [], "an answer from memory rests on none"
+    assert [passage.id for passage in prediction.seen] == ["A"]
+    assert [node.query for node in prediction.tree.nodes_behind_answer()] == [Q]
 
 
 @pytest.mark.parametrize("turns", [[turn("finish")], [*SEARCHED, turn("finish")]])
