@@ -184,16 +184,21 @@ class Experiment(Parts):
         on_progress: Callable[[str, Progress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Comparison, Path]:
-        """Score a program under several settings; its defaults come first.
+        """Score a program under several settings; a default comes first, if it is among the values.
 
         Args:
             over: the program's settings to vary; of several, every combination.
             values: of the one setting, where its type does not list them.
+
+        Raises:
+            QuestreeError: a setting cannot be varied, or is varied and given.
         """
         from .programs import allow, variants
 
         allow(name, program_settings)
         varied = variants(name, over, values)
+        if twice := sorted(program_settings.keys() & {setting for one in varied.values() for setting in one}):
+            raise QuestreeError(f"{twice[0]} is varied here (--over {' '.join(over)}) and cannot be set as well.")
         with self._asking() as how:
             programs = {label: self.program(name, **program_settings, **one) for label, one in varied.items()}
             out = self._folder(f"ablate-{_plain(name)}-{_plain(Path(self.settings.task).stem)}-{'-'.join(over)}")

@@ -170,7 +170,9 @@ def _checked(kind: type[Program], name: str, settings: Mapping[str, Any]) -> Any
 
 
 def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None) -> dict[str, dict[str, Any]]:
-    """Return settings to compare, each by a label such as ``expansion=cot``; the program's defaults come first.
+    """Return settings to compare, each by a label such as ``expansion=cot``.
+
+    A setting's default comes first, if it is among the values.
 
     Args:
         name: of the program.
@@ -198,7 +200,7 @@ def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None
 
 
 def _choices(setting: str, field: Any, values: Sequence[Any] | None) -> list[Any]:
-    """Return the values to compare, the default first."""
+    """Return the values to compare, first the default if it is one of them."""
     choices = list(values or ()) or _values_of(field.annotation)
     if not choices:
         raise QuestreeError(f"{setting} can be anything: say which values to compare, for example --value 1 --value 2.")

@@ -24,9 +24,10 @@ def ablate(
     metric: options.Metrics = None,
     set_: options.ProgramSettings = None,
 ) -> None:
-    """Score a program under several settings on the same questions, with paired differences to its defaults.
+    """Score a program under several settings on the same questions, with paired differences to the first.
 
-    MLflow has all of them under one run. The same command goes on where it was interrupted.
+    A default is the first, if it is among the values. MLflow has all of them under one run. The same command goes on
+    where it was interrupted.
     """
 
     from ..experiment import Experiment

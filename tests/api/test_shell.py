@@ -140,6 +140,20 @@ def test_ablate_and_prompts_take_the_program_of_the_settings(questree, index, wo
     assert {file.parent.name for file in (workplace / "varied").glob("*/records.jsonl")} >= {"k=2"}
 
 
+@pytest.mark.parametrize(
+    ("words", "setting"),
+    [
+        (("--over", "k", "--value", "1", "--value", "2", "--set", "k=3"), "k"),
+        (("--over", "preset", "--set", "k=3"), "k"),
+    ],
+)
+def test_a_setting_that_is_varied_cannot_be_set(questree, words, setting, workplace):
+    ran = questree("ablate", "searchain", *words, "--out", "varied")
+    assert ran.code == 2
+    assert f"{setting} is varied here (--over {words[1]}) and cannot be set as well" in ran.err
+    assert not (workplace / "varied").exists()
+
+
 _MINE = """
 def first(query, seen):
     return 0 if seen else None
