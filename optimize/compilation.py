@@ -192,6 +192,8 @@ class _Plan:
     def carry_out(self, run: TrackedRun) -> Compiled:
         """Score the program, compile it, save it and score it again; return what came of it."""
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
+        if self.out is not None or run.on:  # what cannot be saved is refused at once, and what is saved is known here
+            saved_name(type(members_of(self.program)[0]))
         before = self.score(self.program, "before", run, spent_before=Spent())
         with self.stopping():
             compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.paid)
@@ -251,7 +253,6 @@ class _Plan:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
         if self.out is None:
             return None
-        saved_name(type(self.program))  # what cannot be saved is refused at once, and what is saved is known here
         if not (self.out / "program" / MANIFEST).exists():
             return None
         program = load(

@@ -6,6 +6,7 @@ To add a program, import it below: nothing else is needed.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from itertools import product
 from types import UnionType
@@ -55,6 +56,8 @@ from .baselines.subquestions import PlanAndSolveRetrieval as PlanAndSolveRetriev
 from .baselines.toolformer import Toolformer as Toolformer
 from .baselines.tree_of_thought import TreeOfThought as TreeOfThought
 from .baselines.verify_and_edit import VerifyAndEdit as VerifyAndEdit
+
+logger = logging.getLogger(__name__)
 
 PROGRAMS: dict[str, type[Program]] = {
     kind.name: kind
@@ -115,6 +118,8 @@ def allow(name: str, settings: Mapping[str, Any]) -> None:
 def saved_name(kind: type[Program]) -> str:
     """Return the name under which a program is saved; one that is in hand here may also be loaded again here.
 
+    One of a script or a notebook can be loaded by that alone; a warning says so, the first time.
+
     Raises:
         QuestreeError: it cannot be found by a name, as it stands inside a function.
     """
@@ -123,6 +128,9 @@ def saved_name(kind: type[Program]) -> str:
     name = f"{kind.__module__}:{kind.__qualname__}"
     if "<locals>" in name:
         raise QuestreeError(f"{kind.__name__} stands inside a function, so that nothing can load it; move it out.")
+    if kind.__module__ == "__main__":
+        said = "%s stands in a script or notebook, which alone can load it. Move it into a file that can be imported."
+        logger.warning(said, kind.__name__)
     REGISTRY.keep(name, kind)
     return name
 

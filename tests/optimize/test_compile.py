@@ -20,7 +20,7 @@ from questree.metrics import Metric, metric
 from questree.optimize import Examples, Optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.candidates import CandidateKeeper, read_candidates
-from questree.programs import SearChain, SearChainSettings, build
+from questree.programs import REGISTRY, SearChain, SearChainSettings, build, saved_name
 from questree.programs.composed import Majority
 
 
@@ -181,6 +181,20 @@ def test_what_is_of_the_wrong_kind_is_refused_before_anything_is_asked(mini, giv
     with pytest.raises(QuestreeError, match=said):
         compile_program(**{**asked, **given})
     assert not (tmp_path / "run").exists()
+
+
+def test_a_class_that_nothing_can_load_is_told_before_anything_is_asked(mini, tmp_path, caplog, monkeypatch):
+    class Local(SearChain):
+        pass
+
+    told = []
+    with pytest.raises(QuestreeError, match="Local stands inside a function"):
+        compile_program(Local(mini.index), mini.examples(), mini.metric, out=tmp_path, on_progress=told.append)
+    assert told == []
+    Local.__module__, Local.__qualname__ = "__main__", "Local"
+    monkeypatch.setattr(REGISTRY, "_imported", {})
+    assert [saved_name(Local), saved_name(Local)] == ["__main__:Local"] * 2
+    assert caplog.text.count("Local stands in a script or notebook, which alone can load it") == 1
 
 
 @pytest.mark.parametrize("made", [None, dspy.Predict("question -> answer"), build("direct", {})])
