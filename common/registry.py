@@ -56,6 +56,7 @@ class Registry(Generic[T]):
         Raises:
             QuestreeError: as `named`; or the name is code that nobody allowed.
         """
+        self._check(name)
         if name in self._own:
             return self._own[name]
         if name not in self._imported:
@@ -68,8 +69,9 @@ class Registry(Generic[T]):
         """Import a part that is named as ``package:name``, so that it is known from now on; leave other names alone.
 
         Raises:
-            QuestreeError: it cannot be imported, or it is something else.
+            QuestreeError: it cannot be imported, or it is something else; or the name is no text.
         """
+        self._check(name)
         if name not in self._own and name not in self._imported and importable(name):
             self._imported[name] = self._loaded(name, lambda: _imported(name))
 
@@ -88,6 +90,11 @@ class Registry(Generic[T]):
     def keep(self, name: str, part: T) -> None:
         """Make a part known that the user has in hand."""
         self._imported[name] = part
+
+    def _check(self, name: Any) -> None:
+        """Raise if what was given is no name at all."""
+        if not isinstance(name, str):
+            raise QuestreeError(f"Name the {self.what} by a text, not by {name!r:.60}.")
 
     def _offered(self) -> dict[str, EntryPoint]:
         return {point.name: point for point in entry_points(group=self.group) if point.name not in self._own}

@@ -128,7 +128,7 @@ def attack(
     attacks: Sequence[Attack],
     *,
     retriever: Retriever,
-    out: Path,
+    out: str | Path,
     pool: Sequence[dspy.Example] | None = None,
     defences: Sequence[str] = ("none",),
     reader: Reader | None = None,
@@ -165,6 +165,7 @@ def attack(
     """
     if not programs or not attacks or not defences:
         raise QuestreeError("There is nothing to attack; name at least one program, kind of attack and defence (none).")
+    out = Path(out)
     for defence in defences:
         defended(retriever, defence, reader)  # before anything is asked
     plants = {one: plants_for(one, examples, pool or examples, retriever, write) for one in attacks}

@@ -33,7 +33,7 @@ def compare(
     metrics: ScoreFunction | Sequence[ScoreFunction],
     *,
     task: str = "",
-    out: Path | None = None,
+    out: str | Path | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
     answerers: Answerers | None = None,
@@ -67,7 +67,7 @@ def compare(
         raise QuestreeError(f'Give a name and a program for each, {{"searchain": program}} for example, not a {kind}.')
     for program in programs.values():
         checked_program(program)
-    metrics = checked_metrics(metrics, examples)
+    metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
     for name, program in programs.items():  # all of them, before the first is paid for
         if out is not None:

@@ -14,6 +14,7 @@ from questree.evaluation import RunPolicy, compare, repeat
 from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import Examples
+from questree.programs import build
 from questree.simulate import simulated_lm
 
 
@@ -37,6 +38,16 @@ def test_a_program_by_name_takes_its_settings():
 def test_unknown_names_list_what_there_is(name, settings, said):
     with pytest.raises(QuestreeError, match=said):
         questree.program(name, **settings)
+
+
+@pytest.mark.parametrize("given", [None, 3, ["searchain"]])
+def test_a_name_that_is_no_text_is_told(given):
+    with pytest.raises(QuestreeError, match="Name the program by a text, not by "):
+        questree.program(given)
+    with pytest.raises(QuestreeError, match="Name the program by a text, not by "):
+        build(given, {})
+    with pytest.raises(QuestreeError, match="Name the metric by a text, not by "):
+        metric(given)
 
 
 MINI = questree.load_task("mini")

@@ -60,7 +60,7 @@ def test_a_second_comparison_asks_nothing(mini, tmp_path):
     programs = {"a": mini.program()}
     first = compare(programs, mini.dev[:3], [mini.metric], out=tmp_path)
     lines = (tmp_path / "a" / "records.jsonl").read_text()
-    second = compare(programs, mini.dev[:3], [mini.metric], out=tmp_path)
+    second = compare(programs, mini.dev[:3], [mini.metric], out=str(tmp_path))
     assert (tmp_path / "a" / "records.jsonl").read_text() == lines
     assert second.evaluations == first.evaluations
 

@@ -44,7 +44,7 @@ def test_every_run_has_replies_and_a_folder_of_its_own(tmp_path):
     program = Draws()
     with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
         repeats = repeat(program, [RIGHT, WRONG], [right], 3, out=tmp_path)
-        assert len(repeat(program, [RIGHT, WRONG], [right], 3, out=tmp_path).runs) == 3
+        assert len(repeat(program, [RIGHT, WRONG], [right], 3, out=str(tmp_path)).runs) == 3
     assert len({one.records[0].answer for one in repeats.runs}) == 3
     assert sorted(one.name for one in tmp_path.iterdir()) == ["repeat-1", "repeat-2", "repeat-3", "repeats.json"]
     assert json.loads((tmp_path / "repeats.json").read_text())["score"] == vars(repeats.score)

@@ -39,7 +39,7 @@ def attacked(
             metric("by-style"),
             [Attack(kind, planted) for kind in kinds],
             retriever=BM25,
-            out=tmp_path / "attack",
+            out=str(tmp_path / "attack"),
             defences=defences,
             reader=reader,
             task="tiny",
