@@ -104,10 +104,9 @@ def answer_all(program: Program, rows: Sequence[dict[str, Any]], concurrency: in
 
 
 def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
-    question, style = row.get("question"), row.get("answer_style")
+    style = row.get("answer_style")
     given = {"answer_style": style} if isinstance(style, str) and style else {}
-    # what a row lacks is None or nan in pandas: as a question it is empty, and fails by itself
-    prediction = program(question=question if isinstance(question, str) else "", **given)
+    prediction = program(question=_question(row.get("question")), **given)
     return {
         "answer": prediction.answer,
         "final_content": prediction.final_content,
@@ -118,3 +117,13 @@ def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
         "seconds": prediction.seconds,
         "simulated": is_simulated(dspy.settings.lm),
     }
+
+
+def _question(given: Any) -> Any:
+    """Return the question of a row; whatever is no text fails by itself, and is told as what it is."""
+    from pandas import isna
+
+    if isna(given) is True:  # what a row lacks is None or nan in pandas; of a list, isna tells of each
+        return ""
+    # of {"question": ["…"]} MLflow makes a row with a list
+    return given[0] if isinstance(given, list) and len(given) == 1 else given

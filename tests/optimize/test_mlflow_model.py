@@ -13,12 +13,13 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import dspy
+import pandas
 import pytest
 from fakes import ListRetriever
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import Tracking
-from questree.optimize import load, log_model, save
+from questree.optimize import answer_all, load, log_model, save
 from questree.optimize.own_wheel import own_wheel
 from questree.programs import SearChain
 from questree.retrieval import build_index
@@ -64,6 +65,28 @@ def test_a_served_model_answers_one_question_and_several(loaded, mini):
     several = loaded.predict(rows)
     assert [reply["tree"]["question"] for reply in several] == [e.question for e in mini.dev[:3]]
     assert json.loads(json.dumps(several)) == several
+
+
+def test_a_question_in_a_list_is_that_question(loaded, mini):
+    [reply] = loaded.predict({"question": [mini.dev[0].question]})
+    assert (reply["tree"]["question"], reply["failure"]) == (mini.dev[0].question, None)
+    [reply] = loaded.predict({"question": ["a", "b"]})
+    assert "of the type list" in reply["failure"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "the question is empty"),
+        (float("nan"), "the question is empty"),
+        (pandas.NA, "the question is empty"),
+        (7, "of the type int"),
+        (["a", "b"], "of the type list"),
+    ],
+)
+def test_a_row_without_a_text_is_told_as_what_it_is(mini, given, said):
+    [reply] = answer_all(mini.program(), [{"question": given}], 1)
+    assert said in reply["failure"]["message"]
 
 
 def test_a_reply_says_that_its_lm_is_simulated(loaded, mini):
