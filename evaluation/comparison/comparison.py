@@ -159,12 +159,26 @@ def files_of(comparison: Comparison) -> dict[str, str]:
 def _shared(programs: Mapping[str, Program]) -> dict[str, Any]:
     """Return what a comparison says of its programs' parts."""
     retrievers = dict.fromkeys(facts["name"] for facts in map(retriever_facts, programs.values()) if facts)
-    own = {name: program.name for name, program in programs.items() if program.settings == program.Settings()}
+    lms = sorted({lms_facts(program)["name"] for program in programs.values()})
+    return {"lm": ", ".join(lms), "retriever": ", ".join(retrievers), "methods": _methods(programs)}
+
+
+def _methods(programs: Mapping[str, Program]) -> dict[str, str]:
+    """Return the registered names of the programs that stand for a paper's method, by the name that they have here.
+
+    Those are the ones with the paper's preset; where none of a kind has it, those with its defaults.
+    """
+    papers = {program.name for program in programs.values() if _as_in_paper(program)}
     return {
-        "lm": ", ".join(sorted({lms_facts(program)["name"] for program in programs.values()})),
-        "retriever": ", ".join(retrievers),
-        "methods": own,
+        name: program.name
+        for name, program in programs.items()
+        if (_as_in_paper(program) if program.name in papers else program.settings == type(program.settings)())
     }
+
+
+def _as_in_paper(program: Program) -> bool:
+    kind = type(program.settings)
+    return "preset" in kind.model_fields and program.settings == kind(preset="paper")
 
 
 def _named(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:

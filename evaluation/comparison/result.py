@@ -24,7 +24,8 @@ class Comparison:
     Attributes:
         title: what was done.
         task, lm, retriever: by name; the retriever's is empty if no program has one.
-        methods: the registered names of the programs that have the default settings of their kind.
+        methods: the registered names of the programs that stand for a paper's method: with the paper's preset, or where
+            none of a kind has it, with its defaults.
         stopped: why there are fewer evaluations than programs; None if all were made.
     """
 

@@ -9,6 +9,7 @@ from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.tracking import Tracking
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.programs import SearChain, SearChainSettings
+from questree.programs.composed import Lesson, NearestDemonstrations
 
 
 def test_programs_are_compared_with_the_first_question_by_question(mini, tmp_path):
@@ -78,3 +79,15 @@ def test_no_program_is_asked_if_the_folder_of_a_later_one_holds_another_run(mini
     with pytest.raises(QuestreeError, match=r"/b holds another run: settings was .*name another folder"):
         compare({"a": mini.program(), "b": mini.program()}, mini.dev[:1], mini.metric, out=tmp_path)
     assert not (tmp_path / "a").exists()
+
+
+def test_the_papers_figures_stand_beside_the_program_with_the_papers_preset(mini):
+    paper = SearChain(mini.index, settings=SearChainSettings(preset="paper"))
+    compared = compare({"best": mini.program(), "paper": paper}, mini.dev[:1], mini.metric, task="hotpotqa")
+    assert compared.methods == {"paper": "searchain"}
+    assert {line["program"] for line in compared.papers} == {"paper"}
+
+
+def test_programs_with_demonstrations_by_question_are_compared(mini):
+    nearest = NearestDemonstrations(mini.program(), [Lesson(inputs={"question": "?"}, demonstrations={})], 1)
+    assert compare({"nearest": nearest}, mini.dev[:1], mini.metric).methods == {"nearest": "searchain"}
