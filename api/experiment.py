@@ -338,7 +338,7 @@ class Experiment(Parts):
             out: the folder of the comparison or attack; a compiled program keeps the name that it has there.
             inside: where in it runs stand, as a pattern.
         """
-        from .labels import of_compiled, unused
+        from .evaluation.comparison.labels import of_compiled, unused
         from .programs import REGISTRY
 
         programs: dict[str, Program] = {}

@@ -1,0 +1,37 @@
+"""The names under which programs are shown together, which are those of their folders."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from pathlib import Path
+
+from ..identity import digest, state_digest
+from ..run_folder import read_manifest
+from ...programs import Program
+
+
+def of_compiled(program: Program, runs: Iterable[Path], taken: Container[str]) -> str:
+    """Return the name of a compiled program: that of its run, if it has one, else ``searchain-compiled``.
+
+    Where another compiled program has that name, a digest tells the two apart: ``searchain-compiled-1f0c73ab``.
+
+    Args:
+        program: with its demonstrations and instructions.
+        runs: the folders of runs beside which it will stand.
+        taken: names that others have.
+
+    Raises:
+        QuestreeError: a run's manifest cannot be read; names it.
+    """
+    label = f"{program.name}-compiled"
+    own = {"settings": program.settings.model_dump(mode="json"), "compiled state": state_digest(program)}
+    beside = {run.name: read_manifest(run / "run.json") for run in runs if run.name.startswith(label)}
+    same = [name for name, facts in beside.items() if all(facts.get(key) == own[key] for key in own)]
+    free = [] if label in beside else [label]
+    return next((name for name in [*same, *free] if name not in taken), f"{label}-{digest(own)[:8]}")
+
+
+def unused(label: str, taken: Container[str]) -> str:
+    """Return the name, with a number if another has it."""
+    numbered = (f"{label}-{number}" for number in range(2, 1000))
+    return next(name for name in [label, *numbered] if name not in taken)
