@@ -132,7 +132,7 @@ def repeat(
                 )
     repeats = Repeats(tuple(runs))
     if out is not None:
-        write_atomically(out / "repeats.json", repeats.as_json())
+        write_atomically(Path(out) / "repeats.json", repeats.as_json())
     return repeats
 
 

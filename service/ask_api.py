@@ -68,9 +68,9 @@ def ask_routes(service: Service) -> APIRouter:
     """Return the routes of the API that is our own."""
     routes = APIRouter(tags=["questions"])
 
-    streamed = {200: {"content": {"text/event-stream": {}}}}
+    responses = refusals(400, 404, 408, 413, 429) | {200: {"content": {"text/event-stream": {}}}}
 
-    @routes.post("/ask", response_model=AskReply, responses={**streamed, **refusals(400, 404, 408, 413, 429)})
+    @routes.post("/ask", response_model=AskReply, responses=responses)
     async def ask(asked: AskRequest, request: Request, accept: Annotated[str, Header()] = "") -> Response:
         """Ask a question.
 

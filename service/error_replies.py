@@ -33,6 +33,8 @@ class ErrorReply(BaseModel):
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the responses of a route: these statuses, those of every route, and any other in the same form."""
     every = sorted({*statuses, 401, 403, 503})
-    told = {status: {"model": ErrorReply, "description": HTTPStatus(status).phrase} for status in every}
+    told: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorReply, "description": HTTPStatus(status).phrase} for status in every
+    }
     # FastAPI describes its own 422 where there is no default; here a request that does not fit gets a 400
-    return {**told, "default": {"model": ErrorReply, "description": "Any other refusal"}}
+    return told | {"default": {"model": ErrorReply, "description": "Any other refusal"}}
