@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from pathlib import Path
 
+from ...programs import Program
 from ..identity import digest, state_digest
 from ..run_folder import read_manifest
-from ...programs import Program
 
 
 def of_compiled(program: Program, runs: Iterable[Path], taken: Container[str]) -> str:
