@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated
+from http import HTTPStatus
+from typing import Annotated, Any
 
 import anyio
 from fastapi import APIRouter, Header, Request
@@ -17,7 +18,6 @@ from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .error_replies import refusals
 from .questions import Ended, Question, Service
 
 
@@ -37,6 +37,28 @@ class AskRequest(BaseModel):
     program: str | None = None
     answer_style: AnswerStyle = "short"
     seconds: float | None = Field(default=None, gt=0)
+
+
+class ErrorDetails(BaseModel):
+    """Why a request is refused.
+
+    Attributes:
+        message: for a person.
+        type: ``server_error`` from status 500 on, else ``invalid_request_error``.
+        param: always null.
+        code: for a program.
+    """
+
+    message: str
+    type: str
+    param: None
+    code: str
+
+
+class ErrorReply(BaseModel):
+    """The reply to a request that is refused, in the form of OpenAI's (`Refused`)."""
+
+    error: ErrorDetails
 
 
 class AskReply(AskedQuestion):
@@ -64,13 +86,23 @@ def permalink(asked: AskedQuestion, request: Request) -> str:
     return f"{str(request.base_url).rstrip('/')}/questions/{asked.id}"
 
 
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return how a route's description tells of errors: these statuses, those of every route, and any other."""
+    told: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorReply, "description": HTTPStatus(status).phrase}
+        for status in sorted({*statuses, 401, 403, 503})
+    }
+    # FastAPI describes its own 422 where there is no default; here a request that does not fit gets a 400
+    return told | {"default": {"model": ErrorReply, "description": "Any other refusal"}}
+
+
 def ask_routes(service: Service) -> APIRouter:
     """Return the routes of the API that is our own."""
     routes = APIRouter(tags=["questions"])
 
-    responses = refusals(400, 404, 408, 413, 429) | {200: {"content": {"text/event-stream": {}}}}
+    streamed: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
 
-    @routes.post("/ask", response_model=AskReply, responses=responses)
+    @routes.post("/ask", response_model=AskReply, responses=streamed | refusals(400, 404, 408, 413, 429))
     async def ask(asked: AskRequest, request: Request, accept: Annotated[str, Header()] = "") -> Response:
         """Ask a question.
 

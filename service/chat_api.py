@@ -18,8 +18,7 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from .ask_api import client_of, event_stream, finished, permalink, sent, sign_of_life
-from .error_replies import refusals
+from .ask_api import client_of, event_stream, finished, permalink, refusals, sent, sign_of_life
 from .questions import Question, Service
 
 

@@ -189,7 +189,7 @@ def test_the_openapi_description_tells_which_errors_occur_and_their_form(client,
     for status, one in responses.items():
         form = one["content"]["application/json"]["schema"]
         assert (form == {"$ref": "#/components/schemas/ErrorReply"}) is (status != "200")
-    assert described["components"]["schemas"]["Error"]["properties"].keys() == refused.keys()
+    assert described["components"]["schemas"]["ErrorDetails"]["properties"].keys() == refused.keys()
 
 
 def test_the_page_answers_while_many_wait(make_service, tap):
