@@ -69,8 +69,8 @@ def compare(
         checked_program(program)
     metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
-    for name, program in programs.items():  # all of them, before the first is paid for
-        if out is not None:
+    if out is not None:  # all of them, before the first is paid for
+        for name, program in programs.items():
             refuse_other_run(out / name, run_identity(program, task=task))
     simulated = any(lms_facts(program)["simulated"] for program in programs.values())
     bounds = (policy or RunPolicy()).model_dump(exclude_none=True)
