@@ -21,7 +21,7 @@ from questree.common.text import printable
 from questree.evaluation.records import Record
 from questree.lm.guard import guarded, shown_demonstrations
 from questree.pages import answer_page
-from questree.programs import ReasoningTree
+from questree.programs import Node, ReasoningTree
 from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage, Span
 
@@ -151,13 +151,12 @@ def filled(signature: type[dspy.Signature], text: str) -> dict[str, Any]:
 
 
 def hostile_tree(text: str) -> ReasoningTree:
-    """A tree with the text wherever a text may stand."""
+    """A tree with the text wherever a text may stand, as a file may hold it: growing would drop an empty answer."""
     text = str(text).encode(errors="replace").decode()
     passage = Passage(id=text, title=text, text=text)
-    tree = ReasoningTree(question=text)
-    first = tree.grow(None, query=text, answer=text, source="lm", passage=passage, span=Span(text=text, score=1.0))
-    tree.grow(first, query=text, answer=text, source="passage", passage=passage, ended="accepted")
-    return tree
+    said = {"query": text, "answer": text, "passage": passage}
+    first = Node(id=0, source="lm", span=Span(text=text, score=1.0), **said)
+    return ReasoningTree(question=text, nodes=[first, Node(id=1, parent=0, source="passage", ended="accepted", **said)])
 
 
 def hostile_page(text: str) -> str:

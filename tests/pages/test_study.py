@@ -65,14 +65,14 @@ def test_the_lists_hold_the_questions_that_they_name(study):
     }
     lost = [id for id, is_right in right["searchain"].items() if is_right and not right["direct"][id]]
     assert lost
-    page = (study / "pages" / "won-2.html").read_text()  # the runs are shown in the order of their names
+    page = (study / "pages" / "lost-2.html").read_text()
     assert "<h1>searchain right, direct not</h1>" in page
     assert len(re.findall(r'<th scope="row">', page)) == len(lost)
     assert len(re.findall(r'<th scope="row">', (study / "pages" / "questions.html").read_text())) == 4
 
 
 def test_an_answer_shows_its_tree_its_prompts_and_the_sentence_behind_a_mark(study):
-    pages = [page for name, page in pages_of(study / "pages").items() if re.fullmatch(r"question-\d-2.html", name)]
+    pages = [page for name, page in pages_of(study / "pages").items() if re.fullmatch(r"question-\d-1.html", name)]
     assert all('class="tree"' in page and "PlanChain" in page for page in pages)
     assert all("[[ ## question ## ]]" in page for page in pages)
     assert any("<mark>" in page and 'href="#cited-1"' in page for page in pages)
