@@ -33,10 +33,11 @@ def student(given: Any) -> Program:
             f"This {program.name} is made of compiled programs ({program.form}), and its predictors are theirs: "
             "compile the program that they were made of, or one of its `members`."
         )
-    if own := [name for name, predictor in program.named_predictors() if predictor.lm is not None]:
+    configured = (None, dspy.settings.lm)
+    if own := [name for name, predictor in program.named_predictors() if predictor.lm not in configured]:
         raise QuestreeError(
-            f"{own[0]} has an LM of its own (`set_lm`), and compiling asks the configured one: configure it instead, "
-            "dspy.configure(lm=...), and take it from the predictors, program.set_lm(None)."
+            f"{own[0]} has an LM of its own (`set_lm`), and compiling asks the configured one: configure that LM, "
+            "dspy.configure(lm=...), and set none on the program, program.set_lm(None)."
         )
     return program
 

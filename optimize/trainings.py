@@ -22,14 +22,13 @@ from ..evaluation.identity import digest
 from ..lm.failure import first_line
 from ..lm.guard import adapter_in_use
 from ..lm.policy import RunPolicy
-from ..programs import Program
 from ..simulate import is_simulated
 
 LOOK = 1.0  # seconds between looks at a job, and at whether the user wants to stop
 
 
-def check_trainable(program: Program, policy: RunPolicy) -> None:
-    """Check that the configured LM can be trained for a program, before anything is paid.
+def check_trainable(policy: RunPolicy) -> None:
+    """Check that the configured LM can be trained, before anything is paid.
 
     Raises:
         QuestreeError: if not; says why, and what to do.
@@ -50,11 +49,6 @@ def check_trainable(program: Program, policy: RunPolicy) -> None:
     if isinstance(adapter_in_use(), dspy.JSONAdapter):
         raise QuestreeError(
             "DSPy writes no training data in the form of its JSON and BAML adapters: take another one (--adapter chat)."
-        )
-    if any(predictor.lm not in (None, lm) for predictor in program.predictors()):
-        raise QuestreeError(
-            f"Predictors of {program.name} have LMs of their own, and one LM is trained for the whole program: "
-            "configure it (dspy.configure), and set none on the program."
         )
     if policy.max_cost is not None:
         raise QuestreeError(

@@ -43,7 +43,7 @@ class Training(Optimizer):
 
     def check(self, program: Program, policy: RunPolicy) -> None:
         """Check that the configured LM can be trained."""
-        check_trainable(program, policy)
+        check_trainable(policy)
 
 
 class BootstrapFinetune(Training):

@@ -118,7 +118,7 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_asked(mini, tmp_pa
         ({"lm": served}, RunPolicy(), mini.program(), "data to OpenAI all the same. Leave --api-base out"),
         ({"lm": able, "adapter": dspy.JSONAdapter()}, RunPolicy(), mini.program(), "--adapter chat"),
         ({"lm": able}, RunPolicy(max_cost=1), mini.program(), "--max-cost cannot be held"),
-        ({"lm": able}, RunPolicy(), own, "have LMs of their own"),
+        ({"lm": able}, RunPolicy(), own, "has an LM of its own"),
     ]
     for name in ("bootstrap-finetune", "better-together"):
         for settings, policy, program, reason in refused:
