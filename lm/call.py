@@ -40,6 +40,7 @@ from .transport import bound_replies, reading_reply
 from .window import Drop, fit, remember_shown, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
+_MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
 RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would return the same bad reply again
 SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
@@ -181,7 +182,7 @@ class _Call:
         """
         self.replies += 1
         self.attempts += not self.cached
-        if self.attempts == ATTEMPTS:
+        if self.attempts == ATTEMPTS or self.replies == _MOST_REPLIES:
             raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
         # the retries of two samples differ as well: each sample has a rollout of its own
         self.config |= {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}

@@ -65,6 +65,14 @@ def test_replies_that_failed_a_question_do_not_fail_it_again(scripted):
     assert len(engine.prompts) == 5  # two more: the three replies came from the cache
 
 
+def test_an_lm_that_claims_all_its_replies_for_the_cache_ends_too(scripted, monkeypatch):
+    monkeypatch.setattr("questree.lm.call._MOST_REPLIES", 5)
+    monkeypatch.setattr("questree.lm.ledger.Usage.add_usage", lambda *told: None)
+    engine = scripted(*["no"] * 5)
+    assert ask().failure.cause == "unparsable"
+    assert len(engine.prompts) == 5
+
+
 def test_a_reply_cut_at_the_limit_is_asked_for_again_with_more_room(scripted):
     engine = scripted(({"chain": []}, "length"), *GOOD)
     dspy.settings.lm.kwargs["max_tokens"] = 500
