@@ -66,7 +66,8 @@ class PlanChain(dspy.Signature):
     name needs no such word. Where the question shortens a proper name (the Pact, the War), write the full name that is
     most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing, one
     query asks for its name, with the whole description. Where the question can be read in several ways, take the most
-    likely one. Comparing the answers, calculating with them, and drawing the conclusion need no query.
+    likely one. Where it is worded badly, ask for what is plainly meant. Comparing the answers, calculating with them,
+    and drawing the conclusion need no query.
     """
 
     question: str = question_field()
@@ -169,8 +170,8 @@ class TraceAnswer(dspy.Signature):
     one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins; if it has a
     mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps leave the answer
     open, say that it is a guess. If a support does not say exactly what its query asks, tell what the support says. If
-    two supports contradict each other, say which you follow. Add no facts that are not in the answers and supports of
-    the steps, except what a common word means, or what follows by calculation.
+    two supports contradict each other, say which you follow. Add no facts that are not in the answers, titles and
+    supports of the steps, except what a common word means, or what follows by calculation.
     """
 
     question: str = question_field()
