@@ -105,8 +105,9 @@ def test_an_answer_as_a_page(questree, index, workplace):
 
 
 def test_a_setting_of_the_program_reaches_it(questree, index):
-    ran = questree("ask", QUESTION, "--retriever", index, "--format", "json", "--set", "max_rounds=1")
-    assert {node["round"] for node in json.loads(ran.out)["tree"]["nodes"]} == {1}
+    ran = questree("ask", QUESTION, "--retriever", index, "--format", "json", "--set", "k=2")
+    found = [node["found"] for node in json.loads(ran.out)["tree"]["nodes"]]
+    assert {len(passages) for passages in found if passages} == {2}
 
 
 def test_an_evaluation_goes_on_where_it_was(questree, index):

@@ -38,7 +38,7 @@ def behind(world: SimpleNamespace, waits: list[float]) -> Iterator[Callable[...,
         def put(*faults: Fault, rate: float = 1, seed: int = 0, **lm: Any) -> Schedule:
             schedule = Schedule(faults, rate, seed)
             address = contexts.enter_context(faulty_lm(world.engine, schedule))
-            settings = {"cache": False, "timeout": 0.4, "num_retries": 2, **lm}
+            settings = {"cache": False, "timeout": 1.0, "num_retries": 2, **lm}
             contexts.enter_context(
                 dspy.context(lm=dspy.LM("openai/simulated", api_base=address, api_key="none", **settings), adapter=None)
             )
