@@ -62,7 +62,8 @@ def in_turn(lock_file: Path, what: str) -> Iterator[None]:
         logger.warning("Another process is %s: waiting until it has ended.", what)
         lock.acquire()
     except OSError as error:
-        raise QuestreeError(f"Nothing can be written to {lock_file.parent}: {error.strerror or error}.") from error
+        why = error.strerror or error
+        raise QuestreeError(f"Nothing can be written to {lock_file.parent} ({why}): make it writable.") from error
     try:
         yield
     finally:
