@@ -11,5 +11,5 @@ from .repeats import repeat as repeat
 from .run import Interrupted as Interrupted
 from .run import Progress as Progress
 from .run import evaluate as evaluate
-from .run_folder import read_records as read_records
+from .stored_runs import read_records as read_records
 from .tracking import Tracking as Tracking

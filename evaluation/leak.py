@@ -12,12 +12,13 @@ from ..programs import Program
 from ..programs.composed import NearestDemonstrations
 
 
-def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
+def refuse_leak(training: Iterable[str], scored: Iterable[str], uses: str = "training and for scoring") -> None:
     """Raise if a question is for training and for scoring.
 
     Args:
-        training: the words of the questions that something is or was made with.
-        scored: the words of the questions that it is to be scored on.
+        training: the words, or the ids, of the questions that something is or was made with.
+        scored: the same of the questions that it is to be scored on.
+        uses: what the two are for, as the error says it.
 
     Raises:
         QuestreeError: a question is among both; says which.
@@ -25,8 +26,8 @@ def refuse_leak(training: Iterable[str], scored: Iterable[str]) -> None:
     known = {*map(bare_words, training)}
     if shared := {question for question in scored if bare_words(question) in known}:
         raise QuestreeError(
-            f"{len(shared)} questions are for training and for scoring, {min(shared)!r} for one. "
-            "A score needs unseen ones: choose different splits."
+            f"{len(shared)} questions are for {uses}, {min(shared)!r} for one. "
+            "A score needs unseen ones: choose different splits, or leave them out of one."
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..lm.failure import first_line
-from .run_folder import StoredRun, stored_runs
+from .stored_runs import StoredRun, stored_runs
 from .tracking import RUN, Tracking, check_exists, without_password
 
 MOST = 200

@@ -31,7 +31,7 @@ from ..evaluation.records import (
     question_id,
 )
 from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
-from ..evaluation.run_folder import claim
+from ..evaluation.run_manifest import claim
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
 from ..lm.ledger import Spent, total
 from ..lm.limits import limited

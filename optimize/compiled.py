@@ -11,8 +11,8 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.text import in_page
-from ..data.task import bare_words
 from ..evaluation.evaluation import Evaluation
+from ..evaluation.leak import refuse_leak
 from ..evaluation.records import question_id
 from ..evaluation.run import Progress
 from ..lm.ledger import Spent
@@ -55,24 +55,14 @@ class Examples:
                 f"Compilation needs training, validation and dev questions; {self.task or 'the task'} gives "
                 f"{len(train)}, {len(val)} and {len(self.dev)}."
             )
-        _check_unseen([*train, *val], self.dev, "compiling and for scoring")
-        _check_unseen(self.train, self.val, "demonstrations and for comparing candidates")
+        _refuse_shared([*train, *val], self.dev, "compiling and for scoring")
+        _refuse_shared(self.train, self.val, "demonstrations and for comparing candidates")
         return train, val
 
 
-def _check_unseen(seen: Sequence[dspy.Example], scored: Sequence[dspy.Example], uses: str) -> None:
-    known = {trait for example in seen for trait in _traits(example)}
-    shared = [one for one in scored if known & _traits(one)]
-    if shared:
-        raise QuestreeError(
-            f"{len(shared)} questions are for {uses}, {question_id(shared[0])!r} for one. "
-            "A score needs unseen ones: leave them out of one split."
-        )
-
-
-def _traits(example: dspy.Example) -> set[str]:
-    """Return what a question is known by: its id, and its words."""
-    return {question_id(example), bare_words(example.question)}
+def _refuse_shared(seen: Sequence[dspy.Example], scored: Sequence[dspy.Example], uses: str) -> None:
+    refuse_leak(map(question_id, seen), map(question_id, scored), uses)
+    refuse_leak((one.question for one in seen), (one.question for one in scored), uses)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..evaluation.identity import signature_fingerprints, versions
 from ..evaluation.paired import Paired
 from ..evaluation.records import Record, score
 from ..evaluation.run import Progress, evaluate
-from ..evaluation.run_folder import read_records
+from ..evaluation.stored_runs import read_records
 from ..lm.policy import RunPolicy
 from ..metrics import metric
 from ..programs import Program, build

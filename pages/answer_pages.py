@@ -8,7 +8,7 @@ from typing import Any
 from ..common.errors import QuestreeError
 from ..evaluation.analyses import check_same_question
 from ..evaluation.records import Record
-from ..evaluation.run_folder import StoredRun
+from ..evaluation.stored_runs import StoredRun
 from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer

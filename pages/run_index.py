@@ -28,7 +28,7 @@ from ..evaluation.comparison.result import Comparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.kept_exchanges import KeptExchanges
 from ..evaluation.records import Record
-from ..evaluation.run_folder import StoredRun, runs_inside
+from ..evaluation.stored_runs import StoredRun, runs_inside
 from ..lm.exchanges import Exchange
 from .asked_question import AnsweredQuestion
 

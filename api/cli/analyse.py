@@ -10,7 +10,7 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
-    from ..evaluation.run_folder import StoredRun
+    from ..evaluation.stored_runs import StoredRun
     from ..settings import RunSettings
 
 logger = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ options.add_command(
 
 
 def _stored(folders: Sequence[Path]) -> "list[StoredRun]":
-    from ..evaluation.run_folder import stored_runs
+    from ..evaluation.stored_runs import stored_runs
 
     return stored_runs(folders)
 

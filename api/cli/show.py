@@ -13,7 +13,7 @@ from . import options
 
 if TYPE_CHECKING:
     from ..evaluation import Record
-    from ..evaluation.run_folder import StoredRun
+    from ..evaluation.stored_runs import StoredRun
     from ..optimize.artifact import Artifact
 
 Form = Literal["text", "mermaid", "html"]
@@ -68,7 +68,7 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
     import json
 
     from ..common.text import printable_json
-    from ..evaluation.run_folder import stored_runs
+    from ..evaluation.stored_runs import stored_runs
 
     if not (folder / "records.jsonl").exists() and not any(folder.glob("*/records.jsonl")):
         artifact = _artifact(source, tracking_uri)
@@ -100,7 +100,7 @@ def _record(run: StoredRun, id: str) -> Record:
 
 def _show_runs(console: Any, folder: Path) -> None:
     """Print the scores of all runs in a folder, and what to type for each."""
-    from ..evaluation.run_folder import stored_runs
+    from ..evaluation.stored_runs import stored_runs
     from .report import evaluation_table
 
     runs = stored_runs([folder])
@@ -134,7 +134,7 @@ def _repeats(file: Path) -> str:
 def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:
     from ..common.errors import QuestreeError
     from ..common.text import printable
-    from ..evaluation.run_folder import stored_runs
+    from ..evaluation.stored_runs import stored_runs
 
     [run] = stored_runs([folder])
     if id is None:

@@ -25,7 +25,8 @@ from questree.common.files import file_hash
 from questree.common.manifests import checksum_of
 from questree.data.question_files import read_questions
 from questree.evaluation.run import evaluate, run_identity
-from questree.evaluation.run_folder import open_run, read_records, stored_runs
+from questree.evaluation.run_folder import open_run
+from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.metrics import metric
 from questree.optimize import load, save
 from questree.optimize.candidates import read_candidates

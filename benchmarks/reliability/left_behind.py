@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from questree.evaluation.run_folder import read_exchanges
+from questree.evaluation.stored_runs import read_exchanges
 
 RUN, BUILDING = "run", "run.building"
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too

@@ -23,7 +23,7 @@ from ..identity import lm_facts
 from ..paired import Paired
 from ..records import Record, ScoreFunction, score
 from ..run import Progress, evaluate
-from ..run_folder import read_exchanges
+from ..stored_runs import read_exchanges
 from .differences import Difference, changed, left, unasked
 from .packed_run import PackedRun, identity_of, read_runs
 from .replay import adapter_of, example_of, program_of

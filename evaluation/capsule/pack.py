@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ...common.errors import QuestreeError
 from ...common.json_files import parse_json, read_bytes
 from ...lm.exchanges import Exchange
-from ..run_folder import StoredRun, read_exchanges, stored_runs
+from ..stored_runs import StoredRun, read_exchanges, stored_runs
 from ..surroundings import Surroundings
 from .archive import write_archive
 from .packed_run import Header, PackedRun, members_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...lm.exchanges import Exchange
 from ..kept_exchanges import KeptExchanges
-from ..run_folder import StoredRun, kept_exchanges, stored_runs
+from ..stored_runs import StoredRun, kept_exchanges, stored_runs
 from .packed_run import read_runs
 
 

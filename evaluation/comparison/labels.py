@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...programs import Program
 from ..identity import digest, state_digest
-from ..run_folder import read_manifest
+from ..run_manifest import read_manifest
 
 
 def of_compiled(program: Program, runs: Iterable[Path], taken: Container[str]) -> str:

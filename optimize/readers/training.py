@@ -12,7 +12,7 @@ from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
 from ...common.json_files import parse_json, read_bytes, validate
 from ...evaluation.identity import digest
-from ...evaluation.run_folder import claim
+from ...evaluation.run_manifest import claim
 from ...evaluation.tracking import UNTRACKED, TrackedRun
 from ...retrieval.encoders import EMBEDDED
 from .batches import character_spans

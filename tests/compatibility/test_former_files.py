@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.run_folder import claim, read_records
+from questree.evaluation.run_manifest import claim
+from questree.evaluation.stored_runs import read_records
 from questree.retrieval import load_index
 from questree.retrieval.index_folder import add_to_index
 

@@ -17,7 +17,8 @@ from questree.evaluation.analyses import (
     steps_by_hops,
 )
 from questree.evaluation.records import Record, record_answer
-from questree.evaluation.run_folder import StoredRun, open_run, stored_runs
+from questree.evaluation.run_folder import open_run
+from questree.evaluation.stored_runs import StoredRun, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.ledger import Spent
 from questree.pages.answer_pages import case_studies, telling_questions

@@ -11,7 +11,7 @@ from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, right
 from questree.common.text import dollars
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records, stored_runs
+from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.ledger import Spent, enter
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 

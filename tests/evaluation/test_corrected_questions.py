@@ -14,7 +14,7 @@ from questree.data.task import Paragraph
 from questree.evaluation.analyses import misled_by_retrieval
 from questree.evaluation.records import Record
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import StoredRun, read_records
+from questree.evaluation.stored_runs import StoredRun, read_records
 from questree.metrics import metric
 from questree.pages.answer_pages import case_studies
 from questree.programs.program import answered

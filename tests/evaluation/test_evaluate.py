@@ -11,7 +11,7 @@ from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.run_folder import read_records, stored_runs
+from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.ledger import Spent
 from questree.lm.policy import RunPolicy
 from questree.programs.program import answered

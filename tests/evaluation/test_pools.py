@@ -13,7 +13,7 @@ from tiny_world import QUESTIONS, SURE, TitleRetriever
 
 from questree.evaluation import compare
 from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.stored_runs import read_records
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs import build

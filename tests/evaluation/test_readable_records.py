@@ -12,7 +12,7 @@ from parrot import RIGHT, WRONG, Parrot, example, right
 from questree.common.errors import QuestreeError
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.stored_runs import read_records
 from questree.lm.ledger import Spent, add_up
 from questree.retrieval import Passage
 

@@ -14,7 +14,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.records import MetricError, Record, score
 from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.stored_runs import read_exchanges, read_records
 from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
@@ -272,8 +272,15 @@ def test_a_torn_or_damaged_line_of_scores_is_scored_again(tmp_path):
         file.write_text(torn)
         assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
     file.write_text("".join([lines[0], lines[1][:20] + "\n", lines[2]]))
-    with pytest.raises(QuestreeError, match=r"scores\.jsonl, line 2 is damaged.*score its question again"):
+    with pytest.raises(QuestreeError, match=r"scores\.jsonl, line 2 is damaged.*score its answer again"):
         read_records(tmp_path)
+
+
+def test_a_damaged_line_of_what_was_asked_can_be_done_without(tmp_path):
+    evaluate(Parrot(), QUESTIONS, right, out=tmp_path, policy=ONE)
+    (tmp_path / "exchanges.jsonl").write_text("{}\n{}\n")
+    with pytest.raises(QuestreeError, match=r"line 1 is damaged.*go on without what was asked for its question"):
+        read_exchanges(tmp_path)
 
 
 def test_a_run_of_the_version_before_goes_on(tmp_path):

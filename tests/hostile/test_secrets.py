@@ -16,7 +16,7 @@ from parrot import RIGHT, WRONG, Parrot, right
 
 from questree.common.secrets import holds_secret, remember_address, remember_secrets, without_secrets
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.stored_runs import read_records
 from questree.lm.failure import CallFailedError, first_line, remember_lm
 from questree.programs.states import to_json
 from questree.retrieval import Passage

@@ -10,7 +10,7 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.common.manifests import checksum_of
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records, stored_runs
+from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import compile as compile_program
@@ -53,7 +53,7 @@ def test_records_with_other_fields_are_read_or_named(small, tmp_path):
     file.write_text(f"{json.dumps(first | {'mood': 'good'})}\n{json.dumps(second)}\n")
     assert [record.id for record in read_records(tmp_path)] == [first["id"], second["id"]]
     file.write_text(f"{json.dumps(first | {'spent': 'much'})}\n{json.dumps(second)}\n")
-    with pytest.raises(QuestreeError, match="line 1 is damaged"):
+    with pytest.raises(QuestreeError, match=r"line 1 is damaged.*ask its question again"):
         evaluate(small.program(), small.questions[:2], right, out=tmp_path)
 
 

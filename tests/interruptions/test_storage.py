@@ -13,7 +13,7 @@ from questree.common.errors import QuestreeError
 from questree.common.files import append_line, write_atomically
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import read_records, stored_runs
+from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric

@@ -11,7 +11,7 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.evaluation.kept_exchanges import KeptExchanges
 from questree.evaluation.records import Record
-from questree.evaluation.run_folder import StoredRun, read_records
+from questree.evaluation.stored_runs import StoredRun, read_records
 from questree.lm.exchanges import Exchange
 from questree.pages.run_index import ShownRun, index_of
 from questree.pages.study import Study

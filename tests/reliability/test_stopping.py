@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from reliability.faulty_server import Schedule, at_fault
 
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.stored_runs import read_records
 from questree.experiment import Experiment
 from questree.settings import run_settings
 

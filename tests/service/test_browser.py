@@ -19,7 +19,8 @@ from questree.evaluation.comparison.page import as_page
 from questree.evaluation.comparison.result import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
-from questree.evaluation.run_folder import open_run, stored_runs
+from questree.evaluation.run_folder import open_run
+from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.ledger import Spent
 from questree.pages.asked_question import AskedQuestion

@@ -21,7 +21,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation import tracked_runs as tracked
 from questree.evaluation.capsule.sources import read_sources
 from questree.evaluation.records import Record
-from questree.evaluation.run_folder import StoredRun
+from questree.evaluation.stored_runs import StoredRun
 from questree.evaluation.tracking import Tracking
 from questree.pages import run_index
 from questree.pages import study as study_pages

@@ -20,7 +20,7 @@ from questree.evaluation import compare, evaluate, repeat
 from questree.evaluation.capsule import pack, replay
 from questree.evaluation.capsule.archive import Archive
 from questree.evaluation.capsule.differences import comparable
-from questree.evaluation.run_folder import read_records
+from questree.evaluation.stored_runs import read_records
 from questree.lm import retries
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
