@@ -112,6 +112,11 @@ def part_of_an_exchange() -> Iterator[Ledger]:
             _add_cost(new, outer)
 
 
+def is_open() -> bool:
+    """Return whether this is part of a question: what it costs is counted."""
+    return _open.get() is not None
+
+
 def _add_cost(new: Ledger, outer: Ledger) -> None:
     """Add what the calls of one ledger cost to another, as one sum: a replay, which knows the sum alone, adds it so."""
     outer.calls.extend([total(new.calls)] if new.calls else [])

@@ -226,7 +226,7 @@ def _make_run(folder: Path) -> None:
 def _read_run(folder: Path) -> None:
     program, _, lm = _asked()
     (run,) = stored_runs([folder])
-    score = metric(run.metric)
+    score = metric(run.evaluation.metric)
     for record in read_records(folder):
         score(record, record.prediction)
     assert run.simulated in (True, False)

@@ -14,12 +14,14 @@ from dspy.teleprompt.simba_utils import append_a_rule
 from pydantic import Field
 
 from ...common.errors import QuestreeError
+from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import TraceStep, alternate, as_found, kind_of, select_demonstrations
 from ..annotations import annotated_teacher
-from .base import PATIENCE, Job, Optimizer, replaced
+from .base import PATIENCE, Job, Optimizer
+from .dspy_changes import replaced
 
 Effort = Literal["light", "medium", "heavy"]
 """How long DSPy searches, where it chooses the number of trials itself."""
@@ -356,17 +358,28 @@ class InferRules(Demonstrating):
 
 
 class _InferRules(dspy.InferRules):
-    """DSPy's, in two points otherwise.
+    """DSPy's, in three points otherwise.
 
-    It would make rules of the task's rows, which lack most fields of a predictor inside a program. And it would write
-    them into the class of the signature, which all copies of the program share: the last candidate's would stand in
-    the best one, and in the program that was given.
+    It would make rules of the task's rows, which lack most fields of a predictor inside a program. It would know a
+    prompt that is too long by errors that its LM no longer raises. And it would write the rules into the class of the
+    signature, which all copies of the program share: the last candidate's would stand in the best one, and in the
+    program that was given.
     """
 
     def induce_natural_language_rules(self, predictor: dspy.Predict, trainset: list[dspy.Example]) -> str:
-        """Return rules that the predictor's demonstrations follow; none where it has no demonstrations."""
+        """Return rules that the predictor's demonstrations follow, or as many of them as the LM's window holds.
+
+        A predictor without demonstrations gets none.
+        """
         shown = complete_demonstrations(predictor)
-        return str(super().induce_natural_language_rules(predictor, shown)) if shown else ""
+        while shown:
+            try:
+                return str(self.rules_induction_program(self.format_examples(shown, predictor.signature)))
+            except CallFailedError as error:
+                if error.failure.cause != "context-window" or len(shown) == 1:
+                    raise
+                shown = shown[:-1]
+        return ""
 
     def update_program_instructions(self, predictor: dspy.Predict, natural_language_rules: str) -> None:
         """Add rules to the instructions of this predictor alone."""

@@ -17,7 +17,8 @@ from ...lm.policy import RunPolicy
 from ...programs import Program
 from ..candidates import CandidateKeeper
 from ..trainings import check_trainable
-from .base import Job, Optimizer, replaced
+from .base import Job, Optimizer
+from .dspy_changes import replaced
 from .teleprompters import (
     BootstrapFewShot,
     BootstrapRandomSearch,

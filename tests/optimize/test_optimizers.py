@@ -18,7 +18,6 @@ from questree.optimize import OPTIMIZERS, Optimizer, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
-from questree.optimize.optimizers.teleprompters import _InferRules
 from questree.optimize.verdicts import MetricFaultError, Verdicts
 from questree.programs import build
 from questree.programs.composed import Majority, NearestDemonstrations
@@ -110,22 +109,6 @@ def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
         assert predictor.signature.instructions.startswith(instructions)
         assert ruled == bool(predictor.demos)
     assert any(predictor.demos for predictor in taught.program.predictors())
-
-
-def test_rules_are_made_of_fewer_demonstrations_where_all_are_too_long_for_the_lm():
-    asked = []
-
-    def induce(shown: str) -> str:
-        asked.append(shown.count("Output Fields:"))
-        if asked[-1] > 1:
-            raise ValueError("too long")
-        return "Be brief."
-
-    teleprompter, predictor = _InferRules(metric=lambda example, prediction: True), dspy.Predict("question -> answer")
-    predictor.demos = [dspy.Example(question=f"Why {number}?", answer="So.") for number in range(3)]
-    teleprompter.rules_induction_program = induce
-    assert teleprompter.induce_natural_language_rules(predictor, []) == "Be brief."
-    assert asked == [3, 2, 1]
 
 
 @pytest.mark.parametrize(("temperature", "reflects_at"), [(0.0, 1.0), (0.5, 0.5), (None, None)])
@@ -253,23 +236,25 @@ def replaced_in_dspy():
     from tqdm import tqdm
 
     places = ((tqdm, "__init__"), (bootstrap, "print"), (ParallelExecutor, "__init__"), (execution, "_delay"))
+    places = (*places, (dspy.Predict, "forward"))
     return [vars(owner).get(name) for owner, name in places]
 
 
 def test_what_is_changed_in_dspy_is_restored():
-    from questree.optimize.optimizers.base import bounded_waits, quiet
+    from questree.optimize.optimizers.dspy_changes import bounded_waits, quiet
+    from questree.optimize.optimizers.proposals import proposals_with_care
 
     before = replaced_in_dspy()
-    with quiet(), bounded_waits():
+    with quiet(), bounded_waits(), proposals_with_care("mipro"):
         assert not any(map(operator.is_, before, replaced_in_dspy()))
     assert all(map(operator.is_, before, replaced_in_dspy()))
 
 
 def test_what_is_changed_in_dspy_is_restored_after_two_compilations_at_the_same_time(monkeypatch):
-    from questree.optimize.optimizers import base
+    from questree.optimize.optimizers import dspy_changes
 
     begun, ended = threading.Event(), threading.Event()
-    monkeypatch.setattr(base.logger, "warning", lambda *words: begun.set())  # the second one says that it waits
+    monkeypatch.setattr(dspy_changes.logger, "warning", lambda *words: begun.set())  # the second one says that it waits
 
     class First(Optimizer):
         name = "first"

@@ -21,7 +21,7 @@ from questree.evaluation.run import evaluate
 from questree.lm.limits import Limits, limited, limits
 from questree.lm.policy import RunPolicy
 from questree.lm.retries import LONGEST_WAIT, wait_before
-from questree.optimize.optimizers.base import bounded_waits
+from questree.optimize.optimizers.dspy_changes import bounded_waits
 from questree.retrieval.defences import AgreementRetriever
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever

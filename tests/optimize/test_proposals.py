@@ -1,0 +1,99 @@
+"""What an optimizer asks an LM itself: instructions, and reflections on what went wrong."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+from dspy.utils.exceptions import LMAuthError, LMInvalidRequestError, LMTransportError
+from fakes import ScriptedEngine
+
+from questree.common.errors import QuestreeError
+from questree.optimize import compile as compile_program
+from questree.optimize import optimizer
+from questree.programs import build
+
+COPRO = optimizer("copro", breadth=2, depth=1)
+PROPOSAL = {"proposed_instruction": "Answer with a name.", "proposed_prefix_for_output_field": "Answer:"}
+CUT = ({"proposed_instruction": "Answer with", "proposed_prefix_for_output_field": "Ans"}, "length")
+
+
+def proposed(mini, *replies, **limits):
+    """The instructions that COPRO tries where the LM that proposes them replies so, and what that LM was asked."""
+    engine = ScriptedEngine(list(replies))
+    proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0, **limits)
+    compiled = compile_program(build("direct", {}), mini.examples(), mini.metric, optimizer=COPRO, prompt_lm=proposer)
+    tried = [
+        part["signature"]["instructions"] for one in compiled.compilation.candidates for part in one.state.values()
+    ]
+    return {*tried}, engine.requests
+
+
+def test_an_unreadable_proposal_is_asked_for_again_past_the_cache(mini):
+    tried, asked = proposed(mini, "I would rather not.", PROPOSAL)
+    assert PROPOSAL["proposed_instruction"] in tried
+    assert len(asked) == 2
+    assert asked[0].config.temperature != asked[1].config.temperature
+
+
+def test_a_proposal_that_was_cut_is_no_instruction(mini):
+    tried, asked = proposed(mini, CUT, PROPOSAL, max_tokens=500)
+    assert PROPOSAL["proposed_instruction"] in tried
+    assert CUT[0]["proposed_instruction"] not in tried
+    assert [one.config.max_tokens for one in asked] == [500, 1000]
+
+
+def test_an_optimizer_without_a_usable_proposal_says_what_it_asked_and_how_to_go_on(mini):
+    with pytest.raises(QuestreeError, match=r"copro .*1 times, and 1 failed.*prompt_lm.*unparsable: BasicGenerate"):
+        proposed(mini, *["I would rather not."] * 3)
+    with pytest.raises(QuestreeError, match=r"copro .*1 times, and 1 failed.*unreachable: BasicGenerate.*gone"):
+        proposed(mini, LMTransportError("gone"))
+
+
+class Refusing(ScriptedEngine):
+    """Gives the same reply, whatever it is asked."""
+
+    def __init__(self, *first, then):
+        super().__init__([*first])
+        self.then = then
+
+    def complete(self, request):
+        self.replies = self.replies or [self.then]
+        return super().complete(request)
+
+
+def reflected(mini, engine):
+    """What GEPA makes where this engine reflects."""
+    proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
+    settings = optimizer("gepa", max_metric_calls=40)
+    return compile_program(
+        build("direct", {}), mini.examples(16, 2), mini.metric, optimizer=settings, prompt_lm=proposer
+    )
+
+
+def test_gepa_without_any_proposal_is_no_result(mini):
+    with pytest.raises(QuestreeError, match=r"gepa asked an LM itself \d+ times, and \d+ failed.*unparsable"):
+        reflected(mini, Refusing(then="I would rather not."))
+
+
+def test_gepa_ends_at_once_where_the_lm_takes_no_key(mini):
+    engine = Refusing(then=LMAuthError("bad key"))
+    with pytest.raises(QuestreeError, match=r"gepa asked an LM itself 1 times, and 1 failed.*auth.*bad key"):
+        reflected(mini, engine)
+    assert len(engine.requests) == 1
+
+
+def test_proposals_that_failed_are_told(mini, caplog):
+    reflected(mini, Refusing('{"new_instruction": "Answer with a name."}', then="I would rather not."))
+    assert "questions that gepa asked an LM itself failed; the last: unparsable" in caplog.text
+
+
+def test_rules_are_asked_for_with_fewer_demonstrations_where_the_lm_s_window_is_full(mini, bootstrapped):
+    rules = {"reasoning": "They are short.", "natural_language_rules": "Be brief."}
+    engine = ScriptedEngine([LMInvalidRequestError("maximum context length is 8192 tokens"), *[rules] * 20])
+    proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
+    settings = optimizer("infer-rules", candidates=1)
+    compiled = compile_program(
+        mini.program(), mini.examples(8, 2), mini.metric, optimizer=settings, prompt_lm=proposer, teacher="annotations"
+    )
+    assert len(engine.prompts[1]) < len(engine.prompts[0])
+    assert any("Be brief." in one.signature.instructions for one in compiled.program.predictors())
