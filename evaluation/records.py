@@ -33,7 +33,7 @@ ScoreFunction = Callable[..., Any]
 
 logger = logging.getLogger(__name__)
 
-MEASURES = 2
+MEASURES = 3
 """The version of the measures. What was measured by another version is measured anew, from what was answered."""
 
 RECALL_AT = (2, 5, 15)

@@ -11,6 +11,8 @@ from .answer_scores import pattern_match as pattern_match
 from .answer_scores import read_label as read_label
 from .answer_scores import read_yes_no as read_yes_no
 from .answer_scores import rouge_l as rouge_l
+from .answer_scores import stands_in as stands_in
+from .answer_scores import unjoined as unjoined
 from .answer_scores import without_marks as without_marks
 from .answer_scores import yes_no_accuracy as yes_no_accuracy
 from .citations import citation_precision as citation_precision

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..common.sentences import sentences
-from .answer_scores import contains, normalise
+from .answer_scores import contains, normalise, stands_in
 
 _MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
 _MARKS = re.compile(r"\[\d{1,9}\](?:(?:[\s,;.!?]|\band\b)*\[\d{1,9}\])*")
 _STOP = re.compile(r"[.!?](?=[^.!?]*$)")
+_NAME = r"[a-z]*[A-Z][\w'’&.-]*"
 _NAME_OR_NUMBER = re.compile(
-    r"[^\W\d_a-z][\w'’&.-]*(?:\s+(?:(?:of|the|de|and|von|van)\s+){0,2}[^\W\d_a-z][\w'’&-]*)*|\d[\d,.]*\d|\d"
+    rf"(?<!\w)(?:{_NAME}(?:\s+(?:(?:of|the|de|and|von|van)\s+){{0,2}}{_NAME})*|\d(?:[\w,.:]*\w)?)"
 )
 _OPENING = re.compile(
     r"^(?:(?:a|an|the|this|that|these|those|it|its|he|she|his|her|they|their|there|we|i|in|on|at|of|for|from|by|to|with|as|"
     r"and|or|but|so|thus|hence|then|therefore|since|because|while|when|where|who|which|what|how|according|both|one|"
-    r"answer|after|before|however|no|yes|not|is|was|are|were)\b\s*)+",
+    r"answer|after|before|however|no|yes|not|is|was|are|were)(?:['’]\w+)?\b\s*)+",
     re.IGNORECASE,
 )
 
@@ -86,8 +88,8 @@ def supports_fragment(fragment: str, passage: str, question: str = "") -> bool:
         question: what the content answers.
     """
     terms = claim_terms(fragment)
-    new = [term for term in terms if not contains(question, term)] or terms
-    return bool(fragment) and 2 * sum(contains(passage, term) for term in new) >= len(new)
+    new = [term for term in terms if not stands_in(question, term)] or terms
+    return bool(fragment) and 2 * sum(stands_in(passage, term) for term in new) >= len(new)
 
 
 def supporting_sentence(fragment: str, passage: str) -> str | None:
@@ -108,7 +110,7 @@ def best_sentence(fragment: str, told: Sequence[str]) -> int | None:
     Names and numbers count first, then the other words; of equals the first sentence is taken.
     """
     terms, words = claim_terms(fragment), set(normalise(fragment).split())
-    held = [(sum(contains(one, term) for term in terms), len(words & set(normalise(one).split()))) for one in told]
+    held = [(sum(stands_in(one, term) for term in terms), len(words & set(normalise(one).split()))) for one in told]
     best = max(range(len(held)), key=held.__getitem__, default=None)
     return best if best is not None and any(held[best]) else None
 
@@ -116,10 +118,21 @@ def best_sentence(fragment: str, told: Sequence[str]) -> int | None:
 def claim_terms(fragment: str) -> list[str]:
     """Return the names and numbers of a fragment, each once: numbers, and runs of words with a capital letter.
 
-    A word that only has one because it begins a sentence (``The``, ``He``, ``In`` …) is no name.
+    A number has what is written on to it (``45th``, ``1990s``). A word that only has a capital because it begins a
+    sentence (``The``, ``He``, ``In`` …) is no name, nor is one of a script without capitals.
     """
-    terms = [_OPENING.sub("", found[0]).strip() for found in _NAME_OR_NUMBER.finditer(fragment)]
-    return list(dict.fromkeys(term for term in terms if term))
+    text = unicodedata.normalize("NFC", fragment)
+    runs = [text[found.start() : found.end()] for found in _NAME_OR_NUMBER.finditer(_as_ascii(text))]
+    return list(dict.fromkeys(term for run in runs if normalise(term := _OPENING.sub("", run).strip())))
+
+
+def _as_ascii(text: str) -> str:
+    """Return the text with A for each further capital letter, and a for each further letter: as long as it is."""
+    return text if text.isascii() else "".join(map(_letter_as_ascii, text))
+
+
+def _letter_as_ascii(letter: str) -> str:
+    return letter if letter.isascii() or not letter.isalpha() else "A" if letter.isupper() else "a"
 
 
 def citation_precision(content: str, references: Sequence[str], question: str) -> float | None:

@@ -11,8 +11,9 @@ import dspy
 from pydantic import BaseModel
 
 from ...data import Question
+from ...metrics import stands_in
 from ...programs.demonstrations import TraceStep, with_fields
-from ...programs.modules.verdict import sentence_with, stands_in
+from ...programs.modules.verdict import sentence_with
 from ...retrieval import Passage
 from ...signatures import PassageJudgement, TracedStep
 from ...simulate import World

@@ -7,7 +7,7 @@ import dspy
 from ...common.placeholders import numbers_in
 from ...common.text import text_or_none
 from ...lm.call import call
-from ...metrics import contains, normalise
+from ...metrics import normalise, stands_in, unjoined
 from ...retrieval import Passage, Span
 from ...signatures import (
     AnswerStyle,
@@ -207,8 +207,8 @@ def guessed(path: list[Node]) -> set[int]:
 
 def tells(fragment: str, answer: str) -> bool:
     """Return whether the fragment tells the answer: at least half of its words, since 'Kafka' is Franz Kafka."""
-    words = normalise(answer).split()
-    return 2 * sum(contains(fragment, word) for word in words) >= len(words) > 0
+    words = normalise(unjoined(answer)).split()
+    return 2 * sum(stands_in(fragment, word) for word in words) >= len(words) > 0
 
 
 def as_steps(nodes: list[Node]) -> list[Step]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +14,7 @@ from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.outcomes import exchange
 from ...lm.window import shown_of
-from ...metrics import claim_terms, contains, normalise, rouge_l
+from ...metrics import claim_terms, contains, normalise, rouge_l, stands_in
 from ...retrieval import Passage, Reader, Span
 from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle, CheckStep, Stance
@@ -24,7 +23,6 @@ from ..references import numbered
 from .reader import LMReader
 
 Agreement = Literal["words", "string"]
-_JOINTS = re.compile(r"[-/\u2010-\u2015]|['’]s\b")
 
 
 @dataclass(frozen=True)
@@ -178,11 +176,6 @@ def more_exact(proposed: str, found: str, passage: Passage) -> str:
 def holds(passage: Passage, answer: str) -> bool:
     """Return whether the answer stands in the passage, in their normal forms."""
     return stands_in(passage.shown(), answer)
-
-
-def stands_in(text: str, answer: str) -> bool:
-    """Return whether the answer stands in the text as whole words, as '15 May' in '13–15 May', 'Puzo' in 'Puzo's'."""
-    return contains(text, answer) or contains(_JOINTS.sub(" ", text), _JOINTS.sub(" ", answer))
 
 
 def sentence_with(answer: str, passage: Passage, query: str) -> str | None:

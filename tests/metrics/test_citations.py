@@ -8,6 +8,7 @@ import pytest
 
 from questree.metrics import (
     citation_scores,
+    claim_terms,
     keep_marks,
     marked_fragments,
     marking_accuracy,
@@ -130,10 +131,42 @@ def test_only_the_marks_that_belong_to_their_fragment_are_kept() -> None:
         ("Warsaw in 1867", "Warsaw, the capital.", "", True),  # half of the terms
         ("Warsaw in 1867 with Bronia", "Warsaw, the capital.", "", False),
         ("and so it was", "Anything.", "", True),  # nothing to judge by
+        ("She was the 45th of them", "Ann was the 45th of them.", "", True),
+        ("It was loved in the 1990s", "It was loved in the 1990s.", "", True),
+        ("It lasted 1939–1945", "It lasted 1939–1945.", "", True),
+        ("It lasted from 1939 to 1945", "It lasted 1939-1945.", "", True),
+        ("It lasted 1939–1945", "It lasted 1914–1918.", "", False),
+        ("The doors open at 12:30", "The doors open at 12:30.", "", True),
+        ("It weighs 10 kg", "It weighs 10kg.", "", True),
+        ("It costs €240 million", "It costs €240 million.", "", True),
+        ("Kubrick's wife acted", "Stanley Kubrick married her.", "", True),
+        ("Kubrick's wife was Ruth", "Stanley Kubrick married Toba.", "Who was Kubrick married to?", False),
+        ('It is "Heroes"', "It is “Heroes”.", "", True),
+        ("O'Brien wrote it", "It is by O’Brien.", "", True),
+        ("It hangs in the Musée d'Orsay", "It hangs in the Musée d'Orsay.", "", True),
+        ("They met in a café", "They met.", "", True),  # é begins no name
+        ("Он родился в Москве", "Она пела.", "", False),
+        ("Он родился в Москве в 1900 году", "В Москве он родился.", "", True),
+        ("它是首都", "北京。", "", True),  # a script without capitals tells no names
+        ("它建于 1900 年", "它建于 1800 年。", "", False),
     ],
 )
 def test_a_passage_supports_a_fragment_by_its_new_names_and_numbers(fragment, passage, question, supported) -> None:
     assert supports_fragment(fragment, passage, question) is supported
+
+
+@pytest.mark.parametrize(
+    ("fragment", "terms"),
+    [
+        ("It's the 21st of May", ["21st", "May"]),
+        ("He left Canada and the U.S. in 1,234 days", ["Canada and the U.S.", "1,234"]),
+        ("the iPhone and 3D films", ["iPhone", "3D"]),
+        ("naïve Élodie and Ödön von Horváth", ["Élodie and Ödön von Horváth"]),
+        ('"A. wegeneri" is small', []),
+    ],
+)
+def test_the_terms_of_a_fragment_are_whole_words(fragment, terms) -> None:
+    assert claim_terms(fragment) == terms
 
 
 def test_precision_is_the_share_of_marks_whose_reference_supports_their_fragment() -> None:

@@ -9,6 +9,7 @@ import pytest
 from fakes import ListReader, ListRetriever
 
 from questree.programs import SearChain, SearChainSettings
+from questree.programs.modules.chain_of_query import tells
 from questree.programs.modules.verdict import sentence_with, sources_of
 from questree.programs.tree_views import node_line
 from questree.retrieval import Passage
@@ -162,6 +163,20 @@ def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(
     program = searchain({MALLE: f"It is {found}."} | dict.fromkeys(searched, "Nothing of it."))
     program(question=question)
     assert program.retriever.queries == [MALLE, *searched]
+
+
+@pytest.mark.parametrize(
+    ("fragment", "answer", "told"),
+    [
+        ("Kafka's novella", "Franz Kafka", True),
+        ("It lasted from 1939 to 1945", "1939–1945", True),
+        ("He was the 45th", "45", True),
+        ("It lasted long", "1939–1945", False),
+        ("It is by Brod", "Franz Kafka", False),
+    ],
+)
+def test_a_mark_stands_where_the_text_tells_the_answer_whatever_joins_its_words(fragment, answer, told):
+    assert tells(fragment, answer) is told
 
 
 def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
