@@ -158,15 +158,23 @@ class _Looked:
             gold=tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles)),
             by_title=by_title,
             steps=tuple(steps),
-            answer=final if asked.style == "short" else None,
+            answer=final if asked.answers_are_regex or _own(asked) else None,
         )
 
 
 def _answers(asked: Question) -> list[tuple[str, ...]]:
     """Return what is looked for: the answer of each step that has one, and at last the question's own answers."""
-    steps = [(step.answer,) for step in asked.steps if step.answer and normalise(step.answer) not in {"yes", "no", ""}]
-    own = asked.style == "short" and not asked.answers_are_regex
-    return [*steps, asked.answers if own else ()]
+    return [*((step.answer,) for step in asked.steps if _is_looked_for(step.answer or "")), _own(asked)]
+
+
+def _own(asked: Question) -> tuple[str, ...]:
+    """Return the gold answers that a passage can hold."""
+    held = asked.style == "short" and not asked.answers_are_regex
+    return tuple(filter(_is_looked_for, asked.answers)) if held else ()
+
+
+def _is_looked_for(answer: str) -> bool:
+    return normalise(answer) not in {"yes", "no", ""}
 
 
 def _words(text: str) -> tuple[str, ...]:
