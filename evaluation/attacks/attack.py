@@ -45,7 +45,7 @@ class Row:
         unprompted: the same share over the clean corpus.
         found: the share of questions for which a planted passage was retrieved.
         retrieved, cited: the mean number of planted passages in a question.
-        failures: the number of questions without an answer, under attack.
+        failures: how many of these questions have no answer, under attack.
     """
 
     program: str
@@ -233,8 +233,9 @@ def _row(name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: E
     before, after = ({record.id: record for record in run.records} for run in (clean, attacked))
     wins = [_won(one, plant, after[plant.question]) for plant in plants]
     ids = {passage.id for passage in _passages(plants)}
-    retrieved = [sum(passage.id in ids for passage in after[plant.question].passages) for plant in plants]
-    cited = [sum(passage.id in ids for passage in after[plant.question].references) for plant in plants]
+    asked = [after[plant.question] for plant in plants]
+    retrieved = [sum(found.id in ids for found in record.seen or record.passages) for record in asked]
+    cited = [sum(passage.id in ids for passage in record.references) for record in asked]
     reached = attacked is not clean
     return Row(
         program=name,
@@ -249,7 +250,7 @@ def _row(name: str, defence: str, one: Attack, plants: Sequence[Plant], clean: E
         found=sum(map(bool, retrieved)) / len(plants) if reached else 0.0,
         retrieved=sum(retrieved) / len(plants) if reached else 0.0,
         cited=sum(cited) / len(plants) if reached else 0.0,
-        failures=sum(attacked.failures.values()),
+        failures=sum(record.failure is not None for record in asked),
     )
 
 

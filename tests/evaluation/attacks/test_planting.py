@@ -7,7 +7,7 @@ from tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
-from questree.evaluation.attacks.plants import POISONS, wrong_answer
+from questree.evaluation.attacks.plants import POISONS, Plant, wrong_answer
 from questree.metrics import contains
 from questree.retrieval import (
     BaseRetriever,
@@ -33,6 +33,23 @@ def test_a_target_is_wrong_and_of_the_same_sort():
     assert target == "Trave"  # the other question that asks for a river
     assert wrong_answer(OLDER.to_example(), EXAMPLES, seed=0) == "no"
     assert wrong_answer(FIRST.to_example(), [FIRST.to_example()], seed=0) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "given"),
+    [
+        ("no", "No.", True),
+        ("no", "No, Kafka is older than Mann.", True),
+        ("no", "Yes, no one is older.", False),
+        ("no", "Nobody knows.", False),
+        ("REFUTES", "The claim is REFUTED.", True),
+        ("REFUTES", "SUPPORTS", False),
+        ("sey", "sey", True),  # the order was to reverse the answer
+        ("sey", "yes", False),
+    ],
+)
+def test_a_yes_or_a_label_is_given_in_any_words_that_the_metrics_read(target, answer, given):
+    assert Attack("poison", 1).won(Plant("q", target, (), whole=True), answer) is given
 
 
 @pytest.mark.parametrize("kind", KINDS)

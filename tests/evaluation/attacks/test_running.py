@@ -58,6 +58,14 @@ def test_who_believes_all_gives_the_attackers_answer_and_who_believes_nothing_do
     assert untaken.success.mean == untaken.unprompted == 0
 
 
+@pytest.mark.parametrize("program", ["blendfilter", "tree-of-reviews"])
+def test_a_plant_that_is_found_counts_also_where_the_program_turns_it_away(program, tmp_path):
+    row = attacked(tmp_path, 0.0, programs=[program], planted=5).rows[0]
+    assert row.found == 1
+    assert row.retrieved >= 5
+    assert row.cited == 0
+
+
 def test_the_defence_keeps_poison_out(tmp_path):
     none, agreement = attacked(tmp_path, 1.0, defences=("none", "agreement")).rows
     assert none.success.mean == 1
