@@ -97,10 +97,10 @@ def in_shape(value: Any, kind: Any) -> Any:
     if get_origin(kind) in (Union, UnionType):
         kinds = [one for one in get_args(kind) if one is not type(None)]
         return value if value is None or len(kinds) > 1 else in_shape(value, kinds[0])
-    if isinstance(kind, type) and issubclass(kind, BaseModel) and isinstance(value, dict):
+    if _is_object(value, kind):
         return _object(value, kind)
     if kind is str:
-        return "" if value is None else str(value) if isinstance(value, (int, float)) else value
+        return _text(value)
     return _word(value, kind) if isinstance(value, str) else value
 
 
@@ -111,6 +111,13 @@ def _object(value: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
         name: one for name, one in value.items() if one is not None or name not in fields or fields[name].is_required()
     }
     return {name: in_shape(one, fields[name].annotation) if name in fields else one for name, one in given.items()}
+
+
+def _text(value: Any) -> Any:
+    """Return the text of a value: a number in its digits, several texts or numbers in a row."""
+    if isinstance(value, list) and value and all(isinstance(one, (str, int, float)) for one in value):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value) if isinstance(value, (int, float)) else value
 
 
 def _word(text: str, kind: Any) -> Any:
@@ -129,16 +136,26 @@ def _word(text: str, kind: Any) -> Any:
 
 
 def _list(value: Any, kind: Any) -> Any:
-    """Return the items of a list, each in shape; null is an empty list, and XML may hold a list in its one item."""
+    """Return the items of a list, each in shape; null is an empty list, and XML may hold a list in its one item.
+
+    An object where objects are to be listed is the only one, unless a list is all that it holds.
+    """
     if value is None:
         return []
     if isinstance(value, (str, int)):
         value = _items(str(value), kind)
     elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], (str, int)):
         inner, is_list = _items(str(value[0]), kind), str(value[0]).lstrip().startswith("[")
-        if isinstance(inner, list) and (is_list or len(inner) != 1):  # the item "1. FC Köln" begins with no number
-            value = inner
+        several = isinstance(inner, list) and (is_list or len(inner) != 1)  # "1. FC Köln" begins with no number
+        value = inner if several or _is_object(inner, kind) else value
+    if _is_object(value, kind):
+        held = list(value.values())
+        value = held[0] if len(held) == 1 and isinstance(held[0], list) else [value]
     return [in_shape(one, kind) for one in value] if isinstance(value, list) else value
+
+
+def _is_object(value: Any, kind: Any) -> bool:
+    return isinstance(value, dict) and isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def _items(text: str, kind: Any) -> Any:

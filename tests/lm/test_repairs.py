@@ -149,6 +149,16 @@ def test_the_objects_of_a_list_are_understood(form):
     assert read(form, PlanChain, "planned_chain", "null") == []
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_an_object_alone_is_a_list_of_one_and_several_answers_are_a_text(form):
+    step = {"query": "Who?", "recalled": ["Joel Coen", "Ethan Coen"], "sure": True}
+    for plan in (step, [step], {"steps": [step]}):
+        (read_step,) = read(form, PlanChain, "planned_chain", plan)
+        assert (read_step.query, read_step.recalled) == ("Who?", "Joel Coen, Ethan Coen")
+    (judged,) = read(form, JudgePassages, "judgements", {"number": 1, "says": "", "useful": True})
+    assert judged.useful
+
+
 @pytest.mark.parametrize(
     ("signature", "name", "said"),
     [
@@ -161,6 +171,7 @@ def test_the_objects_of_a_list_are_understood(form):
         (FilterKnowledge, "kept", "1-3"),
         (PlanChain, "planned_chain", ["Who?"]),
         (PlanChain, "planned_chain", [{"query": None}]),
+        (PlanChain, "planned_chain", {"plan": "Who?"}),
         (JudgePassages, "judgements", [{"number": None, "says": "", "useful": True}]),
     ],
 )
@@ -178,6 +189,12 @@ def test_a_single_item_that_begins_like_a_line_of_a_list_is_left_whole():
 def test_null_for_a_text_is_no_word():
     assert read("json", CheckStep, "found", None) == ""
     assert read("json", CheckStep, "found", 1975) == "1975"
+
+
+def test_several_texts_for_one_are_written_in_a_row():
+    assert read("json", CheckStep, "found", ["Paris", 1975]) == "Paris, 1975"
+    assert repairs.in_shape([], str) == []
+    assert repairs.in_shape([["Paris"]], str) == [["Paris"]]
 
 
 @pytest.mark.parametrize(
