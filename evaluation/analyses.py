@@ -156,9 +156,13 @@ def steps_by_hops(records: Sequence[Record], metric: str, *, seed: int = 0) -> l
 
 
 def reasoning_steps(record: Record) -> int:
-    """Return the number of nodes on the longest path behind the answer; 0 if no tree was kept."""
+    """Return the number of steps on the longest path behind the answer; 0 if no tree was kept.
+
+    A passage is a step only on a path of passages (ToR); elsewhere it is what the query above it found.
+    """
     tree = record.tree
-    return max((len(tree.path_to(node)) for node in tree.nodes_behind_answer()), default=0) if tree else 0
+    paths = [tree.path_to(node) for node in tree.nodes_behind_answer()] if tree else []
+    return max((len([node for node in path if node.source != "passage"] or path) for path in paths), default=0)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from questree.lm.failure import Failure
 from questree.lm.ledger import Spent
 from questree.pages.answer_pages import case_studies, telling_questions
 from questree.programs import ReasoningTree
+from questree.programs.baselines.baseline import add_search
 from questree.retrieval import Passage
 
 METRIC = "cover-em"
@@ -141,6 +142,15 @@ def test_of_a_tree_the_longest_accepted_path_counts():
     tree.grow(first, query="q", source="passage", ended="accepted")
     dead = tree.grow(first, query="q", source="passage", action="search")
     tree.grow(dead, query="q", source="passage", ended="rejected")
+    assert reasoning_steps(answered("1", 1, tree=tree)) == 2
+
+
+def test_what_a_search_found_is_no_step_of_its_own():
+    tree = ReasoningTree(question="q")
+    found = Passage(id="p", text="It is 9 km long.")
+    first = add_search(tree, None, "Which river?", [found], source="query")
+    assert reasoning_steps(answered("1", 1, tree=tree)) == 1
+    add_search(tree, first, "How long is it?", [found], source="query")
     assert reasoning_steps(answered("1", 1, tree=tree)) == 2
 
 
