@@ -54,14 +54,14 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     settled = without_loose_marks(content, len(references))
     settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))
     kept = sorted({n for found in _MARKS.finditer(settled) for n in _numbers(found)})
-    renumbered = {old: new for new, old in enumerate(kept, start=1)}
-    return _renumber(settled, renumbered), [references[n - 1] for n in kept]
+    places = {old: new for new, old in enumerate(kept, start=1)}
+    return renumbered(settled, places), [references[n - 1] for n in kept]
 
 
 def without_loose_marks(content: str, count: int) -> str:
     """Return the content without marks above ``count``; ``[1, 2]`` becomes ``[1][2]``."""
     known = {number: number for number in range(1, count + 1)}
-    while (settled := _renumber(content, known)) != content:  # removing one may leave another, as in [1[9]]
+    while (settled := renumbered(content, known)) != content:  # removing one may leave another, as in [1[9]]
         content = settled
     return content
 
@@ -77,8 +77,8 @@ def supported_by(question: str) -> Belongs:
     return lambda fragment, passage: supports_fragment(fragment, f"{passage.title} {passage.text}", question)
 
 
-def _renumber(content: str, numbers: dict[int, int]) -> str:
-    """Write each mark with its new number; remove a mark without one, and the space before it."""
+def renumbered(content: str, numbers: dict[int, int]) -> str:
+    """Return the content, each mark with its new number; one without a number is removed, and the space before it."""
 
     def rewrite(found: re.Match[str]) -> str:
         marks = "".join(f"[{numbers[number]}]" for number in _numbers(found) if number in numbers)

@@ -10,6 +10,7 @@ import dspy
 from pydantic import Field
 
 from ...lm.parallel import together
+from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle, AnswerWithFindings
 from ..majority import Sample, answer_of, majority, sample
@@ -68,7 +69,8 @@ class DSP(Baseline):
         context, findings, last = list[Passage](), "", None
         for hop in range(1, self.settings.hops + 1):
             context, thoughts, last = self.search(tree, last, context, hop)
-            findings = thoughts if hop > 1 else ""  # before the first hop nothing was known
+            # before the first hop nothing was known, and marks number what the hop before found
+            findings = without_marks(thoughts) if hop > 1 else ""
         drop_replaced(tree, context)
         samples = self.predict(tree.question, answer_style, context, findings)
         answer, content, references = majority(samples, answer_of, answer_style)

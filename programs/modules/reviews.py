@@ -25,7 +25,7 @@ from ...signatures import (
 )
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
-from ..references import kept_all_marks, numbered, numbers_of, settle_marks, supported_by
+from ..references import kept_all_marks, numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
@@ -142,20 +142,19 @@ class EvidenceFusion(dspy.Module):
             passages: those of the evidence, and others that may support the answer, each once.
         """
         number = numbers_of(passages)
-        assertions = [
-            Assertion(
-                analysis=piece.analysis,
-                answer=piece.answer,
-                references=[number[passage.id] for passage in piece.passages],
-            )
-            for piece in evidence
-        ]
+        assertions = [_assertion(piece, [number[passage.id] for passage in piece.passages]) for piece in evidence]
         shown: dict[str, Any] = {"assertions": assertions, "passages": numbered(passages)}
         inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
         reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
         final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
         note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
         return reply.answer, final_content, references
+
+
+def _assertion(piece: Evidence, numbers: list[int]) -> Assertion:
+    """Return a piece of evidence as it is shown. Its review saw the path alone, and marked its passages from 1."""
+    analysis = renumbered(piece.analysis, dict(enumerate(numbers, start=1)))
+    return Assertion(analysis=analysis, answer=piece.answer, references=numbers)
 
 
 def _judgement(review: Review, passages: list[Passage], reply: dspy.Prediction, *, last: bool) -> Judgement:

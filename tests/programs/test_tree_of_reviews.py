@@ -306,6 +306,24 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
     assert len(prediction.evidence) == (style == "short")  # a film or a song may be called so
 
 
+@pytest.mark.parametrize("fusion", ["evidence", "analysis"])
+def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
+    facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
+
+    def reply(asked):
+        if asked.wants == "final_content":
+            return {"final_content": "It is Brno [3].", "answer": "Brno"}
+        (title,) = asked.titles
+        told = {"missing": "", "supported_answer": f"of {title}", "next_query": "", "guess": ""}
+        return {"facts": facts[title], "last_adds": "true", **told}
+
+    engine = answering(reply)
+    settings = TreeOfReviewsSettings(enough_agreement=None, fusion=fusion)
+    TreeOfReviews(TableRetriever({Q: "AXC"}), settings)(question=Q)
+    told = [(one["analysis"], one["references"]) for one in engine.asked[-1].given("assertions")]
+    assert told == [("It is Prague [1].", [1]), ("It is in X [2].", [2]), ("It is Brno [3], and no other.", [3])]
+
+
 def test_evidence_is_read_best_first_as_far_as_the_budget_goes(answering):
     engine = answering(replying({title: accept(title) for title in "ABC"}))
     prediction = ask(TableRetriever({Q: "ABC"}), evidence_tokens=14)  # each piece: 6 for the passage, 1 for the answer

@@ -293,7 +293,7 @@ def test_dsp_searches_hop_by_hop_with_fused_queries_and_predicts_with_samples(an
         if asked.wants != "thoughts":
             return answers(asked)
         with lock:
-            return {"thoughts": f"Missing after {asked.titles}.", "query": next(queries)}
+            return {"thoughts": f"Missing after {asked.titles} [1].", "query": next(queries)}
 
     engine = answering(reply)
     retriever = TableRetriever({Q: "BE", "x": "AB", "y": "CB", "z": "DF"})
