@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal, get_args
 import dspy
 from pydantic import Field, field_validator
 
-from ..lm.call import ATTEMPTS
 from ..lm.parallel import together
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
-from .majority import Sample, answer_of, majority, usable
+from .majority import Sample, answer_of, majority, rollout_of, usable
 from .modules import KnowledgeAnswer, KnowledgeFilter, PublishedKnowledgeFilter, QueryBlending, TopicNaming
 from .modules.knowledge import Filtered
 from .preset import MethodSettings
@@ -202,14 +201,14 @@ class BlendFilter(Program):
         return usable([partial(draw, config) for config in self.sampling()])
 
     def sampling(self) -> list[dict[str, float]]:
-        """Return the LM's options for each sample; those after the first have a rollout, for the retries of a call."""
+        """Return the LM's options for each sample; those after the first have a rollout of their own."""
         count = self.settings.samples
         if count == 1:
             return [{}]
         options = [{"temperature": number / (count - 1)} for number in range(count)]
         if self.settings.sampled_by == "top_p":
             options = [{"temperature": 1.0, "top_p": number / count} for number in range(1, count + 1)]
-        return [one | ({"rollout_id": number * ATTEMPTS} if number else {}) for number, one in enumerate(options)]
+        return [one | ({"rollout_id": rollout_of(number)} if number else {}) for number, one in enumerate(options)]
 
 
 def add_queries(tree: ReasoningTree, blended: dict[Query, Knowledge]) -> list[list[Node]]:

@@ -109,10 +109,16 @@ def _votes(samples: Sequence[T], answer: Callable[[T], str], style: AnswerStyle)
     return Counter(given for one in samples if (given := vote(answer(one), style)))
 
 
-def _sampling_lm(temperature: float, number: int) -> Any:
+def rollout_of(number: int) -> int:
+    """Return the rollout of a sample, from 1, with room for the retries of its calls.
+
+    A sample within a sample, or within a repeat of a run, has rollouts of its own.
+    """
     lm = dspy.settings.lm
-    if lm is None:
-        return None  # the call itself reports it
-    # a sample within a sample has rollouts of its own; the numbers in between are for the retries of a call
-    outer = lm.kwargs.get("rollout_id") or 0
-    return lm.copy(temperature=temperature, rollout_id=outer * _MOST + number * ATTEMPTS)
+    outer = (lm.kwargs.get("rollout_id") if lm else None) or 0
+    return int(outer * _MOST + number * ATTEMPTS)
+
+
+def _sampling_lm(temperature: float, number: int) -> Any:
+    lm = dspy.settings.lm  # without one, the call itself reports it
+    return lm and lm.copy(temperature=temperature, rollout_id=rollout_of(number))

@@ -245,6 +245,16 @@ def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
     assert prediction.samples == ["Oslo", "Rome", "Bonn"]
 
 
+def test_each_repeat_of_a_run_draws_samples_of_its_own(answering):
+    engine = answering(replying())
+    lm = dspy.settings.lm
+    lm.cache = True
+    for rollout in (1000, 2000):
+        with dspy.context(lm=lm.copy(rollout_id=rollout)):
+            ask(queries=["original"], filter="none", samples=3)
+    assert len(engine.calls) == 6, "none is the cached reply of another repeat"
+
+
 def test_in_the_paper_samples_differ_by_top_p(answering):
     engine = answering(replying())
     ask(queries=["original"], filter="none", samples=4)
