@@ -5,9 +5,8 @@ from __future__ import annotations
 import dspy
 
 from ...common.placeholders import numbers_in
-from ...common.text import text_or_none
 from ...lm.call import call
-from ...metrics import normalise, stands_in, unjoined
+from ...metrics import normalise, stands_in, unjoined, without_marks
 from ...retrieval import Passage, Span
 from ...signatures import (
     AnswerStyle,
@@ -122,7 +121,7 @@ class CorrectedChain(dspy.Module):
             reference_answer=span.text,
             later_steps=as_steps(later),
         )
-        return as_planned([Step(query=node.query, answer=reply.new_answer), *reply.new_steps])
+        return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
 
 
 class CompletedChain(dspy.Module):
@@ -153,7 +152,7 @@ class CompletedChain(dspy.Module):
             reference_answer=span.text,
             later_steps=as_steps(later),
         )
-        return as_planned([Step(query=node.query, answer=text_or_none(reply.new_answer)), *reply.new_steps])
+        return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
 
 
 class Tracing(dspy.Module):

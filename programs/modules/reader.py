@@ -6,7 +6,9 @@ import math
 
 import dspy
 
+from ...common.text import text_or_none
 from ...lm.call import call
+from ...metrics import stands_in, without_marks
 from ...retrieval import Passage, Span
 from ...signatures import ReadPassage
 
@@ -31,17 +33,14 @@ class LMReader(dspy.Module):
         """Return the passage's answer to the query; an answer that the passage does not hold gives an empty span."""
         shown = passage.shown()
         reply = call(self.read, query=query, passages=[shown])
-        text = reply.span.strip() if _squeeze(reply.span) in _squeeze(shown) else ""
+        span = text_or_none(without_marks(reply.span)) or ""
+        text = span if stands_in(shown, span) else ""
         return Span(text=text, score=_logit(as_share(reply.confidence) if text else 0.0))
 
 
 def as_share(probability: float) -> float:
     """Return a probability from 0 to 1, also where the LM gave it in percent."""
     return probability / 100 if probability > 1 else probability
-
-
-def _squeeze(text: str) -> str:
-    return " ".join(text.lower().split())
 
 
 def _logit(probability: float) -> float:

@@ -10,7 +10,7 @@ import dspy
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import passages_shown, shown_of
-from ...metrics import read_label
+from ...metrics import read_label, without_marks
 from ...retrieval import Passage
 from ...signatures import (
     AnswerStyle,
@@ -165,8 +165,9 @@ def _judgement(review: Review, passages: list[Passage], reply: dspy.Prediction, 
 
 def supported_answer(answer: str | None, style: AnswerStyle) -> str | None:
     """Return what a path answers; None if nothing, as where a claim's path says that it is not enough."""
-    says_open = style in ("label", "two-label") and read_label(answer or "") == "NOT ENOUGH INFO"
-    return None if says_open else text_or_none(answer)
+    said = without_marks(answer or "")
+    says_open = style in ("label", "two-label") and read_label(said) == "NOT ENOUGH INFO"
+    return None if says_open else text_or_none(said)
 
 
 def action_of(relevant: bool, supported: bool, answer: str | None) -> Action:

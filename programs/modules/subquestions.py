@@ -10,6 +10,7 @@ import dspy
 from ...common.text import stated, text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
+from ...metrics import without_marks
 from ...retrieval import Passage
 from ...signatures import (
     AnswerStyle,
@@ -113,7 +114,7 @@ class SubquestionAnswer(dspy.Module):
         reads = "passages" in self.answer.signature.input_fields
         shown: dict[str, Any] = {"passages": numbered(passages)} if reads else {}
         reply = call(self.answer, question=question, solved=as_steps(solved), query=query, **shown)
-        answer = text_or_none(reply.query_answer)
+        answer = text_or_none(without_marks(reply.query_answer or ""))
         note(reply, "known" if answer else "unknown")
         seen = shown_of(passages, reply)
         cited = [seen[n - 1] for n in reply.get("references") or [] if 1 <= n <= len(seen)]

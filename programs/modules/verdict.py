@@ -14,7 +14,7 @@ from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.outcomes import exchange
 from ...lm.window import shown_of
-from ...metrics import claim_terms, contains, normalise, rouge_l, stands_in
+from ...metrics import claim_terms, contains, normalise, rouge_l, stands_in, without_marks
 from ...retrieval import Passage, Reader, Span
 from ...retrieval.defences import trusted
 from ...signatures import AnswerStyle, CheckStep, Stance
@@ -69,11 +69,11 @@ class StepCheck(dspy.Module):
         if not passages:
             return Verdict("silent", query)
         reply = call(self.check, query=query, proposed_answer=proposed or "", passages=numbered(passages))
-        shown, found = shown_of(passages, reply), text_or_none(reply.found)
+        shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
         note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
         passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
         if passage is None or found is None or reply.verdict == "silent" or not holds(passage, found):
-            remembered = found or text_or_none(reply.remembered)
+            remembered = found or text_or_none(without_marks(reply.remembered))
             return Verdict("silent", query, remembered=remembered if proposed is None else None, certain=found is None)
         span = Span(text=found, score=1.0)
         if proposed is None:

@@ -9,6 +9,7 @@ import pytest
 from fakes import ListReader, ListRetriever
 
 from questree.programs import SearChain, SearChainSettings
+from questree.programs.modules import LMReader
 from questree.programs.modules.chain_of_query import tells
 from questree.programs.modules.verdict import sentence_with, sources_of
 from questree.programs.tree_views import node_line
@@ -191,6 +192,32 @@ def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
     assert engine.prompts[-1].count('"mark": null') == 2
     assert prediction.final_content == "Franz Kafka, Prague, and the Vltava [1]."
     assert [passage.text for passage in prediction.references] == [PASSAGES[RIVER]]
+
+
+@pytest.mark.parametrize("found", ["Franz Kafka [1]", "[1] Franz Kafka", "Franz Kafka."])
+def test_what_was_found_is_read_without_the_mark_of_its_passage(scripted, found):
+    scripted({"planned_chain": [planned(AUTHOR)]}, verdict("supports", found), TOLD)
+    node = searchain()(question=QUESTION).tree.nodes[-1]
+    assert (node.answer.rstrip("."), node.source, bool(node.support)) == ("Franz Kafka", "completed", True)
+
+
+@pytest.mark.parametrize(
+    ("span", "read"),
+    [
+        ("Franz Kafka", "Franz Kafka"),
+        ("Franz Kafka [1]", "Franz Kafka"),
+        ('"Franz Kafka"', '"Franz Kafka"'),
+        ("franz kafka.", "franz kafka."),
+        ("Max Brod", ""),
+        ("none", ""),
+        ("Franz Kaf", ""),  # no whole word
+    ],
+)
+def test_the_lm_as_reader_may_quote_what_it_copies(scripted, span, read):
+    scripted({"span": span, "confidence": 0.95})
+    passage = Passage(id="p", text=f"{PASSAGES[AUTHOR]} Nonetheless he was unknown.")
+    found = LMReader()(query=AUTHOR, passage=passage)
+    assert (found.text, found.score > LMReader.threshold) == (read, bool(read))
 
 
 def test_the_answer_is_told_as_the_passage_has_it(scripted):

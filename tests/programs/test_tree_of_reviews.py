@@ -314,13 +314,15 @@ def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fu
         if asked.wants == "final_content":
             return {"final_content": "It is Brno [3].", "answer": "Brno"}
         (title,) = asked.titles
-        told = {"missing": "", "supported_answer": f"of {title}", "next_query": "", "guess": ""}
+        told = {"missing": "", "supported_answer": f"of {title} [1]", "next_query": "", "guess": ""}
         return {"facts": facts[title], "last_adds": "true", **told}
 
     engine = answering(reply)
     settings = TreeOfReviewsSettings(enough_agreement=None, fusion=fusion)
     TreeOfReviews(TableRetriever({Q: "AXC"}), settings)(question=Q)
-    told = [(one["analysis"], one["references"]) for one in engine.asked[-1].given("assertions")]
+    assertions = engine.asked[-1].given("assertions")
+    assert [one["answer"] for one in assertions] == ["of A", "of X", "of C"]
+    told = [(one["analysis"], one["references"]) for one in assertions]
     assert told == [("It is Prague [1].", [1]), ("It is in X [2].", [2]), ("It is Brno [3], and no other.", [3])]
 
 

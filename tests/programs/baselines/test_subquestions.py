@@ -62,7 +62,7 @@ def test_self_ask_stops_at_its_limit(scripted):
 def test_self_ask_with_retrieval_reads_its_intermediate_answers(scripted):
     engine = scripted(
         {"follow_up": BORN},
-        {"query_answer": "Prague", "references": [1]},
+        {"query_answer": "Prague [1]", "references": [1]},
         {"follow_up": RIVER},
         {"query_answer": "Vltava", "references": []},
         {"follow_up": "null"},
