@@ -212,7 +212,7 @@ def _choices(setting: str, field: Any, values: Sequence[Any] | None) -> list[Any
     choices = list(values or ()) or _values_of(field.annotation)
     if not choices:
         raise QuestreeError(f"{setting} can be anything: say which values to compare, for example --value 1 --value 2.")
-    return sorted(choices, key=lambda value: value != field.default)
+    return sorted(choices, key=lambda value: (tuple(value) if isinstance(value, list) else value) != field.default)
 
 
 def _values_of(annotation: Any) -> list[Any]:

@@ -36,6 +36,7 @@ def test_of_several_settings_every_combination():
 
 def test_other_types_take_the_values_that_are_named():
     assert list(variants("blendfilter", ["k"], [10, 5])) == ["k=5", "k=10"]
+    assert list(variants("tree-of-reviews", ["widths"], [[5], [5, 3, 3]])) == ["widths=5 3 3", "widths=5"]
     assert list(variants("blendfilter", ["k"], [10, 3])) == ["k=10", "k=3"], "the default is none of them"
 
 
