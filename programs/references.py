@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from ..metrics import keep_marks, supports_fragment
 from ..retrieval import Passage
 
-_MARKS = re.compile(r"\s?\[\s*(\d+(?:\s*[,;]\s*\d+)*)\s*\]")
+_NUMBERS = r"(?:passages?\s+)?\d+(?:(?<!\d{4})\s*[–-]\s*\d{1,3}(?!\d))?"  # of four digits it is a range of years
+_MARKS = re.compile(rf"\s?[\[【]\s*({_NUMBERS}(?:\s*(?:[,;&]|\band\b)\s*{_NUMBERS})*)\s*[\]】]", re.IGNORECASE)
+_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
 def distinct(groups: Sequence[Sequence[Passage]]) -> list[Passage]:
@@ -44,7 +46,7 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
 
     A mark that points nowhere, or to a passage that does not support its fragment, is removed; a reference that
     nothing marks is dropped, and what is left is renumbered without a gap, in the order of ``references``. ``[1, 2]``
-    is read as ``[1][2]``.
+    is read as ``[1][2]``, and so are ``[1-2]``, ``[1 and 2]``, ``[Passages 1, 2]`` and ``【1】【2】``.
 
     Args:
         content: with marks.
@@ -89,5 +91,14 @@ def renumbered(content: str, numbers: dict[int, int]) -> str:
 
 
 def _numbers(found: re.Match[str]) -> list[int]:
-    """Return the numbers of a mark. Of digits without end, which an LM may write, nine are as high a number."""
-    return [int(number.strip()[:9]) for number in re.split(r"[,;]", found[1])]
+    """Return the numbers of a mark, in order; 1-3 are three."""
+    return [number for part in _RANGE.finditer(found[1]) for number in _between(_number(part[1]), part[2])]
+
+
+def _between(first: int, last: str | None) -> list[int]:
+    return list(range(first, _number(last) + 1)) if last else [first]
+
+
+def _number(digits: str) -> int:
+    """Return a number; of digits without end, which an LM may write, nine are as high a number."""
+    return int(digits[:9])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from questree.common.placeholders import fill_in
 from questree.metrics import marked_fragments
-from questree.programs.references import settle_marks, supported_by
+from questree.programs.references import settle_marks, supported_by, without_loose_marks
 from questree.retrieval import Passage
 
 
@@ -42,8 +43,21 @@ def test_renumbering_keeps_the_order_of_the_references():
     assert references == [B, C]
 
 
-def test_joint_marks_are_parted():
-    assert settle_marks("Both [1, 2].", [A, B], anywhere)[0] == "Both [1][2]."
+@pytest.mark.parametrize(
+    "mark", ["[1, 2]", "[1;2]", "[1-2]", "[ 1 – 2 ]", "[1 and 2]", "[Passages 1 & 2]", "【1】【2】"]
+)
+def test_joint_marks_are_parted(mark):
+    assert settle_marks(f"Both {mark}.", [A, B], anywhere) == ("Both [1][2].", [A, B])
+    assert without_loose_marks(f"Both {mark}.", 0) == "Both."
+
+
+def test_a_range_is_of_as_many_passages_as_there_are():
+    assert settle_marks("All [2-999], none [9-7].", [A, B, C], anywhere) == ("All [1][2], none.", [B, C])
+
+
+@pytest.mark.parametrize("text", ["The war [1914–1918].", "The band [sic] and [its 2 songs].", "He won [2:1]."])
+def test_other_words_in_brackets_stay(text):
+    assert settle_marks(text, [A, B], anywhere)[0] == text
 
 
 def test_what_is_left_when_a_mark_is_removed_is_settled_too():
