@@ -68,7 +68,8 @@ def grow_branch(
 def regrow(tree: ReasoningTree, parent: Node, later: list[Node], *, instead_of: str | None, round: int) -> list[Node]:
     """Return the later nodes anew under the parent, with its answer in their queries.
 
-    What was recalled for a query that has changed is dropped: it was the answer to another one.
+    What was recalled for a query that has changed is dropped: it was the answer to another one. Where a later query was
+    written out with it, its number stands there, until its query is answered.
 
     Args:
         tree: grows.
@@ -77,11 +78,15 @@ def regrow(tree: ReasoningTree, parent: Node, later: list[Node], *, instead_of: 
         instead_of: the answer that it had: a query that was written out with it gets the new one.
         round: of the new nodes.
     """
-    steps = []
+    branch, last, changed = list[Node](), parent, [(instead_of, parent.answer)]
     for node in later:
-        template = replaced(tree, node.template or node.query, instead_of, parent.answer)
-        steps.append(PlannedStep(query=template, recalled=node.answer, sure=node.sure))
-    branch = grow_branch(tree, parent, steps, round)
+        template = node.template or node.query
+        for before, after in changed:
+            template = replaced(tree, template, before, after)
+        (last,) = grow_branch(tree, last, [PlannedStep(query=template, recalled=node.answer, sure=node.sure)], round)
+        branch.append(last)
+        if last.query != node.query:
+            changed.append((node.answer, f"#{len(tree.path_to(last))}"))
     for old, new in zip(later, branch, strict=True):
         if new.query != old.query:
             tree.update(new, answer=None, sure=False, source="unsolved")

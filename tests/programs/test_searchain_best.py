@@ -194,6 +194,25 @@ def test_an_answer_that_no_passage_holds_is_told_without_a_mark(scripted):
     assert [passage.text for passage in prediction.references] == [PASSAGES[RIVER]]
 
 
+def test_a_later_query_that_was_written_out_follows_a_correction_two_steps_before_it(scripted):
+    scripted(
+        {
+            "planned_chain": [
+                planned(AUTHOR, "Max Brod", sure=True),
+                planned("Where was Max Brod born?", "Brno", sure=True),
+                planned("Which river flows through Brno?", "Svratka", sure=True),
+            ]
+        },
+        verdict("contradicts", "Franz Kafka"),
+        verdict("supports", "Prague"),
+        verdict("supports", "Vltava"),
+        TOLD,
+    )
+    prediction = searchain()(question=QUESTION)
+    assert [node.query for node in prediction.tree.last_path()] == [AUTHOR, BIRTH, RIVER]
+    assert prediction.final_content == TOLD["final_content"]
+
+
 @pytest.mark.parametrize("found", ["Franz Kafka [1]", "[1] Franz Kafka", "Franz Kafka."])
 def test_what_was_found_is_read_without_the_mark_of_its_passage(scripted, found):
     scripted({"planned_chain": [planned(AUTHOR)]}, verdict("supports", found), TOLD)
