@@ -144,13 +144,14 @@ def refilled(tree: ReasoningTree, node: Node) -> Node:
 def replaced(tree: ReasoningTree, template: str, old: str | None, new: str | None) -> str:
     """Return the query with an answer that was written into it replaced by another one; the user's names stay.
 
-    Part of a number is no answer, nor is a single word without the capital that the answer has: "us" is not "US".
+    Part of a number is no answer, nor is the number of a step (#2), nor a single word without the capital that the
+    answer has: "us" is not "US".
     """
     names = names_to_keep(tree, old) if old else []
     if not old or not new or old in names:
         return template
     case = "" if len(old.split()) == 1 and not old.islower() else "i"
-    written = rf"((?<!\w)(?<!\d[.,–-])(?{case}:{re.escape(old)})(?!\w|[.,–-]\d))"
+    written = rf"((?<![\w#<])(?<!\d[.,–-])(?{case}:{re.escape(old)})(?!\w|[.,–-]\d))"
     return re.sub("|".join([*map(re.escape, names), written]), lambda found: new if found[1] else found[0], template)
 
 

@@ -154,6 +154,7 @@ TEXAS = "Were Louis Malle and the director of Paris, Texas born in the same coun
         ("Who led it?", "US", "UK", ["Who led the US, which told us?"], ["Who led the UK, which told us?"]),
         ("Who led them?", "The Beatles", "Queen", ["Who led the Beatles?"], ["Who led Queen?"]),
         ("How high is it?", "5", "7", ["What is 3.5 or 5,000 m or 5?"], ["What is 3.5 or 5,000 m or 7?"]),
+        ("How many?", "2", "7", ["Who is it?", "What is #2 of 2?"], ["Who is it?", "What is x of 7?"]),
     ],
 )
 def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(
