@@ -9,6 +9,7 @@ from html import escape
 from operator import is_
 from typing import Any
 
+import regex
 from pydantic import BaseModel
 
 from .caches import remembering
@@ -24,6 +25,8 @@ _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE = "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164\ufeff"
 _INVISIBLE += "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_WORD = regex.compile(r"[\p{L}\p{N}_[\p{M}--[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]]+", regex.V1)
+"""Accents and vowel signs (M) belong to words; where no spaces part words, the signs part what can be found."""
 _UNSEEN = re.compile(f"[{_CONTROLS}{_BIDI}{_INVISIBLE}]")
 _UNDRAWN = re.compile(f"[{_CONTROLS}{_BIDI}\r\u2028\u2029]")
 _GAP = r"((?:[^\w\[\]<＜﹤|｜￨>＞﹥]|[ﾞﾟ])*)"  # no letter: the two of Japanese are marks in another form
@@ -119,6 +122,11 @@ def in_page(text: str) -> str:
 def without_surrogates(text: Any) -> Any:
     """Return text that UTF-8 can hold: each half of a surrogate pair becomes ``?``."""
     return _SURROGATES.sub("?", text) if isinstance(text, str) else text
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text, so that those which look alike are the same, in any case and spelling of Unicode."""
+    return [unicodedata.normalize("NFKC", word).casefold() for word in _WORD.findall(text)]
 
 
 def readable_size(count: float) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import CorpusError, IndexRefused
+from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
 from .indexes.contents import Manifest, PassageStore, corpus_hash
@@ -148,17 +149,10 @@ def words_of(passages: Iterable[Passage], settings: BM25Settings) -> list[list[s
 
 def tokenized(texts: Sequence[str], settings: BM25Settings) -> list[list[str]]:
     """Return the words of each text, as BM25 knows them."""
-    import bm25s
+    from bm25s.stopwords import STOPWORDS_EN
 
-    stopwords: Any = "english" if settings.without_stopwords else []
-    found: list[list[str]] = bm25s.tokenize(
-        list(texts),
-        stopwords=stopwords,
-        token_pattern=r"(?u)\b\w+\b",
-        return_ids=False,
-        show_progress=False,
-    )
-    return [[token for token in tokens if token] for tokens in found]  # bm25s gives "" for a text without words
+    left_out = frozenset(STOPWORDS_EN if settings.without_stopwords else ())
+    return [[word for word in words_in(text) if word not in left_out] for text in texts]
 
 
 def _write(order: Order) -> Written:

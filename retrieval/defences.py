@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ..common.errors import QuestreeError
 from ..common.names import unknown_name
+from ..common.text import words_in
 from .base import WrappingRetriever
 from .contracts import Reader, Retriever, asked_question
 from .passage import Passage
@@ -128,11 +129,11 @@ class RelevanceRetriever(FilteringRetriever):
 def trusted(texts: Sequence[str], passages: Sequence[Passage]) -> list[Passage]:
     """Return the passages that neither hold a question of the texts nor repeat a better passage, in their order."""
     questions = [one for text in texts for one in _QUESTIONS.findall(text) or [text]]
-    asked = [words for one in questions if len(words := _words(one)) >= _FEWEST_WORDS]
+    asked = [words for one in questions if len(words := words_in(one)) >= _FEWEST_WORDS]
     kept: list[Passage] = []
     kept_words: list[frozenset[str]] = []
     for passage in passages:
-        words = _words(f"{passage.title} {passage.text}")
+        words = words_in(f"{passage.title} {passage.text}")
         line, distinct = f" {' '.join(words)} ", frozenset(words)
         if any(f" {' '.join(one)} " in line for one in asked):
             continue
@@ -140,10 +141,6 @@ def trusted(texts: Sequence[str], passages: Sequence[Passage]) -> list[Passage]:
             kept.append(passage)
             kept_words.append(distinct)
     return kept
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import regex
 
 from ..common.errors import QuestreeError
 from .contracts import Retriever, Similarity
@@ -19,7 +20,7 @@ DEFAULT_COSINE = 0.92
 """By the embedded encoder, eight hand-made pairs that ask the same had .877 to .976, eight near misses .618 to .871.
 It is strict: a repeat that is missed costs a search; a wrong one leaves an answer unverified."""
 
-_NOT_WORDS = re.compile(r"[\W_]+")
+_NOT_WORDS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
 
 class ExactDuplicates:

@@ -206,6 +206,8 @@ def test_code_of_its_own_in_a_models_folder_is_not_run(published, tmp_path):
         ("Who directed it?", ["Who directed them?"], None),
         ("Who?", [], None),
         ("Ｗho?", ["who"], 0),
+        ("दिन क्या है?", ["दीन क्या है?"], None),
+        ("ปี", ["ปู"], None),
     ],
 )
 def test_exact_duplicates(query, seen, expected):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -82,6 +83,26 @@ def test_passages_without_words_do_no_harm():
     assert [p.id for p in retriever("amber", k=3)] == ["amber"]
     with pytest.raises(CorpusError, match="holds a word"):
         BM25Retriever.from_passages([Passage(id="a", text="?!")])
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        (unicodedata.normalize("NFD", "Das Café in Zürich"), "café"),  # accents as characters of their own
+        ("Das Café in Zürich", unicodedata.normalize("NFD", "ZÜRICH")),
+        ("the o\ufb03ce", "office"),  # a ligature, as in texts from PDF files
+        ("राजधानी दिल्ली है", "राजधानी"),
+        ("Die Straße", "STRASSE"),
+        ("กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทย", "เมืองหลวงของประเทศไทย"),  # a part that signs bound
+    ],
+)
+def test_a_word_is_found_however_it_is_written(text, query):
+    assert BM25Retriever.from_passages([Passage(id="1", text=text)])(query)
+
+
+def test_vowel_signs_tell_words_apart():
+    retriever = BM25Retriever.from_passages([Passage(id="1", text="दीन"), Passage(id="2", text="दिन")])
+    assert [passage.id for passage in retriever("दिन", k=2)] == ["2"]
 
 
 def test_equal_scores_keep_the_corpus_order():
