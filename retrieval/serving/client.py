@@ -10,16 +10,17 @@ from itertools import pairwise
 
 from ...common.errors import QueryError
 from ..base import BaseRetriever, check_search
-from ..bm25 import BM25Retriever
 from ..contracts import Similarity
-from ..late_interaction.rerank import GatherAndRerank
+from ..dense import DenseRetriever
+from ..late_interaction.exact import ExactRetriever
+from ..late_interaction.plaid import PlaidRetriever
 from ..passage import Passage
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
 from .server_limits import read_token
 from .wire import Compare, Health, Likeness, Results, Search
 
-FIND_NOTHING = (BM25Retriever.name, GatherAndRerank.name, "qdrant")
-"""Names of retrievers that find no passage for a query whose words stand in none."""
+FIND_ALWAYS = (ExactRetriever.name, PlaidRetriever.name, DenseRetriever.name)
+"""Names of retrievers that find passages for any query. Others may find none: by words, fused, filtered, one's own."""
 
 
 class RemoteRetriever(BaseRetriever):
@@ -108,7 +109,7 @@ class RemoteRetriever(BaseRetriever):
         return rankings
 
     def _check_ranking(self, ranking: list[Passage], k: int) -> None:
-        if not ranking and self.name not in FIND_NOTHING:
+        if not ranking and self.name in FIND_ALWAYS:
             raise self._refused("no passage for a query, though its index finds some for any")
         if len(ranking) > k:
             raise self._refused(f"{len(ranking)} passages where {k} were asked for")

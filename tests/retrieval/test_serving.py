@@ -12,7 +12,7 @@ import pytest
 from fakes import ListRetriever
 
 from questree.common.errors import QueryError
-from questree.retrieval import BM25Retriever, Passage, Retriever, load_index
+from questree.retrieval import BM25Retriever, BM25Settings, FusionRetriever, Passage, Retriever, load_index
 from questree.retrieval.retriever_names import open_retriever
 from questree.retrieval.serving.app import SearchLimits, create_app
 from questree.retrieval.serving.client import RemoteRetriever
@@ -51,6 +51,12 @@ def test_what_gathers_by_words_may_find_nothing_over_http_too(rerank_folder):
     index = load_index(rerank_folder)
     with running(create_app(index)) as other:
         assert RemoteRetriever.connect(other).batch(["?!", "amber"], k=2) == [[], index("amber", k=2)]
+
+
+def test_a_served_fusion_may_find_nothing(passages, index):
+    fusion = FusionRetriever([index, BM25Retriever.from_passages(passages, BM25Settings(k1=2))])
+    with running(create_app(fusion)) as other:
+        assert RemoteRetriever.connect(other)("zebra", k=2) == fusion("zebra", k=2) == []
 
 
 def test_health_names_the_index(address, index):

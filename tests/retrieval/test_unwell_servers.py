@@ -55,7 +55,7 @@ class Script:
 
 
 def health(**changed: Any) -> dict[str, Any]:
-    good = {"status": "ok", "name": "exact", "fingerprint": "f1", "passages": 2, "similarity": True}
+    good = {"status": "ok", "name": "colbert-exact", "fingerprint": "f1", "passages": 2, "similarity": True}
     return {**good, "most_queries": 8, "most_bytes": 4_000, **changed}
 
 
