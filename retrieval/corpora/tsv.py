@@ -29,10 +29,16 @@ def _quoted(columns: Columns) -> Parse:
         if _QUOTE not in line:  # most lines; csv would take them apart at the tabs too
             yield _passage(line.split("\t"), columns)
             return
+        rows = csv.reader([line, ""], delimiter="\t")
         try:
-            cells = next(csv.reader([line], delimiter="\t"))
+            cells = next(rows)
         except csv.Error as problem:
             raise BadText(f"not as csv writes a line ({problem})") from None
+        if rows.line_num > 1:
+            raise BadText(
+                "a quotation mark opens a field that this line does not close (a passage is one line; below a header, "
+                "a field that begins with a mark of its own is quoted, and the mark doubled)"
+            )
         yield _passage(cells, columns)
 
     return parse
@@ -51,7 +57,7 @@ def _passage(cells: list[str], columns: Columns) -> Passage:
 
 
 def _cells(first: str) -> list[str]:
-    return [cell.strip().lower() for cell in first.split("\t")]
+    return [cell.strip().strip(_QUOTE).strip().lower() for cell in first.split("\t")]
 
 
 def _columns(first: str) -> Columns | None:

@@ -14,7 +14,7 @@ import pytest
 
 from questree.common import packed_files
 from questree.common.errors import CorpusError
-from questree.retrieval import BadLine, read_corpus
+from questree.retrieval import BadLine, Passage, read_corpus
 from questree.retrieval.corpora import corpus, corpus_format
 from questree.retrieval.corpora.corpus import FORMATS, SeenIds
 
@@ -141,12 +141,25 @@ def test_dpr_passages_without_their_header_when_the_form_is_named(tmp_path):
     assert next(read_corpus(file, corpus_format="dpr-tsv")).text == 'He said "yes"'
 
 
-@pytest.mark.parametrize(("line", "problem"), [("3\n", "lacks the field"), ("3\ta\tb\tc\n", "4 tab-separated fields")])
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("3\n", "lacks the field"),
+        ("3\ta\tb\tc\n", "4 tab-separated fields"),
+        ('3\t"first line\nsecond line"\tA title\n', "does not close"),
+    ],
+)
 def test_a_bad_dpr_line_is_named(tmp_path, line, problem):
     (file := tmp_path / "psgs_w100.tsv.gz").write_bytes(gzip.compress((DPR + line).encode()))
     with pytest.raises(CorpusError, match=r"psgs_w100.tsv.gz, line 4") as caught:
         ids(file)
     assert problem in str(caught.value)
+
+
+def test_a_header_may_be_quoted_as_all_else(tmp_path):
+    path = tmp_path / "quoted.tsv"
+    path.write_text('"id"\t"text"\t"title"\n"1"\t"Amber is old."\t"Amber"\n')
+    assert list(read_corpus(path)) == [Passage(id="1", title="Amber", text="Amber is old.")]
 
 
 def test_colbert_passages_are_not_unquoted(tmp_path):
