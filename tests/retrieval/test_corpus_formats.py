@@ -162,6 +162,12 @@ def test_a_header_may_be_quoted_as_all_else(tmp_path):
     assert list(read_corpus(path)) == [Passage(id="1", title="Amber", text="Amber is old.")]
 
 
+def test_a_long_passage_may_hold_a_quotation_mark(tmp_path):
+    path = tmp_path / "long.tsv"
+    path.write_text('id\ttext\n1\t"He said ""yes"" ' + "and no " * 30_000 + '"\n')
+    assert len(next(read_corpus(path)).text) > 200_000
+
+
 def test_colbert_passages_are_not_unquoted(tmp_path):
     (file := tmp_path / "collection.tsv").write_text('0\t"quoted" from here\n1\tnext\n')
     assert [p.text for p in read_corpus(file)] == ['"quoted" from here', "next"]
