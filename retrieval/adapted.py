@@ -96,10 +96,11 @@ def _passage(found: Any, id: Any, rank: int) -> Passage:
     title = fields.get("title")
     if title is None and " | " in text:
         title, _, text = text.partition(" | ")
+    title, score = str(title or ""), fields.get("score")
     known = next((one for one in (fields.get("id"), fields.get("pid"), id) if one is not None), None)
     return Passage(
-        id=json_hash(text)[:16] if known is None else str(known),
-        title=str(title or ""),
+        id=json_hash([title, text], ascii=True)[:16] if known is None else str(known),
+        title=title,
         text=text,
-        score=float(fields.get("score", 1 / rank)),
+        score=1 / rank if score is None else float(score),
     )

@@ -59,6 +59,13 @@ def test_what_others_give_becomes_passages(found):
     assert passage.score == (1 if isinstance(found, dspy.Prediction) else 3)
 
 
+def test_without_ids_and_scores_title_and_text_tell_passages_apart():
+    rows = [{"title": title, "text": "See the list \ud83d.", "score": None} for title in ("Prague", "Vienna")]
+    first, second = as_retriever(lambda query: rows)("Which list?", 2)
+    assert first.id != second.id
+    assert (first.score, second.score) == (1, 0.5)
+
+
 def test_dspy_s_embedder_makes_a_retriever_with_a_corpus_and_none_alone():
     embedder = dspy.Embedder(lambda texts: embed(texts))
     searched = dspy.retrievers.Embeddings(corpus=TEXTS, embedder=embedder)
