@@ -61,6 +61,8 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
         ),
         (GOOD, r"line 2: id 'q0' is already that of line 1"),
         ({**GOOD, "id": "q1", "split": "train"}, r"1 of 2 questions have a split"),
+        ({**GOOD, "id": "q1", "question": "Who \ud83d?"}, r"line 2: half a surrogate pair"),
+        ({**GOOD, "id": "q1", "paragraphs": [{"text": "\udc00"}]}, r"line 2: half a surrogate pair"),
     ],
 )
 def test_a_bad_line_is_named_with_what_is_wrong(tmp_path: Path, bad: object, message: str) -> None:
@@ -117,3 +119,9 @@ def test_bamboogle_is_never_trained_on() -> None:
 def test_a_split_in_the_file_is_kept(tmp_path: Path) -> None:
     rows = [{**GOOD, "id": n, "split": split} for n, split in enumerate(["test", "train", "test"])]
     assert [q.split for q in read_questions(written(tmp_path, *rows))] == ["test", "train", "test"]
+
+
+def test_a_split_of_null_is_none(tmp_path: Path) -> None:
+    assert read_questions(written(tmp_path, {**GOOD, "split": None}))[0].split == split_of("own", "Who?")
+    with pytest.raises(QuestreeError, match=r"1 of 2 questions have a split"):
+        read_questions(written(tmp_path, {**GOOD, "split": "train"}, {**GOOD, "id": "q1", "split": None}))
