@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from ..common.errors import QuestreeError
 from ..common.patterns import check_pattern
 from ..common.placeholders import fill_in
-from ..metrics import normalise_title, passage_fingerprint
+from ..metrics import normalise_title, passage_fingerprint, read_label
 
 if TYPE_CHECKING:
     import dspy
@@ -24,6 +24,8 @@ _ENDS: tuple[tuple[Split, float], ...] = (("train", 0.4), ("dev", 0.7), ("test",
 
 Style = Literal["short", "yes-no", "label", "two-label", "long"]
 _STYLE_OF_TYPE: dict[str, Style] = {"boolean": "yes-no", "claim": "label", "long": "long", "long-form": "long"}
+
+_LABELS = {"label": ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), "two-label": ("SUPPORTS", "REFUTES")}
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -143,6 +145,9 @@ class Question(_Frozen):
     def _answers_fit(self) -> Question:
         if self.style == "yes-no" and any(a.lower() not in {"yes", "no"} for a in self.answers):
             raise ValueError(f"a yes-no question is answered yes or no, not {list(self.answers)}")
+        labels = _LABELS.get(self.style, ())
+        if labels and any(read_label(answer) not in labels for answer in self.answers):
+            raise ValueError(f"a {self.style} question is answered {' or '.join(labels)}, not {list(self.answers)}")
         if self.answers_are_regex:
             for answer in self.answers:
                 try:

@@ -59,6 +59,11 @@ def test_a_plain_line_takes_its_task_from_the_file_and_its_style_from_the_type(t
             {"id": "q1", "question": "Who?", "answers": ["("], "answers_are_regex": True},
             r"line 2: .*regular expression",
         ),
+        ({**GOOD, "id": "q1", "type": "claim"}, r"line 2: .*answered SUPPORTS or REFUTES or NOT ENOUGH INFO, not"),
+        (
+            {**GOOD, "id": "q1", "style": "two-label", "answers": ["NOT ENOUGH INFO"]},
+            r"line 2: .*answered SUPPORTS or REFUTES, not",
+        ),
         (GOOD, r"line 2: id 'q0' is already that of line 1"),
         ({**GOOD, "id": "q1", "split": "train"}, r"1 of 2 questions have a split"),
         ({**GOOD, "id": "q1", "question": "Who \ud83d?"}, r"line 2: half a surrogate pair"),
