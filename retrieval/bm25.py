@@ -9,10 +9,11 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice, pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from ..common.errors import CorpusError, IndexRefused
+from ..common.errors import CorpusError, IndexRefused, QuestreeError
 from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
@@ -31,11 +32,18 @@ class BM25Settings:
 
     Recall@5 of gold titles with them and without: MuSiQue .503, .507 (16,988 passages, 200 questions);
     2Wiki .661, .664 (12,002; 600); HotpotQA .699, .705 (23,125; 400). Without is also twice as fast.
+
+    Raises:
+        QuestreeError: if a number is outside of what the formula is made for.
     """
 
     k1: float = 1.2
     b: float = 0.75
     without_stopwords: bool = True
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.k1 < inf and 0 <= self.b <= 1):
+            raise QuestreeError(f"BM25 takes a k1 of 0 or more and a b from 0 to 1, not k1={self.k1}, b={self.b}.")
 
 
 class BM25Retriever(IndexRetriever):

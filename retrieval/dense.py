@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _VECTORS, _INDEX = "vectors", "dense.faiss"
 _FLAT = "Flat"
 _SEED = 7
+_FEWEST_TOKENS = 3  # one between two markers
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class DenseSettings:
         sample: vectors, at most, on which it is trained.
         pooling, normalised, query_prefix, passage_prefix, window: as in `Usage`; None for what the encoder's folder or
             name says.
+
+    Raises:
+        QuestreeError: if the sample is empty.
     """
 
     factory: str = _FLAT
@@ -49,6 +53,10 @@ class DenseSettings:
     query_prefix: str | None = None
     passage_prefix: str | None = None
     window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.sample < 1:
+            raise QuestreeError(f"faiss cannot be trained on {self.sample} vectors; give one at least (sample).")
 
 
 class DenseRetriever(NeuralRetriever):
@@ -83,6 +91,7 @@ def _write(order: Order) -> Written:
     built = {field: stated.pop(field) for field in ("factory", "search", "sample")}
     usage = find_usage(checkpoint.name, checkpoint.folder, **stated)
     encoder = SentenceEncoder.load(checkpoint, usage, order.precision)
+    _check_window(encoder)
     index = _empty(settings, encoder.dim)
     folder = order.folder / _VECTORS
     filled = encode_corpus(
@@ -101,6 +110,15 @@ def _write(order: Order) -> Written:
         _save(index, order.folder / _INDEX)
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
+
+
+def _check_window(encoder: SentenceEncoder) -> None:
+    """Refuse a window that the model cannot read, or that holds markers alone."""
+    if not _FEWEST_TOKENS <= encoder.window <= encoder.longest:
+        raise QuestreeError(
+            f"{encoder.checkpoint.name} reads {_FEWEST_TOKENS} to {encoder.longest} tokens of a text, not "
+            f"{encoder.window} (window)."
+        )
 
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:

@@ -77,6 +77,11 @@ class SentenceEncoder(TextEncoder):
         return self.usage.window
 
     @property
+    def longest(self) -> int:
+        """Return the most tokens of a text that the model can read; the window, if the model has no such bound."""
+        return int(getattr(self._model.config, "max_position_embeddings", None) or self.window)
+
+    @property
     def identity(self) -> str:
         """Return all that a passage's vector depends on beside its text."""
         return f"{self.checkpoint.fingerprint} {self.precision} {self.usage}"

@@ -29,7 +29,7 @@ class PlaidSettings:
         ndocs: how many candidates survive the first pruning; a quarter of them is scored in full.
 
     Raises:
-        QuestreeError: if the number of bits is another.
+        QuestreeError: if the number of bits is another, or one of the others below 1.
     """
 
     nbits: int = 8
@@ -41,6 +41,9 @@ class PlaidSettings:
     def __post_init__(self) -> None:
         if self.nbits not in (1, 2, 4, 8):
             raise QuestreeError(f"PLAID stores 1, 2, 4 or 8 bits a dimension (nbits), not {self.nbits}.")
+        for name in ("kmeans_iterations", "ncells", "ndocs"):
+            if getattr(self, name) < 1:
+                raise QuestreeError(f"{name}={getattr(self, name)} makes no sense; give one at least.")
 
 
 def make_codec(config: Any, centroids: torch.Tensor, held_out: torch.Tensor) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
 from questree.retrieval import DenseSettings, build_index, load_index, read_manifest
-from questree.retrieval.index_folder import add_to_index
+from questree.retrieval.index_folder import KINDS, add_to_index
 from questree.retrieval.kept_results import Kept
 from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.sentence_usage import Usage, find_usage
@@ -159,6 +159,28 @@ def test_what_faiss_cannot_make_is_refused(settings, sentence_folder, passages, 
     with pytest.raises(QuestreeError, match=r"faiss makes no index.*Choose another"):
         build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
     assert not (tmp_path / "i").exists()
+
+
+@pytest.mark.parametrize("window", [-1, 0, 2, 100_000])
+def test_a_window_that_the_encoder_has_not_is_refused(window, sentence_folder, passages, tmp_path):
+    settings = DenseSettings(window=window)
+    with pytest.raises(QuestreeError, match=rf"reads 3 to \d+ tokens of a text, not {window}"):
+        build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("bm25", {"k1": -1}),
+        ("bm25", {"k1": "nan"}),
+        ("bm25", {"b": 5}),
+        ("dense", {"sample": -3}),
+        ("colbert", {"ncells": 0}),
+    ],
+)
+def test_a_setting_that_means_nothing_is_refused(kind, values):
+    with pytest.raises(QuestreeError, match=next(iter(values))):
+        KINDS[kind].settings_of(values)
 
 
 # The index folder
