@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from ...common.errors import QueryError
 from ..base import BaseRetriever, check_search
@@ -83,17 +83,25 @@ class RemoteRetriever(BaseRetriever):
         """Yield the queries of each request, in their order."""
         together = max(1, self._health.most_passages // k)
         most = min(self._exchange.settings.queries_together, self._health.most_queries, together)
-        room = self._health.most_bytes - 100  # of the rest of the body
+        return self._parts(queries, most, self._room)
+
+    @property
+    def _room(self) -> int:
+        """Return the bytes that a request has for its texts."""
+        return self._health.most_bytes - 100  # of the rest of the body
+
+    def _parts(self, texts: Sequence[str], most: int, room: int) -> Iterator[list[str]]:
+        """Yield the texts in their order, so many together, of so many bytes, at most."""
         some: list[str] = []
         size = 0
-        for query in queries:
-            length = len(json.dumps(query)) + 2
+        for text in texts:
+            length = len(json.dumps(text)) + 2
             if length > room:
-                raise QueryError(f"A query of {length:,} bytes is more than {self.address} takes ({room:,}). Cut it.")
+                raise QueryError(f"A text of {length:,} bytes is more than {self.address} takes ({room:,}). Cut it.")
             if some and (len(some) == most or size + length > room):
                 yield some
                 some, size = [], 0
-            some.append(query)
+            some.append(text)
             size += length
         if some:
             yield some
@@ -121,7 +129,17 @@ class RemoteRetriever(BaseRetriever):
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         if not texts or not others:
             return [[] for _ in texts]
-        answer = self._exchange.ask(Likeness, "/similarity", Compare(texts=list(texts), others=list(others)))
+        most, room = self._health.most_queries, self._room // 2
+        columns = list(self._parts(others, most, room))
+        return [row for some in self._parts(texts, most, room) for row in self._rows(some, columns)]
+
+    def _rows(self, texts: list[str], columns: Sequence[list[str]]) -> list[list[float]]:
+        """Return a row for each text, from one request for each part of the other texts."""
+        parts = [self._likeness(texts, others) for others in columns]
+        return [list(chain(*row)) for row in zip(*parts, strict=True)]
+
+    def _likeness(self, texts: list[str], others: list[str]) -> list[list[float]]:
+        answer = self._exchange.ask(Likeness, "/similarity", Compare(texts=texts, others=others))
         self._check_index(answer.fingerprint)
         if [len(row) for row in answer.rows] != [len(others)] * len(texts):
             raise self._refused("rows that do not fit the texts compared")

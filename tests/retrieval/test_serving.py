@@ -108,6 +108,17 @@ def test_texts_are_compared_by_the_server_s_encoder(exact_folder, address):
     assert RemoteRetriever.connect(address).similarity is None
 
 
+def test_more_texts_than_a_request_holds_are_compared_in_several(exact_folder):
+    exact = load_index(exact_folder)
+    with running(create_app(exact, limits=Limits(body=1_000), search_limits=SearchLimits(queries=3))) as other:
+        remote = RemoteRetriever.connect(other)
+        texts, others = ["amber lagoon"] * 4, [f"harbor pebble {'fjord ' * n}" for n in range(20)]
+        for row, expected in zip(remote.similarity(texts, others), exact.similarity(texts, others), strict=True):
+            assert row == pytest.approx(expected, abs=1e-5)
+        with pytest.raises(QueryError, match="Cut it"):
+            remote.similarity(texts, ["amber " * 200])
+
+
 def test_it_is_opened_by_its_address_with_the_token_of_the_environment(index, monkeypatch):
     token = "a-token-that-is-long-enough"
     monkeypatch.delenv("QUESTREE_TOKEN", raising=False)
