@@ -94,11 +94,12 @@ class QdrantRetriever(BaseRetriever):
             IndexRefused: if the collection was changed since the first contact.
         """
         most = min(k, self._passages)
-        return self._known.all_of(
+        kept = self._known.all_of(
             [(query, most) for query in check_search(queries, k)],
             lambda keys: self._search([query for query, _ in keys], most),
             lambda key, found: len(key[0]) + sum(_HIT_BYTES + len(one.title) + len(one.text) for one in found),
         )
+        return [list(found) for found in kept]  # lists of the caller's own
 
     def _search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
         words = query_words(queries, self._words)

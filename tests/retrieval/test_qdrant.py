@@ -199,6 +199,13 @@ def test_with_all_gathered_it_ranks_as_exact_search(retriever, exact_folder, pas
     assert [p.score for p in found] == pytest.approx([everything[p.id] for p in found], abs=1e-4)
 
 
+def test_what_a_caller_does_to_a_list_changes_no_later_answer(retriever):
+    found = retriever(QUERY, k=3)
+    expected = list(found)
+    found.clear()
+    assert retriever(QUERY, k=3) == expected
+
+
 def test_weights_of_words_are_those_of_our_bm25(passages):
     settings, index = BM25Settings(), BM25Retriever.from_passages(passages)
     weights = [dict(zip(*words, strict=True)) for words in WordWeights(passages, settings).of(passages)]
