@@ -12,6 +12,7 @@ from ..metrics import Interval, normalise, normalise_title, passage_fingerprint,
 from ..metrics.answer_scores import pattern_in
 from ..metrics.found_passages import gold_names
 from ..retrieval import Passage, Retriever
+from ..retrieval.corpora.corpus import SeenIds
 
 _REPORT_EVERY = 10_000  # passages
 
@@ -97,12 +98,13 @@ def audit(
     if not questions:
         raise QuestreeError("There are no questions to audit; choose another split or a higher limit.")
     corpora = list(_corpora(retriever))
-    total, looked = sum(map(len, corpora)), _Looked(questions)
+    total, looked, seen = sum(map(len, corpora)), _Looked(questions), SeenIds()
     for done, passage in enumerate((corpus[place] for corpus in corpora for place in range(len(corpus))), start=1):
-        looked.at(passage)
+        if seen.add(passage.id):  # members of a fusion mostly have one corpus
+            looked.at(passage)
         if on_progress and (done % _REPORT_EVERY == 0 or done == total):
             on_progress("passages", done, total)
-    return Audit(tuple(map(looked.standing, questions)), total)
+    return Audit(tuple(map(looked.standing, questions)), len(seen))
 
 
 def _corpora(retriever: Any) -> Iterator[Any]:

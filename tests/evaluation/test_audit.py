@@ -93,6 +93,7 @@ def test_gold_passages_are_told_apart_where_they_are_known():
 def test_members_of_a_fusion_are_looked_through_and_a_server_s_corpus_is_not_here():
     here, server = Corpus([KAFKA]), Corpus([OTHER])
     assert audit([asked()], FusionRetriever([server, here])).passages == 2
+    assert audit([asked()], FusionRetriever([here, Corpus([KAFKA, OTHER])])).passages == 2  # each is counted once
     server.passages = None
     with pytest.raises(QuestreeError, match="not in this process; name the folder"):
         audit([asked()], FusionRetriever([here, server]))
