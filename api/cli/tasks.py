@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def tasks(as_json: options.AsJson = False) -> None:
     """List the tasks that --task knows by name, and which of them are here."""
-    from ..data import KNOWN_TASKS, SPLITS, data_folder
+    from ..data import KNOWN_TASKS, SPLITS, data_folder, task_names
     from .report import print_figures
 
     folder = data_folder()
@@ -36,6 +36,10 @@ def tasks(as_json: options.AsJson = False) -> None:
             _here(task, folder),
         )
         lines.append(dict(zip(headings, cells, strict=True)))
+    for name in task_names():
+        if name not in KNOWN_TASKS:
+            here = "your file" if (folder / f"{name}.jsonl").is_file() else "installed"
+            lines.append({**dict.fromkeys(headings, "-"), "task": name, "here": here})
     if as_json:
         options.print_json(json.dumps(lines, ensure_ascii=False, indent=2))
         return

@@ -37,7 +37,8 @@ def row_of(table: str, name: str) -> str:
 def test_every_task_is_listed_with_what_there_is_to_know(questree, data: Path, musique: Path, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "220")
     assert questree("fetch", "musique", "--from", musique).code == 0
-    (data / "nq.jsonl").write_text("{}", encoding="utf-8")
+    for own in ("nq", "mine"):
+        (data / f"{own}.jsonl").write_text("{}", encoding="utf-8")
     ran = questree("tasks")
     assert ran.code == 0
     for name in KNOWN_TASKS:
@@ -47,7 +48,8 @@ def test_every_task_is_listed_with_what_there_is_to_know(questree, data: Path, m
         assert cell in hotpotqa
     assert "Wikipedia 2017 abstracts" in row_of(ran.out, "hotpotqa-fullwiki")
     assert row_of(ran.out, "musique").rstrip().endswith("fetched")
-    assert row_of(ran.out, "nq").rstrip().endswith("your file")
+    for own in ("nq", "mine"):
+        assert row_of(ran.out, own).rstrip().endswith("your file")
     assert "hotpotqa: searchain, tree-of-reviews, blendfilter" in ran.out
 
 
