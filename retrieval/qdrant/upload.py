@@ -67,7 +67,8 @@ def upload(
         address: as `QdrantAddress` reads it.
         checkpoint: of the encoder.
         settings: of the collection.
-        precision: in which the encoder computes; see ``load_encoder``.
+        precision: in which the encoder computes; see ``load_encoder``. ``auto`` goes on with that of the machine which
+            began.
         corpus_format: of the file; None to recognise it. See ``read_corpus``.
         skip_bad: keep the corpus's good lines; the number of bad ones is in the manifest.
         bad: a list to which the bad lines are appended.
@@ -87,6 +88,8 @@ def upload(
     name, read = named_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
     with _stored(read, progress) as (passages, digest):
         record = CorpusRecord(name=name, sha256=digest, passages=len(passages), skipped=len(found) - before)
+        if precision == "auto" and there is not None and there.manifest.corpus.sha256 == digest:
+            precision = there.manifest.settings.get("precision", precision)  # of the machine that began
         encoder = load_encoder(find_checkpoint(checkpoint), precision)
         manifest = _manifest(record, encoder, chosen)
         if there is not None and overwrite and there.manifest.fingerprint != manifest.fingerprint:

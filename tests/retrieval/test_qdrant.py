@@ -24,6 +24,7 @@ from questree.common.errors import CheckpointError, CorpusError, IndexRefused, Q
 from questree.retrieval import BM25Retriever, Passage, Retriever, build_index, load_index
 from questree.retrieval.bm25 import BM25Settings
 from questree.retrieval.indexes import chunks
+from questree.retrieval.late_interaction import colbert_encoder
 from questree.retrieval.late_interaction.encoder import Encoder
 from questree.retrieval.qdrant import collection as collection_module
 from questree.retrieval.qdrant.address import QdrantAddress
@@ -372,6 +373,13 @@ def test_another_index_is_not_written_over(place, passages, tiny_checkpoint, tin
     other |= {"settings": QdrantSettings(quantization="none")} if part == "settings" else {}
     with pytest.raises(IndexRefused, match=rf"holds an index of another {part} \(20 passages of .*--overwrite.*--add"):
         upload(other.pop("corpus"), at, **other)
+
+
+def test_a_machine_that_computes_otherwise_goes_on_as_it_was_begun(place, passages, tiny_checkpoint, monkeypatch):
+    made = {upload(passages, at := place(), checkpoint=tiny_checkpoint, precision="bfloat16").fingerprint}
+    monkeypatch.setattr(colbert_encoder, "cpu_precision", lambda: "float32")
+    made.add(upload(passages, at, checkpoint=tiny_checkpoint).fingerprint)
+    assert len(made) == 1
 
 
 def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, passages, tiny_checkpoint):
