@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import fsum
 
 from ..common.errors import IndexRefused, QueryError
 from ..common.manifests import json_hash
@@ -57,12 +58,13 @@ class FusionRetriever(WrappingRetriever):
         return [self._fused(rankings)[:k] for rankings in zip(*found, strict=True)]
 
     def _fused(self, rankings: Sequence[list[Passage]]) -> list[Passage]:
-        scores: dict[str, float] = {}
+        parts: dict[str, list[float]] = {}
         passages: dict[str, Passage] = {}
         for ranking in rankings:
             for rank, passage in enumerate(ranking, start=1):
                 _check_same(passages.setdefault(passage.id, passage), passage)
-                scores[passage.id] = scores.get(passage.id, 0.0) + 1 / (self.settings.constant + rank)
+                parts.setdefault(passage.id, []).append(1 / (self.settings.constant + rank))
+        scores = {id: fsum(of_one) for id, of_one in parts.items()}  # exact: the same ranks in another order are equal
         best = sorted(scores, key=scores.__getitem__, reverse=True)  # stable: of equals, the first member's
         return [passages[id].model_copy(update={"score": scores[id]}) for id in best]
 

@@ -45,6 +45,18 @@ def test_of_equal_passages_the_first_member_s_stands_first():
     assert ids(FusionRetriever([Listed("ab"), Listed("xy")])("q", k=4)) == "axby"
 
 
+def test_the_same_ranks_in_another_order_are_equal():
+    fillers = "abcdefghijklmnopqrstuvwAB"
+    members = []
+    for x, y in ((6, 24), (7, 6), (24, 7)):
+        places = {x: "x", y: "y"}
+        members.append(Listed("".join(places.get(n, id) for n, id in enumerate(fillers)), name=str(x)))
+    fused = FusionRetriever(members)("q", k=25)
+    scores = {passage.id: passage.score for passage in fused}
+    assert scores["x"] == scores["y"]
+    assert ids(fused).index("x") < ids(fused).index("y")
+
+
 def test_members_are_searched_deeper_than_is_wanted_and_once_a_batch():
     one, other = Listed("abcde"), Listed("edcba")
     fusion = FusionRetriever([one, other], FusionSettings(depth=3))
