@@ -318,13 +318,13 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
     import dspy
     from dspy.utils.exceptions import LMConfigurationError
 
-    from .lm.call import RETRIES, TIMEOUT
+    from .lm.call import RETRIES, TIMEOUT, takes_temperature
 
     server: dict[str, Any] = {}
     if settings.api_base is not None:
         # Local servers ask for no key, but the client does.
         server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
-    greedy = 0.0 if _takes_temperature(settings.lm) else None
+    greedy = 0.0 if takes_temperature(settings.lm) else None
     try:
         return dspy.LM(
             settings.lm,
@@ -336,15 +336,3 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
         )
     except LMConfigurationError as error:
         raise QuestreeError(f"--lm {settings.lm} cannot be asked so: {error}") from None
-
-
-def _takes_temperature(model: str) -> bool:
-    """Return whether the model may be sent a temperature: OpenAI's reasoning models refuse all but their own."""
-    import dspy
-    from dspy.utils.exceptions import LMConfigurationError
-
-    try:
-        dspy.LM(model, temperature=0.5)
-    except LMConfigurationError:
-        return False
-    return True

@@ -16,6 +16,7 @@ from pydantic_core import to_jsonable_python
 
 from ..common.manifests import installed_versions, json_hash
 from ..lm.guard import adapter_name
+from ..lm.window import reply_tokens
 from ..programs import Program
 from ..programs.composed import NearestDemonstrations
 from ..retrieval.duplicates import ExactDuplicates
@@ -38,7 +39,8 @@ def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
     lm = lm or dspy.settings.lm
     if lm is None:
         return {"name": "none", "simulated": False}
-    traits = {key: lm.kwargs[key] for key in _LM_TRAITS if lm.kwargs.get(key) is not None}
+    options = {**lm.kwargs, "max_tokens": reply_tokens(lm.kwargs)}
+    traits = {key: options[key] for key in _LM_TRAITS if options.get(key) is not None}
     adapter = adapter_name()
     asked = traits if adapter == "chat" else traits | {"adapter": adapter}
     return {"name": str(lm.model), **asked, "simulated": is_simulated(lm)}

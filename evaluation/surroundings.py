@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.errors import QuestreeError
 from ..lm.guard import adapter_in_use
-from ..lm.window import known_window
+from ..lm.window import known_window, reply_tokens
 from ..programs import REGISTRY, Program, build
 from ..programs.composed import Composed
 from ..programs.modules import LMReader
@@ -60,7 +60,8 @@ _OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "r
 def surroundings_of(program: Program) -> Surroundings:
     """Return what surrounds a program and the configured LM now."""
     lm, prompts = dspy.settings.lm, _prompts_of(program)
-    options = {} if lm is None else {name: lm.kwargs[name] for name in _OPTIONS if lm.kwargs.get(name) is not None}
+    kwargs = {} if lm is None else {**lm.kwargs, "max_tokens": reply_tokens(lm.kwargs)}
+    options = {name: kwargs[name] for name in _OPTIONS if kwargs.get(name) is not None}
     return Surroundings(
         versions=versions(),
         machine={"system": platform.platform(), "processor": platform.machine(), "cores": str(os.cpu_count())},

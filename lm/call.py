@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
 from math import inf
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMError, LMInvalidRequestError
+from dspy.utils.exceptions import AdapterParseError, LMConfigurationError, LMError, LMInvalidRequestError
 from pydantic_core import PydanticUndefined
 
 from ..signatures.answers import describe_style
@@ -37,7 +39,7 @@ from .progress import check_followed, told_call
 from .repairs import mend_repairs
 from .stored_lm import fault_of, finish_reason, replies_of, stored_lm
 from .transport import bound_replies, reading_reply
-from .window import Drop, fit, remember_shown, shorten
+from .window import REPLY_TOKENS, Drop, fit, remember_shown, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
@@ -45,6 +47,8 @@ RETRY_TEMPERATURE = 0.7  # at 0 the client's cache, and most models, would retur
 SHORTENINGS = 4  # of a prompt that should fit the window, but that the server finds too long
 TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name any
 RETRIES = 3  # the default of `dspy.LM`
+_LEAST_REASONING = 16_000  # tokens of a reply, its reasoning included: DSPy lets such an LM have no fewer
+_SAMPLING = "questree_sampling"  # a setting of DSPy's goes where its LM goes
 _OPTIONS = ("temperature", "top_p", "max_tokens", "seed", "rollout_id", "reasoning_effort", "n")
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
@@ -87,6 +91,25 @@ def call(
         raise
 
 
+@contextmanager
+def sampled(temperature: float, rollout: int) -> Iterator[None]:
+    """Sample each reply in the block, be it of the configured LM or of one that a predictor has for itself.
+
+    Args:
+        temperature: above 0; a model that takes none samples at its own.
+        rollout: tells the replies from those to the same prompts elsewhere, which the client's cache holds.
+    """
+    lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
+    with dspy.context(lm=None if lm is None else lm.copy(**_taken(how, lm)), **{_SAMPLING: how}):
+        yield
+
+
+def rollout_in_use() -> int:
+    """Return the rollout that replies are sampled in; 0 outside of all."""
+    own = (dspy.settings.get(_SAMPLING) or {}).get("rollout_id")
+    return own or (dspy.settings.lm.kwargs.get("rollout_id") if dspy.settings.lm else None) or 0
+
+
 class _Call:
     """One call, and what was tried for it."""
 
@@ -95,7 +118,8 @@ class _Call:
         if lm is None:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
-        self.predict, self.config, self.drop, self.inputs, self.lm = predict, config, drop, inputs, lm
+        self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
+        self.config = _taken({**(dspy.settings.get(_SAMPLING) or {}), **config}, lm)
         self.adapter = keeping_messages(adapter_in_use())
         self.name = str(predict.signature.__name__)
         self.replies = self.attempts = self.retries = self.shortenings = 0
@@ -173,7 +197,8 @@ class _Call:
     def refuse_cut(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that was cut at the token limit, even if it can be parsed."""
         if lm.history and finish_reason(lm.history[-1].get("response")) == "length":
-            raise _CutReplyError(int(self.max_tokens or 1024))
+            least = REPLY_TOKENS if takes_temperature(str(self.lm.model)) else _LEAST_REASONING
+            raise _CutReplyError(self.max_tokens or least)
 
     def ask_for_another(self, error: AdapterParseError | _CutReplyError) -> None:
         """Change the request so that another reply can come; the same request would return the same one.
@@ -185,10 +210,12 @@ class _Call:
         if self.attempts == ATTEMPTS or self.replies == _MOST_REPLIES:
             raise self.failed("truncated" if isinstance(error, _CutReplyError) else "unparsable", error) from error
         # the retries of two samples differ as well: each sample has a rollout of its own
-        self.config |= {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
+        another = {"rollout_id": self.rollout + self.replies, "temperature": RETRY_TEMPERATURE}
+        self.config |= _taken(another, self.lm)
         if isinstance(error, _CutReplyError):
             self.cut = error
-            self.config["max_tokens"] = 2 * error.max_tokens
+            name = "max_completion_tokens" if self.lm.kwargs.get("max_completion_tokens") else "max_tokens"
+            self.config[name] = 2 * error.max_tokens
 
     def shorten(self, error: LMError) -> None:
         """Take a passage out of the request, because the server found it too long."""
@@ -220,8 +247,7 @@ class _Call:
     @property
     def max_tokens(self) -> int | None:
         """Return how many tokens the reply may have, if that is bounded."""
-        most: int | None = self.config.get("max_tokens") or self.lm.kwargs.get("max_tokens")
-        return most
+        return reply_tokens({**self.lm.kwargs, **self.predict.config, **self.config})
 
     def prompt(self) -> str:
         """Return the texts of the prompt that is sent, each after its role."""
@@ -238,9 +264,27 @@ class _Call:
 
     def asked(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the prompt, each message as its role and its text, and how its reply is sampled."""
-        options = {**self.lm.kwargs, **self.predict.config, **self.config}
+        options = {**self.lm.kwargs, **self.predict.config, **self.config, "max_tokens": self.max_tokens}
         texts = [[str(message["role"]), str(message["content"])] for message in messages]
         return {"messages": texts, "options": {name: options.get(name) for name in _OPTIONS}}
+
+
+@lru_cache(maxsize=64)
+def takes_temperature(model: str) -> bool:
+    """Return whether the model may be sent a temperature: OpenAI's reasoning models refuse all but their own."""
+    try:
+        dspy.LM(model, temperature=0.5)
+    except LMConfigurationError:
+        return False
+    except ValueError:  # the name of an LM of another class, which DSPy's would not take
+        return True
+    return True
+
+
+def _taken(config: dict[str, Any], lm: dspy.BaseLM) -> dict[str, Any]:
+    """Return those options of a call that the LM takes."""
+    refused = set() if takes_temperature(str(lm.model)) else {"temperature", "top_p"}
+    return {name: value for name, value in config.items() if name not in refused}
 
 
 class _CutReplyError(Exception):

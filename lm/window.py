@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -113,6 +114,15 @@ def shown_of(passages: list[T], reply: dspy.Prediction) -> list[T]:
     """Return those of the numbered passages that the prompt showed: the reply can cite no others."""
     shown = getattr(reply, "_shown", None)
     return passages if shown is None else passages[: len(shown)]
+
+
+def reply_tokens(options: Mapping[str, Any]) -> int | None:
+    """Return how many tokens a reply may have by an LM's options; None where nothing bounds it.
+
+    DSPy has another name for it where the LM is one of OpenAI's reasoning models.
+    """
+    most: int | None = options.get("max_completion_tokens") or options.get("max_tokens")
+    return most
 
 
 @lru_cache(maxsize=16)

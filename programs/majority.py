@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
-
-import dspy
+from typing import TypeVar
 
 from ..common.text import text_or_none
-from ..lm.call import ATTEMPTS
+from ..lm.call import ATTEMPTS, rollout_in_use, sampled
 from ..lm.failure import CallFailedError
 from ..lm.parallel import together
 from ..metrics import normalise, read_label, read_yes_no
@@ -42,7 +40,7 @@ def sample(draw: Callable[[], T], count: int, temperature: float) -> list[T]:
     """
 
     def rollout(number: int) -> T:
-        with dspy.context(lm=_sampling_lm(temperature, number)):
+        with sampled(temperature, rollout_of(number)):
             return draw()
 
     return [draw()] if count == 1 else usable([partial(rollout, number) for number in range(1, count + 1)])
@@ -114,11 +112,4 @@ def rollout_of(number: int) -> int:
 
     A sample within a sample, or within a repeat of a run, has rollouts of its own.
     """
-    lm = dspy.settings.lm
-    outer = (lm.kwargs.get("rollout_id") if lm else None) or 0
-    return int(outer * _MOST + number * ATTEMPTS)
-
-
-def _sampling_lm(temperature: float, number: int) -> Any:
-    lm = dspy.settings.lm  # without one, the call itself reports it
-    return lm and lm.copy(temperature=temperature, rollout_id=rollout_of(number))
+    return rollout_in_use() * _MOST + number * ATTEMPTS

@@ -16,7 +16,8 @@ from dspy import lm15
 from dspy.utils.callback import BaseCallback
 from fakes import ListReader, ListRetriever
 
-from questree.lm.call import LONGEST_PROMPT, call
+from questree.evaluation.identity import lm_facts
+from questree.lm.call import LONGEST_PROMPT, call, sampled
 from questree.lm.ledger import Spent, total
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
@@ -101,6 +102,24 @@ def test_a_prompt_is_formatted_once_for_each_request(scripted):
         engine = scripted("I would rather not.", *GOOD)
         ask()
     assert formatted.count == len(engine.requests) == 3
+
+
+@pytest.mark.parametrize(("reply", "asked_for"), [("I would rather not.", [None, None]), ("", [None, 32000])])
+def test_a_reasoning_model_is_sent_no_temperature_and_no_less_room(scripted, reply, asked_for):
+    engine = scripted(reply or ({"chain": []}, "length"), *GOOD)
+    lm = dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0)
+    with dspy.context(lm=lm), sampled(0.7, rollout=3):
+        assert ask().answer == "yes"
+    assert [asked.config.temperature for asked in engine.requests] == [None] * 3
+    assert [asked.config.max_tokens for asked in engine.requests[:2]] == asked_for
+
+
+def test_a_reasoning_model_s_own_room_is_doubled(scripted):
+    engine = scripted(({"chain": []}, "length"), *GOOD)
+    with dspy.context(lm=dspy.LM("openai/gpt-5", engine=engine, cache=False, num_retries=0, max_tokens=20_000)):
+        assert lm_facts()["max_tokens"] == 20_000
+        assert ask().answer == "yes"
+    assert [asked.config.max_tokens for asked in engine.requests] == [20_000, 40_000, 20_000]
 
 
 def test_a_cut_reply_is_no_demonstration(scripted):

@@ -50,6 +50,14 @@ def test_samples_within_samples_differ_from_each_other(answering):
     assert len({rollout for rollouts in inner for rollout in rollouts}) == 9
 
 
+def test_an_lm_of_the_program_s_own_is_sampled_as_well(answering):
+    engine = answering(lambda asked: {"final_content": "So.", "answer": "a"})
+    own = program("self-consistency", samples=3)
+    own.set_lm(dspy.settings.lm.copy(cache=True))
+    own(question="a question of this test and of its own LM")
+    assert [asked.temperature for asked in engine.asked] == [0.7] * 3
+
+
 def test_samples_really_call_the_lm_where_replies_are_cached(answering):
     engine = answering(lambda asked: {"final_content": "So.", "answer": "a"})
     dspy.settings.lm.cache = True
