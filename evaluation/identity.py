@@ -19,6 +19,7 @@ from ..lm.guard import adapter_name
 from ..lm.window import reply_tokens
 from ..programs import Program
 from ..programs.composed import NearestDemonstrations
+from ..programs.states import state_without_lms
 from ..retrieval.duplicates import ExactDuplicates
 from ..simulate import is_simulated
 
@@ -100,7 +101,7 @@ def duplicates_facts(program: Program) -> dict[str, Any]:
 
 def state_digest(program: Program) -> str:
     """Return a digest of the program's demonstrations, instructions and predictors' settings, and of nothing else."""
-    state = {name: {**part, "lm": None} for name, part in program.dump_state().items()}
+    state = state_without_lms(program)
     settings = {name: predictor.config for name, predictor in program.named_predictors() if predictor.config}
     more: dict[str, Any] = {"config": settings} if settings else {}
     if isinstance(program, NearestDemonstrations):

@@ -104,20 +104,20 @@ def repeat(
     lm, program = dspy.settings.lm, checked_program(program)
     if count < 2:
         raise QuestreeError(f"{count} repeats: give two or more.")
-    if lm is None or not lm.kwargs.get("temperature"):
+    if any(one is None or not one.kwargs.get("temperature") for one in _lms(program)):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
     metrics, bounds = checked_metrics(metrics, examples), (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": program.name, "policy": bounds}
     runs: list[Evaluation] = []
-    with tracking.run(f"repeat {program.name}", parent, simulated=is_simulated(lm)):
+    with tracking.run(f"repeat {program.name}", parent, simulated=any(map(is_simulated, _lms(program)))):
         for number in range(1, count + 1):
             name = f"repeat-{number}"
             # a rollout of its own, or the client's cache would give every run the same replies
-            with dspy.context(lm=lm.copy(rollout_id=number * _APART)):
+            with dspy.context(lm=lm and lm.copy(rollout_id=number * _APART)):
                 runs.append(
                     evaluate_tracked(
                         name,
-                        program,
+                        _apart(program, number * _APART),
                         examples,
                         metrics,
                         tracking=tracking,
@@ -134,6 +134,21 @@ def repeat(
     if out is not None:
         write_atomically(Path(out) / "repeats.json", repeats.as_json())
     return repeats
+
+
+def _lms(program: Program) -> list[dspy.BaseLM | None]:
+    """Return the LMs that a program asks."""
+    return [predictor.lm or dspy.settings.lm for predictor in program.predictors()] or [dspy.settings.lm]
+
+
+def _apart(program: Program, rollout: int) -> Program:
+    """Return the program, whose predictors' own LMs reply in this rollout."""
+    if not any(predictor.lm for predictor in program.predictors()):
+        return program
+    apart = program.deepcopy()
+    for predictor in apart.predictors():
+        predictor.lm = predictor.lm and predictor.lm.copy(rollout_id=rollout)
+    return apart
 
 
 def _named(on_progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:

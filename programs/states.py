@@ -168,7 +168,7 @@ def state_of(program: Program) -> dict[str, Any]:
     Raises:
         QuestreeError: if a demonstration holds what JSON cannot.
     """
-    state = {name: {**part, **_EMPTY} for name, part in program.dump_state().items()}
+    state = {name: {**part, **_EMPTY} for name, part in state_without_lms(program).items()}
     for name, predictor in program.named_predictors():
         if config := _settings_to_save(name, predictor.config):
             state[name]["config"] = config
@@ -177,6 +177,13 @@ def state_of(program: Program) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         raise QuestreeError(f"A demonstration of {program.name} cannot be saved as JSON: {error}.") from error
     return content
+
+
+def state_without_lms(program: Program) -> dict[str, Any]:
+    """Return DSPy's state of the predictors without their LMs: DSPy cannot write one that has an engine of its own."""
+    bare = program.deepcopy()
+    bare.set_lm(None)
+    return dict(bare.dump_state())
 
 
 def take_state(program: Program, state: ProgramState) -> None:

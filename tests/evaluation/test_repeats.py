@@ -6,8 +6,10 @@ import json
 
 import dspy
 import pytest
+from answering import AnsweringEngine
 from parrot import RIGHT, WRONG, Parrot, right
 
+import questree
 from questree.common.errors import QuestreeError
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
@@ -49,6 +51,20 @@ def test_every_run_has_replies_and_a_folder_of_its_own(tmp_path):
     assert sorted(one.name for one in tmp_path.iterdir()) == ["repeat-1", "repeat-2", "repeat-3", "repeats.json"]
     assert json.loads((tmp_path / "repeats.json").read_text())["score"] == vars(repeats.score)
     assert len(program.asked) == 6  # resumed, not asked again
+
+
+def test_an_lm_of_the_program_s_own_replies_anew_in_each_run():
+    engine = AnsweringEngine(lambda asked: {"answer": "a"}, None)
+    program, lm = questree.program("direct"), dspy.LM("answering/test", engine=engine, num_retries=0)
+    program.set_lm(lm.copy(temperature=0.7))
+    example = dspy.Example(id="1", question="asked of an LM of its own", answers=["a"]).with_inputs("question")
+    with dspy.context(lm=dspy.LM("never/asked", temperature=0.7)):
+        repeats = repeat(program, [example], right, 2)
+    assert [run.spent.cached for run in repeats.runs] == [0, 0]
+    assert len(engine.asked) == 2
+    program.set_lm(lm.copy(temperature=0.0))
+    with pytest.raises(QuestreeError, match="give --temperature"):
+        repeat(program, [example], right, 2)
 
 
 def test_each_repeat_is_tracked_under_one_parent(tmp_path, tracking_store):
