@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import traceback
 from collections.abc import Mapping
@@ -192,8 +193,17 @@ def remember_lm(lm: dspy.BaseLM) -> None:
     for name in _SECRETS & lm.kwargs.keys():
         value = lm.kwargs[name]
         remember_secrets(*map(str, value.values() if isinstance(value, Mapping) else [value]))
-    for name in _ADDRESSES & lm.kwargs.keys():
-        remember_address(str(lm.kwargs[name]))
+    for address in filter(None, address_of(lm).split()):
+        remember_address(address)
+
+
+def address_of(lm: dspy.BaseLM) -> str:
+    """Return the address that an LM is asked at, its own or as a variable names it; empty if nothing names one."""
+    own = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
+    if own is not None or not isinstance(getattr(lm, "engine", None), str):
+        return str(own or "")
+    provider = str(lm.model).partition("/")[0].upper()
+    return " ".join(filter(None, (os.environ.get(f"{provider}_{name}") for name in ("API_BASE", "BASE_URL"))))
 
 
 def without_address(text: str, lm: dspy.BaseLM) -> str:

@@ -20,6 +20,7 @@ from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
 from ..common.forks import renew_in_forks
 from ..common.secrets import holds_secret
+from .failure import address_of
 
 
 def use_lm_cache(address: str | None = None) -> None:
@@ -41,7 +42,7 @@ def use_lm_cache(address: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         dspy.configure_cache(disk_cache_dir=str(folder), disk_size_limit_bytes=SIZE, restrict_pickle=True)
         dspy.cache.disk_cache.close()
-        dspy.cache.disk_cache = ReplyStore(folder)
+        dspy.cache.disk_cache = ReplyStore(folder, address)
     except Exception as error:  # of a damaged database, whatever comes of it
         raise QuestreeError(
             f"The LM's replies cannot be kept in {folder}: {getattr(error, 'strerror', None) or error}. Make room or "
@@ -53,7 +54,7 @@ def share_replies() -> None:
     """Make a kept reply serve with and without an event loop, and only to the server that gave it.
 
     DSPy has keys of its own for each form; what they hold is the same. Its keys do not tell servers apart; the folders
-    of `use_lm_cache` do.
+    of `use_lm_cache` do, and the keys of every server but a folder's own.
     """
     execution.PreparedCall.key = _key
 
@@ -63,10 +64,10 @@ _own_key = execution.PreparedCall.key
 
 def _key(call: execution.PreparedCall, lm: dspy.BaseLM, asynchronous: bool) -> Any:
     key = _own_key(call, lm, False)
-    address = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
-    if address is None or isinstance(dspy.cache.disk_cache, ReplyStore):
+    address = address_of(lm)
+    if not address or address == getattr(dspy.cache.disk_cache, "address", None):
         return key
-    return {**key, "questree_server": hashlib.sha256(str(address).encode()).hexdigest()}
+    return {**key, "questree_server": hashlib.sha256(address.encode()).hexdigest()}
 
 
 def _folder(address: str | None, version: str) -> Path:
@@ -93,13 +94,14 @@ class ReplyStore(FanoutCache):
 
     Args:
         folder: made if it is not there.
+        address: of the server whose replies it holds; those of others have its address in their keys.
 
     Raises:
         OSError, sqlite3.Error: if the folder cannot be used; a damaged one may raise others.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._warned = folder, set[str]()
+    def __init__(self, folder: Path, address: str | None = None) -> None:
+        self._folder, self._warned, self.address = folder, set[str](), address
         self._pickled = _DISK(str(folder))
         self.renew()
         renew_in_forks(self)

@@ -51,6 +51,18 @@ def test_a_server_is_not_answered_for_by_another_with_the_same_model():
     assert cached == [0, 0, 1]
 
 
+@pytest.mark.parametrize("variable", ["OPENAI_API_BASE", "OPENAI_BASE_URL"])
+def test_nor_is_a_server_that_a_variable_names(kept, monkeypatch, variable):
+    engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
+    cached = []
+    with running(engine) as one, running(engine) as other:
+        for address in (one, other, one):
+            monkeypatch.setenv(variable, address)
+            with dspy.context(lm=dspy.LM("openai/simulated", api_key="x")):
+                cached.append(build("direct", {})(question=QUESTIONS[0].question).spent.cached)
+    assert cached == [0, 0, 1]
+
+
 def test_a_reply_that_was_changed_is_not_used(kept, tmp_path, caplog):
     draw, changed = random.Random(5), 0
     for store in stores(tmp_path):
