@@ -11,6 +11,7 @@ import os
 import re
 import socket
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -77,11 +78,10 @@ class Tracking:
         """
         import mlflow
 
-        before, tags = mlflow.get_tracking_uri(), {"simulated": str(simulated).lower(), **process_tags()}
-        try:
+        tags = {"simulated": str(simulated).lower(), **process_tags()}
+        with _store_in_use(self.uri):
             try:
                 _check_store(self.uri)
-                mlflow.set_tracking_uri(self.uri)
                 experiment = self._experiment()
                 if mlflow.active_run() is None:
                     end_dead_runs(experiment)
@@ -97,8 +97,6 @@ class Tracking:
                 tracked = TrackedRun(run.info.run_id, experiment, self, tags, params)
                 tracked.params(params)
                 yield tracked
-        finally:
-            mlflow.set_tracking_uri(before)
 
     def _experiment(self) -> str:
         import mlflow
@@ -106,7 +104,12 @@ class Tracking:
         found = mlflow.get_experiment_by_name(self.experiment)
         if found is not None:
             return str(found.experiment_id)
-        return str(mlflow.create_experiment(self.experiment, artifact_location=self._artifact_location()))
+        try:
+            return str(mlflow.create_experiment(self.experiment, artifact_location=self._artifact_location()))
+        except mlflow.MlflowException:
+            if (found := mlflow.get_experiment_by_name(self.experiment)) is None:
+                raise
+            return str(found.experiment_id)  # another thread or process has just made it
 
     def _artifact_location(self) -> str | None:
         if not self.uri.startswith(SQLITE):
@@ -267,6 +270,39 @@ class _UntrackedRun(TrackedRun):
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Return a context in which nothing is traced."""
         return nullcontext()
+
+
+_stores: list[str] = []
+_stores_lock = threading.Lock()
+
+
+@contextmanager
+def _store_in_use(uri: str) -> Iterator[None]:
+    """Let MLflow write to this store, and at the end of the last of several runs to the one that it wrote to before.
+
+    Raises:
+        QuestreeError: another thread's run is tracked to another store: MLflow has one for all threads.
+    """
+    import mlflow
+
+    with _stores_lock:
+        if not _stores:
+            _stores.append(mlflow.get_tracking_uri())
+        elif uri not in _stores[1:] and mlflow.active_run() is None:
+            raise QuestreeError(
+                f"Another thread's run is tracked to {without_password(_stores[-1])}, and MLflow has one store for all "
+                "threads of a process: track both to the same, or one after the other."
+            )
+        _stores.append(uri)
+        mlflow.set_tracking_uri(uri)
+    try:
+        yield
+    finally:
+        with _stores_lock:
+            del _stores[len(_stores) - 1 - _stores[::-1].index(uri)]
+            mlflow.set_tracking_uri(_stores[-1])
+            if len(_stores) == 1:
+                _stores.clear()
 
 
 OFF = Tracking.off()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
@@ -344,6 +345,25 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
     logs = {name for name, value in vars(TrackedRun).items() if callable(value) and not name.startswith("_")}
     assert logs <= vars(type(run)).keys()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_of_several_threads_share_a_store(tmp_path, tracking_store):
+    import mlflow
+
+    uri, before = tracking_store(tmp_path), mlflow.get_tracking_uri()
+    with ThreadPoolExecutor(1) as other, Tracking(uri=uri).run("longer", {}) as longer:
+        other.submit(_track, uri, "shorter").result()
+        longer.figures({"score": 1.0})  # goes to its store, though the other run has ended
+        with pytest.raises(QuestreeError, match="track both to the same"):
+            other.submit(_track, f"{uri}-other", "elsewhere").result()
+    assert mlflow.get_tracking_uri() == before
+    found = mlflow.MlflowClient(uri).search_runs(["1"])
+    assert {run.info.run_name: run.data.metrics for run in found} == {"longer": {"score": 1.0}, "shorter": {}}
+
+
+def _track(uri, name):
+    with Tracking(uri=uri).run(name, {}):
+        pass
 
 
 def test_candidates_are_nested_from_any_thread(tmp_path, tracking_store):
