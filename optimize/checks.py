@@ -114,6 +114,17 @@ def prompt_lm(given: Any) -> dspy.BaseLM | None:
     raise QuestreeError(f"prompt_lm={given!r:.60} is no LM; give dspy.LM(...).")
 
 
+def asked_by(optimizer: Optimizer, **parts: Any) -> None:
+    """Check that the optimizer asks the parts that are given for it.
+
+    Raises:
+        QuestreeError: if it would leave one of them aside.
+    """
+    for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.unused):
+        others = ", ".join(other for other, kind in OPTIMIZERS.items() if name not in kind.unused)
+        raise QuestreeError(f"{optimizer.name} asks no {name}: leave it out, or take one that does: {others}.")
+
+
 def policy(given: Any) -> RunPolicy:
     """Return the policy; the default where None.
 

@@ -119,6 +119,7 @@ def compile(
     )
     tracking = checks.tracking(tracking)
     plan.optimizer.check(program, plan.policy)
+    checks.asked_by(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
     with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
         if plan.out is not None:
             claim(plan.out / "compile.json", plan.facts(), added=_ADDED)

@@ -29,6 +29,7 @@ class AutoCoT(Optimizer):
     """
 
     name = "auto-cot"
+    unused = frozenset({"teacher", "prompt_lm"})
     demonstrations: int = Field(default=4, ge=1)
     max_question_words: int = Field(default=60, ge=1)
     max_sentences: int = Field(default=5, ge=1)

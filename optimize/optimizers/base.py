@@ -61,6 +61,8 @@ class Optimizer(BaseModel):
     """Whether it compares candidates on validation questions; otherwise all questions are for training."""
     trains: ClassVar[bool] = False
     """Whether it trains the LM. What `make` returns then has, on its predictors, the LM that it is to be asked with."""
+    unused: ClassVar[frozenset[str]] = frozenset()
+    """Which of ``teacher`` and ``prompt_lm`` it never asks; `compile` refuses these."""
 
     def check(self, program: Program, policy: RunPolicy) -> None:
         """Check that the program can be compiled with the configured LM, before anything is asked.

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import dspy
+
 from ...lm.retries import LONGEST_WAIT
 
 _LOGGERS = ("dspy", "optuna", "gepa")
@@ -81,8 +83,9 @@ def quiet() -> Iterator[None]:
         ):
             stack.enter_context(replaced(module, "print", lambda *words, **how: None))
         stack.enter_context(replaced(tqdm, "__init__", hidden))
+        stack.enter_context(replaced(dspy.BaseLM, "inspect_history", lambda *_, **how: None))  # COPRO prints it
         for name in _LOGGERS:
-            stack.enter_context(_only_errors(logging.getLogger(name)))
+            stack.enter_context(only_errors(logging.getLogger(name)))
         yield
 
 
@@ -101,7 +104,8 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _only_errors(logger: logging.Logger) -> Iterator[None]:
+def only_errors(logger: logging.Logger) -> Iterator[None]:
+    """Let a library log nothing else in the block."""
     before = logger.level
     logger.setLevel(logging.ERROR)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
@@ -21,7 +22,7 @@ from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import TraceStep, alternate, as_found, kind_of, select_demonstrations
 from ..annotations import annotated_teacher
 from .base import PATIENCE, Job, Optimizer
-from .dspy_changes import replaced
+from .dspy_changes import only_errors, replaced
 
 Effort = Literal["light", "medium", "heavy"]
 """How long DSPy searches, where it chooses the number of trials itself."""
@@ -35,6 +36,7 @@ class LabeledFewShot(Optimizer):
     """
 
     name = "labeled-few-shot"
+    unused = frozenset({"teacher", "prompt_lm"})
     k: int = Field(default=8, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
@@ -51,6 +53,7 @@ class AnnotatedFewShot(Optimizer):
     """
 
     name = "annotated-few-shot"
+    unused = frozenset({"teacher", "prompt_lm"})
     k: int = Field(default=4, ge=1)
     questions: int = Field(default=60, ge=1)
 
@@ -102,6 +105,7 @@ class BootstrapFewShot(Demonstrating):
     """The steps of training questions that were answered well (DSPy, Khattab et al., ICLR 2024, arXiv 2310.03714)."""
 
     name = "bootstrap-few-shot"
+    unused = frozenset({"prompt_lm"})
     max_rounds: int = Field(default=1, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
@@ -116,6 +120,7 @@ class BootstrapRandomSearch(Demonstrating):
     """Bootstraps from many shufflings of the training questions, and keeps the best on the validation questions."""
 
     name = "bootstrap-random-search"
+    unused = frozenset({"prompt_lm"})
     compares = True
     max_rounds: int = Field(default=1, ge=1)
     candidates: int = Field(default=8, ge=1)
@@ -139,6 +144,7 @@ class BootstrapOptuna(Demonstrating):
     """Bootstraps once, and lets Optuna search for the one demonstration of each predictor that does best together."""
 
     name = "bootstrap-optuna"
+    unused = frozenset({"prompt_lm"})
     compares = True
     trials: int = Field(default=16, ge=1)
 
@@ -150,7 +156,7 @@ class BootstrapOptuna(Demonstrating):
             metric=job.verdicts, num_candidate_programs=self.trials, num_threads=job.concurrency, **self.counts()
         )
         seeded = partial(optuna.create_study, sampler=optuna.samplers.TPESampler(seed=job.seed))
-        with replaced(optuna, "create_study", seeded):
+        with replaced(optuna, "create_study", seeded), only_errors(logging.getLogger("optuna")):  # it has its own level
             return teleprompter.compile(
                 student,
                 teacher=job.teacher,
@@ -197,6 +203,7 @@ class KnnFewShot(Optimizer):
     """The demonstrations of the k nearest training questions, chosen anew for each question."""
 
     name = "knn-few-shot"
+    unused = frozenset({"prompt_lm"})
     k: int = Field(default=3, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
@@ -262,6 +269,7 @@ class Simba(Optimizer):
     """SIMBA: rules and demonstrations, from the training questions that the program answers now right, now wrong."""
 
     name = "simba"
+    unused = frozenset({"teacher"})
     batch_size: int = Field(default=32, ge=1)
     candidates: int = Field(default=6, ge=1)
     steps: int = Field(default=8, ge=1)
@@ -306,6 +314,7 @@ class Gepa(Optimizer):
     """GEPA (Agrawal et al., 2025, arXiv 2507.19457): instructions that evolve as the LM reflects on what went wrong."""
 
     name = "gepa"
+    unused = frozenset({"teacher"})
     compares = True
     auto: Effort | None = "light"
     max_metric_calls: int | None = Field(default=None, ge=1)
@@ -392,6 +401,7 @@ class Copro(Optimizer):
     """COPRO: instructions, one predictor after the other; those that the LM proposes are tried."""
 
     name = "copro"
+    unused = frozenset({"teacher"})
     breadth: int = Field(default=4, ge=2)
     depth: int = Field(default=2, ge=1)
     init_temperature: float = Field(default=1.4, ge=0)

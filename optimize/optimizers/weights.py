@@ -51,6 +51,7 @@ class BootstrapFinetune(Training):
     """The LM is trained on the steps of training questions that were answered well (DSPy's BootstrapFinetune)."""
 
     name = "bootstrap-finetune"
+    unused = frozenset({"prompt_lm"})
 
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.BootstrapFinetune``; each predictor of what it returns has the trained LM."""

@@ -272,7 +272,7 @@ def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path)
             mini.program(),
             mini.examples(6, 2),
             mini.metric,
-            optimizer="labeled-few-shot",
+            optimizer="bootstrap-few-shot",
             teacher=teacher,
             out=tmp_path,
         )
@@ -285,6 +285,16 @@ def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path)
     for other in others:
         with pytest.raises(QuestreeError, match=r"state of the teacher was .* name another folder"):
             compiled(other)
+
+
+def test_what_an_optimizer_would_not_ask_is_refused(mini):
+    stages = []
+    for name, part in (("gepa", {"teacher": "annotations"}), ("bootstrap-few-shot", {"prompt_lm": dspy.LM("a/b")})):
+        with pytest.raises(QuestreeError, match=rf"{name} asks no {next(iter(part))}: .*mipro"):
+            compile_program(
+                mini.program(), mini.examples(), mini.metric, optimizer=name, on_progress=stages.append, **part
+            )
+    assert not stages
 
 
 def test_a_dead_lm_ends_it_before_the_optimizer_starts(mini):

@@ -223,9 +223,12 @@ def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
         compile_program(mini.program(), Examples(mini.train[:6], mini.dev, val=mini.train[4:8]), mini.metric)
 
 
-def test_compiling_prints_nothing(mini, capsys):
-    compile_program(mini.program(), mini.examples(), mini.metric, optimizer=optimizer("mipro", **SMALL["mipro"]))
-    captured = capsys.readouterr()
+@pytest.mark.parametrize("name", ["mipro", "copro", "bootstrap-optuna"])
+def test_compiling_prints_nothing(mini, capfd, name):
+    chosen = optimizer(name, **SMALL[name])
+    own = {} if "prompt_lm" in chosen.unused else {"prompt_lm": dspy.settings.lm.copy()}
+    compile_program(mini.program(), mini.examples(), mini.metric, optimizer=chosen, **own)
+    captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "")
 
 
