@@ -12,12 +12,13 @@ import re
 import socket
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from ..common.errors import QuestreeError
@@ -39,6 +40,8 @@ SQLITE = "sqlite:///"
 _AT_ONCE = 100  # parameters in one request: MLflow's limit
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -80,23 +83,29 @@ class Tracking:
 
         tags = {"simulated": str(simulated).lower(), **process_tags()}
         with _store_in_use(self.uri):
+            inside = mlflow.active_run() is not None
             try:
                 _check_store(self.uri)
                 experiment = self._experiment()
-                if mlflow.active_run() is None:
+                if not inside:
                     end_dead_runs(experiment)
-                run = mlflow.start_run(
-                    experiment_id=experiment, run_name=name, nested=mlflow.active_run() is not None, tags=tags
-                )
+                run = mlflow.start_run(experiment_id=experiment, run_name=name, nested=inside, tags=tags)
             except Exception as error:
-                raise QuestreeError(
-                    f"Cannot track to {without_password(self.uri)}: {first_line(error).rstrip('.')}. "
-                    "Check the tracking URI, or run without tracking."
-                ) from error
-            with _no_model_of_another_store(), run:
+                told = f"Cannot track to {without_password(self.uri)}: {first_line(error).rstrip('.')}."
+                if not inside:
+                    raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from error
+                logger.warning("%s %s is not tracked.", told, name)
+                yield UNTRACKED
+                return
+            with _no_model_of_another_store():
                 tracked = TrackedRun(run.info.run_id, experiment, self, tags, params)
-                tracked.params(params)
-                yield tracked
+                try:
+                    tracked.params(params)
+                    yield tracked
+                except BaseException:
+                    tracked.write(mlflow.end_run, "FAILED")
+                    raise
+                tracked.write(mlflow.end_run, "FAILED" if tracked._lost else "FINISHED")
 
     def _experiment(self) -> str:
         import mlflow
@@ -117,6 +126,16 @@ class Tracking:
         return (Path(self.uri.removeprefix(SQLITE)).resolve().parent / "mlartifacts").as_uri()
 
 
+def _going_on(log: Callable[..., T]) -> Callable[..., T | None]:
+    """Return a method of a run that lets the work go on where the store fails, as `TrackedRun.write` does."""
+
+    @wraps(log)
+    def written(run: TrackedRun, *given: Any, **how: Any) -> T | None:
+        return run.write(partial(log, run, *given, **how))
+
+    return written
+
+
 @dataclass(frozen=True)
 class TrackedRun:
     """An open run. Get one from `Tracking.run`.
@@ -133,7 +152,28 @@ class TrackedRun:
     tags: Mapping[str, str]
     facts: Mapping[str, Any] = field(default_factory=dict)
     _traces: dict[str, str] = field(default_factory=dict)
+    _lost: list[str] = field(default_factory=list)
 
+    def write(self, log: Callable[..., T], *given: Any) -> T | None:
+        """Write to the store, and return what comes of it.
+
+        What is tracked is paid for: where the store cannot be written any more, a warning says so, and the work goes
+        on. Nothing but the end of the run is written to it then.
+        """
+        import mlflow
+
+        if self._lost and log is not mlflow.end_run:
+            return None
+        try:
+            return log(*given)
+        except (mlflow.MlflowException, OSError) as error:
+            if not self._lost:
+                said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
+                logger.warning(said, self.id, first_line(error).rstrip("."))
+            self._lost.append(self.id)
+            return None
+
+    @_going_on
     def params(self, params: Mapping[str, Any]) -> None:
         """Log parameters."""
         import mlflow
@@ -142,15 +182,15 @@ class TrackedRun:
         for start in range(0, len(named), _AT_ONCE):
             mlflow.log_params(dict(named[start : start + _AT_ONCE]))
 
+    @_going_on
     def figures(self, figures: Mapping[str, float], step: int | None = None) -> None:
         """Log numbers; a run with several steps says of which.
 
         In a name, MLflow takes letters, digits, ``_``, ``-``, ``.`` and spaces; any other character becomes a ``-``.
         """
-        import mlflow
+        _log_figures(figures, step)
 
-        mlflow.log_metrics({_figure_name(name): value for name, value in figures.items()}, step=step)
-
+    @_going_on
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
         """Log the figures of an evaluation, its questions, and what each trace was worth.
 
@@ -164,7 +204,7 @@ class TrackedRun:
         from mlflow.data.pandas_dataset import from_pandas
         from pandas import DataFrame
 
-        self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
+        _log_figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
         rows = evaluation.table()
         mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
         asked = DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
@@ -200,12 +240,15 @@ class TrackedRun:
         """
         import mlflow
 
+        if self._lost:
+            return
         try:
             for prompt in rendered_prompts(program):
                 _register(self.id, f"{program.name}.{prompt.predictor}", prompt)
         except mlflow.MlflowException as error:
             logger.warning("The prompts of %s could not be registered: %s", program.name, first_line(error))
 
+    @_going_on
     def candidate(self, number: int, figures: Mapping[str, float], state: Mapping[str, Any]) -> None:
         """Log a candidate of an optimizer as a nested run, from whichever thread.
 
@@ -224,13 +267,15 @@ class TrackedRun:
             mlflow.log_metrics(dict(figures))
             mlflow.log_dict(without_secrets(dict(state)), "program.json")
 
-    def folder(self, folder: Path, name: str) -> str:
-        """Log a folder as an artifact; return the address that `load` takes."""
+    @_going_on
+    def folder(self, folder: Path, name: str) -> str | None:
+        """Log a folder as an artifact; return the address that `load` takes, None if the store does not take it."""
         import mlflow
 
         mlflow.log_artifacts(str(folder), name)
         return f"runs:/{self.id}/{name}"
 
+    @_going_on
     def texts(self, files: Mapping[str, str]) -> None:
         """Log texts as files of these names."""
         import mlflow
@@ -261,11 +306,7 @@ class _UntrackedRun(TrackedRun):
     def _nothing(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing."""
 
-    params = figures = evaluation = candidate = prompts = texts = _nothing
-
-    def folder(self, folder: Path, name: str) -> str:
-        """Return no address."""
-        return ""
+    write = params = figures = evaluation = candidate = prompts = folder = texts = _nothing
 
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Return a context in which nothing is traced."""
@@ -351,6 +392,12 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
     if latest is None or latest.template != template:
         latest = mlflow.genai.register_prompt(name, template, tags={"signature": prompt.signature})
     mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
+
+
+def _log_figures(figures: Mapping[str, float], step: int | None = None) -> None:
+    import mlflow
+
+    mlflow.log_metrics({_figure_name(name): value for name, value in figures.items()}, step=step)
 
 
 def _figure_name(name: str) -> str:

@@ -378,7 +378,7 @@ def _what_is_asked_again() -> str:
     return "the replies of this LM are not kept on disk, so the optimizer asks it all of its questions anew"
 
 
-def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
+def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str | None:
     """Log what compilation gave and took, prompts, artifact and the model to serve; return the artifact's address."""
     gain, compilation = compiled.gain, compiled.compilation
     figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
@@ -388,7 +388,7 @@ def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str:
     if compilation.lm is not None:
         run.params({"trained lm": compilation.lm.model})
     run.prompts(compiled.program)
-    log_model(folder)
+    run.write(log_model, folder)
     return run.folder(folder, "program")
 
 

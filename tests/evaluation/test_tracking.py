@@ -286,6 +286,29 @@ def test_a_run_that_raises_is_marked_failed(tracked_compile):
     assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
 
 
+def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, monkeypatch, caplog):
+    import mlflow
+
+    uri, tried = tracking_store(tmp_path), []
+
+    def lost(*given, **how):
+        tried.append(given)
+        raise mlflow.MlflowException("the server is gone")
+
+    monkeypatch.setattr(mlflow, "log_table", lost)
+    compiled = compile_program(
+        mini.program(), mini.examples(4, 2), mini.metric, optimizer="labeled-few-shot", tracking=Tracking(uri=uri)
+    )
+    assert (len(compiled.after.records), compiled.address) == (2, None)
+    assert (len(tried), caplog.text.count("is not tracked any further: the server is gone.")) == (1, 1)
+    [run] = mlflow.MlflowClient(uri).search_runs(["1"])
+    assert (run.info.status, "before_score" in run.data.metrics) == ("FAILED", True)
+    with Tracking(uri=uri).run("outer", {}):
+        monkeypatch.setattr(Tracking, "_experiment", lost)
+        with Tracking(uri=uri).run("inner", {}) as inner:
+            assert not inner.on
+
+
 def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store):
     import mlflow
 
@@ -341,7 +364,7 @@ def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path,
         run.candidate(0, {}, {})
         run.prompts(mini.program())
         run.texts({"table.md": ""})
-        assert (run.on, run.folder(tmp_path, "program")) == (False, "")
+        assert (run.on, run.folder(tmp_path, "program")) == (False, None)
     logs = {name for name, value in vars(TrackedRun).items() if callable(value) and not name.startswith("_")}
     assert logs <= vars(type(run)).keys()
     assert list(tmp_path.iterdir()) == []
