@@ -64,8 +64,8 @@ _own_key = execution.PreparedCall.key
 
 def _key(call: execution.PreparedCall, lm: dspy.BaseLM, asynchronous: bool) -> Any:
     key = _own_key(call, lm, False)
-    address = address_of(lm)
-    if not address or address == getattr(dspy.cache.disk_cache, "address", None):
+    address, store = address_of(lm), dspy.cache.disk_cache
+    if not address or (isinstance(store, ReplyStore) and address == store.address):
         return key
     return {**key, "questree_server": hashlib.sha256(address.encode()).hexdigest()}
 

@@ -41,7 +41,8 @@ def test_what_was_kept_is_found_by_the_next_process(kept):
     assert found(kept) == kept
 
 
-def test_a_server_is_not_answered_for_by_another_with_the_same_model():
+def test_a_server_is_not_answered_for_by_another_with_the_same_model(tmp_path):
+    dspy.configure_cache(disk_cache_dir=str(tmp_path))  # DSPy's own, as it is from Python
     engine = SimulatedEngine(Mind(World(QUESTIONS), Traits()))
     cached = []
     with running(engine) as one, running(engine) as other:
