@@ -10,6 +10,7 @@ import mlflow
 from mlflow.pyfunc.model import PythonModel
 
 from questree.lm.guard import adapter_named
+from questree.lm.limits import limited
 from questree.optimize import answer_all
 from questree.parts import Parts
 from questree.settings import run_settings
@@ -26,13 +27,13 @@ class ServedProgram(PythonModel):
         """
         parts = Parts(run_settings(**(context.model_config or {})))
         self.lm, self.concurrency = parts.lm, parts.settings.concurrency
-        self.adapter = adapter_named(parts.settings.adapter)
+        self.adapter, self.limits = adapter_named(parts.settings.adapter), parts.settings.limits
         self.program = parts.program(str(Path(context.artifacts["program"])))
 
     # MLflow takes type hints of the input for its schema, and warns where it cannot
     def predict(self, context, model_input, params=None) -> list[dict[str, Any]]:  # type: ignore[no-untyped-def]
         """Return one answer for each row, in order."""
-        with dspy.context(lm=self.lm, adapter=self.adapter):
+        with dspy.context(lm=self.lm, adapter=self.adapter), limited(self.limits):
             return answer_all(self.program, model_input.to_dict("records"), self.concurrency)
 
 

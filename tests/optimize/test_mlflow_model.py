@@ -125,6 +125,16 @@ def test_the_surroundings_of_a_model_name_its_adapter(served, index, mini, monke
     assert type(model.unwrap_python_model().adapter).__name__ == "JSONAdapter"
 
 
+def test_the_surroundings_of_a_model_bound_its_questions(served, index, mini, monkeypatch):
+    import mlflow
+
+    tracking, address, _ = served
+    mlflow.set_tracking_uri(tracking.uri)
+    monkeypatch.setenv("QUESTREE_WINDOW", "50")
+    model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
+    assert model.predict({"question": mini.dev[0].question})[0]["failure"]["cause"] == "context-window"
+
+
 def test_the_surroundings_of_a_model_allow_prompts_that_have_changed(served, index, mini, change_the_plan, monkeypatch):
     import mlflow
 
