@@ -96,7 +96,8 @@ class NearestDemonstrations(Composed):
     ) -> dspy.Prediction:
         """Answer as the member does, with the demonstrations of the nearest questions, the nearest last."""
         program = self.members[0].deepcopy()
-        nearest = [self.lessons[index] for index in self.neighbours(question)]
+        # what is no text fails as it does in the member
+        nearest = [self.lessons[index] for index in self.neighbours(question)] if isinstance(question, str) else []
         for name, predictor in program.named_predictors():
             demonstrations = [d for lesson in reversed(nearest) for d in lesson.demonstrations.get(name, [])]
             predictor.demos = [*predictor.demos, *map(dspy.Example, demonstrations)]

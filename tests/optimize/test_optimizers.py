@@ -20,7 +20,7 @@ from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
 from questree.optimize.verdicts import MetricFaultError, Verdicts
 from questree.programs import build
-from questree.programs.composed import Majority, NearestDemonstrations
+from questree.programs.composed import Lesson, Majority, NearestDemonstrations
 from questree.programs.prompts import rendered_prompts
 from questree.signatures import PlannedStep
 
@@ -221,6 +221,13 @@ def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
         compile_program(mini.program(), Examples(mini.train, mini.train[:3]), mini.metric)
     with pytest.raises(QuestreeError, match="2 questions are for demonstrations and for comparing candidates"):
         compile_program(mini.program(), Examples(mini.train[:6], mini.dev, val=mini.train[4:8]), mini.metric)
+
+
+@pytest.mark.parametrize("given", [None, 7, ["Who?"]])
+def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
+    lesson = Lesson(inputs={"question": "Who?"}, demonstrations={})
+    prediction = NearestDemonstrations(build("direct", {}), [lesson], 1)(question=given)
+    assert prediction.failure.cause == "question"
 
 
 @pytest.mark.parametrize("name", ["mipro", "copro", "bootstrap-optuna"])
