@@ -88,12 +88,18 @@ def optimizer(given: Any, program: Program) -> Optimizer:
     )
 
 
-def teacher(given: Any) -> Program | Literal["annotations"] | None:
+def teacher(given: Any, student: Program) -> Program | Literal["annotations"] | None:
     """Return the teacher.
 
     Raises:
-        QuestreeError: if it is neither a program, nor "annotations", nor None.
+        QuestreeError: if it is neither a program, nor "annotations", nor None; or its prompts are not the student's.
     """
+    if isinstance(given, Program) and (isinstance(given, Composed) or _prompts(given) != _prompts(student)):
+        kind = f"{given.name} made of compiled ones ({given.form})" if isinstance(given, Composed) else given.name
+        raise QuestreeError(
+            f"The teacher, a {kind}, has other prompts than this {student.name}: its steps are no demonstrations of "
+            f"it. Give a single {student.name} as the teacher, with whichever instructions, demonstrations and LM."
+        )
     if given is None or isinstance(given, Program) or given == "annotations":
         teacher: Program | Literal["annotations"] | None = given
         return teacher
@@ -101,6 +107,11 @@ def teacher(given: Any) -> Program | Literal["annotations"] | None:
         f"teacher={given!r:.60} is no teacher; give a program (questree.load(FOLDER, ...) for a saved one), or "
         "'annotations'."
     )
+
+
+def _prompts(program: Program) -> dict[str, list[str]]:
+    """Return the fields of each predictor by its name."""
+    return {name: [*predictor.signature.fields] for name, predictor in program.named_predictors()}
 
 
 def prompt_lm(given: Any) -> dspy.BaseLM | None:

@@ -109,7 +109,7 @@ def compile(
         examples=checks.examples(examples),
         metric=checked_metrics([metric], ())[0],
         optimizer=checks.optimizer(optimizer, program),
-        teacher=checks.teacher(teacher),
+        teacher=checks.teacher(teacher, program),
         prompt_lm=checks.prompt_lm(prompt_lm),
         seed=seed,
         policy=checks.policy(policy),
@@ -301,7 +301,7 @@ class _Plan:
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
-        teacher = annotated_teacher(self.program, train) if self.teacher == "annotations" else self.teacher
+        teacher = annotated_teacher(self.program, train) if self.teacher == "annotations" else _as_it_is(self.teacher)
         trainings = Trainings(self.out and self.out / TRAININGS, bill.check)
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher, trainings)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])
@@ -350,6 +350,15 @@ def _teacher_digest(teacher: Program | Literal["annotations"] | None) -> str | N
     if not isinstance(teacher, Program):
         return None
     return digest(run_identity(teacher, task=""))
+
+
+def _as_it_is(teacher: Program | None) -> Program | None:
+    """Return a teacher whose LM and demonstrations DSPy leaves alone: of one that is not compiled it takes both."""
+    if teacher is None:
+        return None
+    kept = teacher.deepcopy()
+    kept._compiled = True
+    return kept
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from ...programs.program import signature_names
 from ...programs.states import members_of
 from ..trainings import Trainings
 from ..verdicts import Verdicts
-from .dspy_changes import bounded_waits, in_turn, quiet
+from .dspy_changes import changed_dspy
 from .proposals import proposals_with_care
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Optimizer(BaseModel):
             QuestreeError: if what was made is no copy of the student, or the LM gives the optimizer no usable reply.
         """
         patient = dspy.context(max_errors=PATIENCE, num_threads=job.concurrency)
-        with in_turn(), quiet(), bounded_waits(), proposals_with_care(self.name), patient:
+        with changed_dspy(), proposals_with_care(self.name), patient:
             program = self._checked(self.make(student, job), student)
         offered = sum(len(predictor.demos) for predictor in program.predictors())
         for predictor in program.predictors():

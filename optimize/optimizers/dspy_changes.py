@@ -24,6 +24,13 @@ _turn = threading.RLock()
 
 
 @contextmanager
+def changed_dspy() -> Iterator[None]:
+    """Let this optimizer work alone, with a DSPy that is quiet, bounded in its waits, and takes any teacher."""
+    with in_turn(), quiet(), bounded_waits(), any_instructions():
+        yield
+
+
+@contextmanager
 def in_turn() -> Iterator[None]:
     """Let one optimizer of the process work at a time: what is replaced in DSPy holds for all threads."""
     if not _turn.acquire(blocking=False):
@@ -57,6 +64,22 @@ def bounded_waits() -> Iterator[None]:
         return min(float(delay(error, attempt)), LONGEST_WAIT)
 
     with replaced(ParallelExecutor, "__init__", patient), replaced(execution, "_delay", bounded):
+        yield
+
+
+@contextmanager
+def any_instructions() -> Iterator[None]:
+    """Let a teacher have other instructions than the student, as a compiled one may have.
+
+    ``dspy.BootstrapFewShot``, which many optimizers use, refuses it. That the fields are the same was checked before.
+    """
+
+    def mapped(bootstrap: Any) -> None:
+        both = (bootstrap.student, bootstrap.teacher)
+        bootstrap.predictor2name = {id(one): name for program in both for name, one in program.named_predictors()}
+        bootstrap.name2predictor = dict.fromkeys(bootstrap.predictor2name.values())
+
+    with replaced(dspy.BootstrapFewShot, "_prepare_predictor_mappings", mapped):
         yield
 
 

@@ -10,6 +10,7 @@ from functools import partial
 import dspy
 import pytest
 from dspy import lm15
+from dspy.utils.callback import BaseCallback
 from mini_task import SEARCH
 
 from questree.common.errors import QuestreeError
@@ -18,8 +19,9 @@ from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.lm.policy import RunPolicy
 from questree.metrics import Metric, metric
-from questree.optimize import Examples, Optimizer
+from questree.optimize import Examples, Optimizer, load, optimizer
 from questree.optimize import compile as compile_program
+from questree.optimize.artifact import save
 from questree.optimize.candidates import CandidateKeeper, read_candidates
 from questree.programs import REGISTRY, SearChain, SearChainSettings, build, saved_name
 from questree.programs.composed import Majority
@@ -285,6 +287,35 @@ def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path)
     for other in others:
         with pytest.raises(QuestreeError, match=r"state of the teacher was .* name another folder"):
             compiled(other)
+
+
+@pytest.mark.parametrize("name", ["bootstrap-few-shot", "bootstrap-random-search", "infer-rules"])
+def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini, tmp_path, name):
+    chosen = optimizer(name, **({} if name == "bootstrap-few-shot" else {"candidates": 1}))
+    taught = compile_program(mini.program(), mini.examples(8, 2), mini.metric, optimizer="bootstrap-few-shot").program
+    teacher = load(save(taught, tmp_path / "teacher"), retriever=mini.index)
+    plan, seen = teacher.predictors()[0], []
+    plan.signature = plan.signature.with_instructions("Plan as a teacher does.")
+    teacher.set_lm(dspy.settings.lm.copy(seed=77))
+
+    class Listener(BaseCallback):
+        def on_lm_start(self, call_id, instance, inputs):
+            if instance.kwargs.get("seed") == 77:
+                seen.append(inputs["messages"])
+
+    with dspy.context(callbacks=[Listener()]):
+        compile_program(mini.program(), mini.examples(8, 2), mini.metric, optimizer=chosen, teacher=teacher)
+    plans = [messages for messages in seen if "Plan as a teacher does." in messages[0]["content"]]
+    assert plans
+    assert {len(messages) for messages in plans} == {2 + 2 * len(plan.demos)}
+    assert plan.demos
+
+
+def test_a_teacher_with_other_prompts_is_refused(mini):
+    others = [build("direct", {}), Majority([mini.program(), mini.program()])]
+    for other in others:
+        with pytest.raises(QuestreeError, match="has other prompts than this searchain"):
+            compile_program(mini.program(), mini.examples(), mini.metric, optimizer="bootstrap-few-shot", teacher=other)
 
 
 def test_what_an_optimizer_would_not_ask_is_refused(mini):
