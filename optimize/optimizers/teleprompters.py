@@ -117,14 +117,19 @@ class BootstrapFewShot(Demonstrating):
 
 
 class BootstrapRandomSearch(Demonstrating):
-    """Bootstraps from many shufflings of the training questions, and keeps the best on the validation questions."""
+    """Bootstraps from many shufflings of the training questions, and keeps the best on the validation questions.
+
+    Attributes:
+        stop_at_score: share of the validation questions, from 0 to 1; the search ends with the first candidate that
+            answers so many well.
+    """
 
     name = "bootstrap-random-search"
     unused = frozenset({"prompt_lm"})
     compares = True
     max_rounds: int = Field(default=1, ge=1)
     candidates: int = Field(default=8, ge=1)
-    stop_at_score: float | None = Field(default=None, ge=0, le=100)
+    stop_at_score: float | None = Field(default=None, ge=0, le=1)
 
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.BootstrapFewShotWithRandomSearch``."""
@@ -133,7 +138,7 @@ class BootstrapRandomSearch(Demonstrating):
             max_rounds=self.max_rounds,
             num_candidate_programs=self.candidates,
             num_threads=job.concurrency,
-            stop_at_score=self.stop_at_score,
+            stop_at_score=None if self.stop_at_score is None else round(100 * self.stop_at_score, 2),  # as it rounds
             max_errors=PATIENCE,
             **self.counts(),
         )

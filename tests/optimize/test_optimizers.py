@@ -223,6 +223,20 @@ def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
         compile_program(mini.program(), Examples(mini.train[:6], mini.dev, val=mini.train[4:8]), mini.metric)
 
 
+def test_a_random_search_stops_at_a_share_of_the_questions(mini):
+    def scores(**settings):
+        chosen = optimizer("bootstrap-random-search", candidates=3, **settings)
+        compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=chosen)
+        return [one.score for one in compiled.compilation.candidates]
+
+    every = scores()
+    best = max(every)
+    assert scores(stop_at_score=best) == every[: every.index(best) + 1]
+    assert scores(stop_at_score=best / 2) == every[: next(n for n, one in enumerate(every) if one >= best / 2) + 1]
+    with pytest.raises(QuestreeError, match="stop_at_score=80 does not fit"):
+        optimizer("ensemble", stop_at_score=80)
+
+
 @pytest.mark.parametrize("given", [None, 7, ["Who?"]])
 def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
     lesson = Lesson(inputs={"question": "Who?"}, demonstrations={})
