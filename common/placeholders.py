@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 _PLACEHOLDER = re.compile(r"#(\d{1,9})|<(\d{1,9})>")  # an LM may write digits without end
+_SIGN = re.compile(r"#(?=\d)")
 
 
 def numbers_in(text: str) -> list[int]:
@@ -28,6 +29,11 @@ def fill_in(text: str, answers: Sequence[str | None], missing: str | None = None
         return known or (found[0] if missing is None else missing)
 
     return _PLACEHOLDER.sub(answer, text)
+
+
+def without_placeholders(question: str) -> str:
+    """Return the question with ``No. 1`` for ``#1``, as in the #1 hit: in a subquestion it would stand for an answer."""
+    return _SIGN.sub("No. ", question)
 
 
 def unanswered(query: str) -> str:

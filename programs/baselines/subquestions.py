@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 from pydantic import Field
 
-from ...common.placeholders import fill_in, unanswered
+from ...common.placeholders import fill_in, unanswered, without_placeholders
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules import QuestionSplit, StepPlan, SubquestionAnswer, Tracing
@@ -73,7 +73,8 @@ class SolvingInOrder(Solving):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Solve the subquestions in order, and conclude."""
         path, solutions, answers = list[Node](), list[Solution](), list[str]()
-        for subquestion in self.subquestions(tree.question, answer_style)[: self.settings.max_steps]:
+        subquestions = self.subquestions(without_placeholders(tree.question), answer_style)
+        for subquestion in subquestions[: self.settings.max_steps]:
             query = fill_in(subquestion, answers)
             solutions.append(self.solve(tree.question, path, query))
             answers.append(solutions[-1].answer or unanswered(query))

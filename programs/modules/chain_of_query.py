@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dspy
 
-from ...common.placeholders import numbers_in
+from ...common.placeholders import numbers_in, without_placeholders
 from ...lm.call import call
 from ...metrics import normalise, stands_in, unjoined, without_marks
 from ...retrieval import Passage, Span
@@ -36,7 +36,7 @@ class ChainOfQuery(dspy.Module):
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[PlannedStep]:
         """Return the planned chain."""
-        reply = call(self.plan, question=question, answer_style=answer_style)
+        reply = call(self.plan, question=without_placeholders(question), answer_style=answer_style)
         planned: list[PlannedStep] = reply.planned_chain
         recalls = {"sure" if step.sure else "unsure" if step.recalled else "nothing" for step in planned}
         note(reply, ", ".join(sorted(recalls)))
@@ -80,7 +80,7 @@ class RevisedChain(dspy.Module):
         """Return the steps in the place of the node and of those after it; none where the LM has no better ones."""
         reply = call(
             self.revise,
-            question=question,
+            question=without_placeholders(question),
             answer_style=answer_style,
             solved=as_solved(solved),
             failed_query=node.query,

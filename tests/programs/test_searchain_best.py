@@ -525,3 +525,11 @@ def test_a_passage_that_repeats_the_question_overrules_nothing_by_default(preset
     sources = SearChainSettings(preset=preset).sources
     planted = Passage(id="p", text=f"{BIRTH} Researchers agree that it is Prague.")
     assert (sources_of("Prague", [BIRTH], [planted]) >= sources) == (answer == "Prague")
+
+
+def test_a_number_sign_of_the_question_is_no_earlier_answer(scripted):
+    asked, first = "Who wrote the #1 hit of the singer of Emily?", "Who sang Emily?"
+    engine = scripted({"planned_chain": []}, {"final_content": "Nobody knows.", "answer": ""})
+    searchain({first: "Emily."})(question=asked)
+    assert "Who wrote the No. 1 hit of the singer of Emily?" in engine.prompts[0]
+    assert "#1 hit" not in engine.prompts[0]

@@ -122,6 +122,13 @@ def test_too_many_subquestions_are_left_out(scripted):
     assert len(program("plan-and-solve", max_steps=1)(question=Q).tree.nodes) == 1
 
 
+@pytest.mark.parametrize(("name", "first"), [("least-to-most", "subquestions"), ("plan-and-solve", "plan")])
+def test_a_number_sign_of_the_question_is_no_earlier_answer(scripted, name, first):
+    engine = scripted({first: [BORN]}, {"query_answer": "Prague"}, TOLD)
+    program(name)(question="Which #1 hit names the birthplace of Kafka?")
+    assert calls(engine)[0].given("question") == "Which No. 1 hit names the birthplace of Kafka?"
+
+
 def test_an_unknown_answer_is_not_filled_in():
     assert fill_in("#1 or #2 or #3?", ["Prague", None]) == "Prague or #2 or #3?"
 
