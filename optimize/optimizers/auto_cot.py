@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...common.errors import QuestreeError
 from ...common.sentences import sentences
-from ...lm.policy import HOPELESS
+from ...lm.policy import OUTSIDE
 from ...programs import Program
 from ...programs.demonstrations import as_found, is_exemplary
 from .base import Job, Optimizer
@@ -56,8 +56,12 @@ class AutoCoT(Optimizer):
             with dspy.context(trace=[]):
                 prediction = program(**example.inputs())
                 trace = dspy.settings.trace
-            if prediction.failure is not None and prediction.failure.cause in HOPELESS:
-                raise QuestreeError(f"A training question could not be asked: {prediction.failure}.")
+            if prediction.failure is not None and prediction.failure.cause in OUTSIDE:
+                # another question in its place would be chosen by the hour at which it was asked
+                raise QuestreeError(
+                    f"A training question could not be asked: {prediction.failure}. Run the same again: answered LM "
+                    "calls come from the cache."
+                )
             if prediction.failure is None and len(sentences(prediction.final_content)) <= self.max_sentences:
                 return {
                     names[id(predictor)]: dspy.Example(augmented=True, **inputs, **reply)

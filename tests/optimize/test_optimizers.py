@@ -156,6 +156,17 @@ def test_auto_cot_passes_over_what_is_not_simple(mini):
         )
 
 
+@pytest.mark.parametrize("cause", ["rate-limit", "deadline", "auth"])
+def test_auto_cot_takes_no_other_question_for_one_that_could_not_be_asked(mini, monkeypatch, cause):
+    def reason(tree, answer_style):
+        raise CallFailedError(cause, "not now")
+
+    program, chosen = build("cot", {}), optimizer("auto-cot")
+    monkeypatch.setattr(type(program), "reason", lambda self, *given: reason(*given))
+    with pytest.raises(QuestreeError, match=f"could not be asked: {cause}: not now.*Run the same again"):
+        chosen.make(program, Job(Verdicts(mini.metric), mini.train[:6], []))
+
+
 def test_clusters_hold_questions_of_a_kind():
     texts = ["Who wrote Ulysses?", "How high is K2?", "Who wrote Emma?", "How high is Elbrus?"]
     assert sorted(map(sorted, clusters(texts, 2, seed=0))) == [[0, 2], [1, 3]]
