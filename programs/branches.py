@@ -93,13 +93,23 @@ def regrow(tree: ReasoningTree, parent: Node, later: list[Node], *, instead_of: 
     return [tree.nodes[node.id] for node in branch]
 
 
-def grow_successor(tree: ReasoningTree, feedback: Feedback, answer: str | None, round: int) -> Node:
-    """Return the node that takes the place of the one that got feedback, with its new answer."""
+def grow_successor(
+    tree: ReasoningTree, feedback: Feedback, answer: str | None, round: int, evidence: str | None = None
+) -> Node:
+    """Return the node that takes the place of the one that got feedback, with its new answer.
+
+    Args:
+        tree: that grows.
+        feedback: on the old node.
+        answer: the new one; None where there is still none.
+        round: of the chain.
+        evidence: what the passage holds of a long answer, which no passage holds word for word.
+    """
     old, verdict = feedback.node, feedback.verdict
     passage = verdict.passage or old.passage
     support = None
     if answer is not None and passage is not None and feedback.kind != "remember":
-        support = sentence_with(answer, passage, old.query)
+        support = sentence_with(evidence or answer, passage, old.query)
     source = {"complete": "completed", "remember": "lm"}.get(feedback.kind, "corrected" if old.sure else "completed")
     return tree.grow(
         tree.parent(old),

@@ -23,7 +23,7 @@ from .modules import (
     StepCheck,
     Tracing,
 )
-from .modules.verdict import Agreement, Verdict, check_by_reader, sources_of
+from .modules.verdict import Agreement, Verdict, agree_at_length, check_by_reader, sources_of
 from .preset import MethodSettings
 from .program import Program, answered
 from .tree import Node, ReasoningTree
@@ -264,7 +264,9 @@ class SearChain(Program):
         later = [tree.nodes[one.id] for one in branch if one.id > node.id]
         if self.settings.continuation == "ask":
             steps = self.ask_for_rest(tree, feedback, later, answer_style)
-            helped = grow_successor(tree, feedback, steps[0].recalled, round)
+            answer = steps[0].recalled
+            evidence = self.evidence_of(answer, feedback) if answer and answer_style == "long" else None
+            helped = grow_successor(tree, feedback, answer, round, evidence)
             return [helped, *grow_branch(tree, helped, steps[1:], round, fill=False)]
         if feedback.kind == "revise":
             return self.revise(tree, branch, feedback, later, answer_style)
@@ -287,6 +289,12 @@ class SearChain(Program):
             span=verdict.span or Span(text="", score=0.0),
         )
         return steps
+
+    def evidence_of(self, answer: str, feedback: Feedback) -> str | None:
+        """Return what was read in the passage, if the LM's long answer agrees with that passage (section 3.2)."""
+        passage, span = feedback.node.passage, feedback.verdict.span
+        agrees = passage is not None and agree_at_length(answer, passage, self.settings.alpha)
+        return span.text if span and agrees else None
 
     def revise(
         self,

@@ -118,7 +118,7 @@ def check_by_reader(
         return Verdict("supports", query, passage, span.text, span)
     answer, evidence = proposed, None
     if answer_style == "long":
-        supports, evidence = rouge_l(proposed, [passage.text]) > alpha, span.text
+        supports, evidence = agree_at_length(proposed, passage, alpha), span.text
     elif agreement == "string":
         supports = normalise(span.text) in normalise(proposed)
     else:
@@ -158,6 +158,11 @@ class Read(dspy.Module):
 def agree(answer: str, other: str) -> bool:
     """Return whether one answer stands in the other: 'Venice' and 'Venice, Italy' agree."""
     return bool(normalise(answer) and normalise(other)) and (contains(answer, other) or contains(other, answer))
+
+
+def agree_at_length(answer: str, passage: Passage, alpha: float) -> bool:
+    """Return whether a long answer agrees with a passage: by ROUGE-L (SearChain, section 3.2)."""
+    return rouge_l(answer, [passage.text]) > alpha
 
 
 def sources_of(answer: str, asked: Sequence[str], passages: Sequence[Passage]) -> int:

@@ -138,6 +138,19 @@ def test_a_long_answer_is_compared_with_the_passage_by_rouge(scripted, alpha, ca
     assert len(engine.prompts) == calls
 
 
+@pytest.mark.parametrize(("alpha", "cited"), [(0.2, True), (0.9, False)])
+def test_a_long_answer_after_help_is_cited_where_it_agrees_with_the_passage(scripted, alpha, cited):
+    told = "The author was born in Prague in 1883"
+    scripted(
+        {"chain": [step(BIRTH, None)]},
+        {"new_answer": told, "new_steps": []},
+        {"final_content": f"{told} [1].", "answer": told},
+    )
+    prediction = searchain(alpha=alpha)(question=QUESTION, answer_style="long")
+    assert prediction.tree.last_path()[-1].support == (PASSAGES[BIRTH] if cited else None)
+    assert len(prediction.references) == cited
+
+
 def test_without_completion_the_unsolved_stays_unsolved(scripted):
     scripted({"chain": [step(BIRTH, None)]}, {"final_content": "Unknown.", "answer": ""})
     prediction = searchain(completion=False)(question=QUESTION)
