@@ -82,12 +82,13 @@ def fetch_task(
 
     Raises:
         QuestreeError: if there is no such task; the hub or a file cannot be read; a row is bad (named by its place); a
-            file of the user's own is in the way; or another revision is there and ``update`` is not set.
+            file of the user's own is in the way; or ``update`` is not set, and what is there is of another revision,
+            of other files, or of another limit than the default.
     """
     task = _known(name)
     folder = _writable(data_folder(data_dir))
     with in_turn(folder / f".{name}.lock", f"fetching {name}"):
-        if not update and (there := _there(task, folder, bool(files))):
+        if not update and (there := _there(task, folder, files, train_limit)):
             return there
         check_place(folder, name)
         rows: _Rows = file_rows(task, [Path(file) for file in files]) if files else hub_rows(task)
@@ -116,17 +117,32 @@ def _writable(folder: Path) -> Path:
     return folder
 
 
-def _there(task: KnownTask, folder: Path, from_files: bool) -> Fetched | None:
+def _there(task: KnownTask, folder: Path, files: Sequence[str | Path], train_limit: int | None) -> Fetched | None:
     manifest = read_task_manifest(folder, task.name) if has_manifest(folder, task.name) else None
     if manifest is None:
         return None
-    pinned = task.hub.pin if task.hub else None
-    if manifest.hub and not from_files and manifest.hub.revision != pinned:
-        raise QuestreeError(
-            f"{task.name} is there from revision {manifest.hub.revision}; this version of questree pins {pinned}. "
-            f"Replace it: questree fetch {task.name} --update"
-        )
+    if otherwise := _otherwise(task, manifest, files, train_limit):
+        raise QuestreeError(f"{task.name} is there {otherwise}. Replace it: the same command with --update.")
     return _fetched(folder, manifest, new=False)
+
+
+def _otherwise(task: KnownTask, manifest: TaskManifest, files: Sequence[str | Path], train_limit: int | None) -> str:
+    """Return how what is there was made, if that is not as it is asked for; what is not asked for may be as it is."""
+    pinned = task.hub.pin if task.hub else None
+    if manifest.hub and not files and manifest.hub.revision != pinned:
+        return f"from revision {manifest.hub.revision}; this version of questree pins {pinned}"
+    if files and _hashes(files) != manifest.read:
+        return f"from {manifest.hub.id if manifest.hub else ', '.join(manifest.read)}, and not from these files"
+    if train_limit not in (TRAIN_LIMIT, manifest.train_limit):
+        return f"with another limit of training questions ({manifest.train_limit or 'none'})"
+    return ""
+
+
+def _hashes(files: Sequence[str | Path]) -> dict[str, str]:
+    try:
+        return {Path(file).name: file_hash(Path(file)) for file in files}
+    except OSError as problem:
+        raise QuestreeError(f"Cannot read {problem.filename}: {problem.strerror}.") from problem
 
 
 def _written(
@@ -201,7 +217,7 @@ def _manifest(
     return TaskManifest(
         task=task.name,
         hub=hub,
-        read={Path(file).name: file_hash(Path(file)) for file in files},
+        read=_hashes(files),
         counts=dict(writer.counts),
         left_out=dict(writer.left_out),
         train_limit=train_limit,

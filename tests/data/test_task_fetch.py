@@ -228,6 +228,20 @@ def test_the_manifest_tells_sources_and_sums(data: Path, published: Callable[...
     assert json.loads((data / "musique.manifest.json").read_text()) == told
 
 
+def test_other_files_and_another_limit_are_only_taken_with_update(data: Path, published: Callable[..., Path]) -> None:
+    dev = published("musique_ans_v1.0_dev.jsonl", [rows.MUSIQUE])
+    train = published("musique_ans_v1.0_train.jsonl", [{**rows.MUSIQUE, "id": "2hop__8_9", "question": "Who else?"}])
+    fetch_task("musique", files=[dev])
+    assert not fetch_task("musique", files=[dev]).new
+    with pytest.raises(QuestreeError, match=rf"is there from {dev.name}, and not from these files.*--update"):
+        fetch_task("musique", files=[train, dev])
+    with pytest.raises(QuestreeError, match=r"another limit of training questions \(5000\).*--update"):
+        fetch_task("musique", train_limit=10)
+    with pytest.raises(QuestreeError, match=r"Cannot read absent\.jsonl"):
+        fetch_task("musique", files=["absent.jsonl"])
+    assert fetch_task("musique", files=[train, dev], update=True).manifest.counts == {"train": 1, "dev": 1}
+
+
 @pytest.mark.parametrize("killed_at", range(3))
 @pytest.mark.parametrize("before", ["nothing", "an older fetch"])
 def test_a_fetch_that_is_killed_before_its_manifest_is_no_task(
