@@ -107,6 +107,7 @@ def test_every_kind_is_listed(questree):
         assert " ".join(kind.description.split()[:3]) in listed
     assert "serve-retriever" in listed
     assert "reciprocal rank" in listed
+    assert "…" not in listed
 
 
 @pytest.mark.parametrize(
