@@ -206,6 +206,8 @@ def _rows(file: Any, suffix: str) -> Iterator[tuple[int, Any]]:
     if suffix in (".tsv", ".csv"):
         reader = csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ",")
         for row in reader:
+            if suffix == ".tsv" and "\t" in "".join(map(str, row.values())):
+                raise csv.Error(f"up to line {reader.line_num}, an open quotation mark joins columns; give it as JSONL")
             yield reader.line_num, row
     else:
         for number, line in enumerate(file, start=1):

@@ -48,6 +48,14 @@ def test_a_line_that_is_no_pair_is_named(tmp_path, rows, said):
         read_pairs(tmp_path / "nosuch.tsv")
 
 
+def test_a_quotation_mark_that_is_not_closed_joins_no_lines(tmp_path):
+    (file := tmp_path / "pairs.tsv").write_text(
+        'question1\tquestion2\tis_duplicate\n"What is\tWhere?\t0\nHe said "yes"\tWho?\t1\nA?\tB?\t0\n'
+    )
+    with pytest.raises(QuestreeError, match="up to line 3, an open quotation mark joins columns"):
+        read_pairs(file)
+
+
 class Overlap:
     """As alike as the words that two questions share."""
 
