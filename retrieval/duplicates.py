@@ -134,4 +134,5 @@ def _best(likeness: Sequence[float], threshold: float) -> int | None:
 
 
 def _words(text: str) -> str:
-    return _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    plain: str = _NOT_WORDS.sub(" ", unicodedata.normalize("NFKC", text).casefold())
+    return plain.strip()
