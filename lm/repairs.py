@@ -99,6 +99,8 @@ def in_shape(value: Any, kind: Any) -> Any:
         return value if value is None or len(kinds) > 1 else in_shape(value, kinds[0])
     if _is_object(value, kind):
         return _object(value, kind)
+    if get_origin(kind) is dict:  # a tool's arguments
+        return {} if not value or (isinstance(value, str) and value.strip(" \t\n*.").casefold() in _NOTHING) else value
     if kind is str:
         return _text(value)
     return _word(value, kind) if isinstance(value, str) else value

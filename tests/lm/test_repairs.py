@@ -191,6 +191,14 @@ def test_null_for_a_text_is_no_word():
     assert read("json", CheckStep, "found", 1975) == "1975"
 
 
+@pytest.mark.parametrize("said", ["", "null", "None", "N/A", "{}", None])
+def test_a_tool_without_arguments_is_called_in_any_words(said):
+    arguments = dspy.Signature("question -> arguments: dict[str, int]")
+    for form in FORMS if said is not None else ("json", "baml"):
+        assert read(form, arguments, "arguments", said) == {}
+    assert read("chat", arguments, "arguments", '{"query": 1}') == {"query": 1}
+
+
 def test_several_texts_for_one_are_written_in_a_row():
     assert read("json", CheckStep, "found", ["Paris", 1975]) == "Paris, 1975"
     assert repairs.in_shape([], str) == []
