@@ -47,6 +47,8 @@ _NO_ANSWER = re.compile(
     r"|not (?:known|sure|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
     r"|no(?: such)? (?:answer|information|passage|idea)|cannot be (?:determined|answered|known)|can't say"
     r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer)(?: (?:it|that|this))?|i am not sure|i'm not sure"
+    r"|(?:none|nothing|no (?:more |other |further )?(?:facts?|information|search(?:es)?|quer(?:y|ies)"
+    r"|(?:follow[- ]?up )?questions?|follow[- ]?ups?))(?: (?:is|are))? (?:missing|needed|required|necessary)"
     r"|(?:this|the) (?:question|query) (?:is|does|cannot|can't)\b.{0,80})?\W*",
     re.IGNORECASE,
 )

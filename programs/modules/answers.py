@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dspy
 
-from ...common.text import neutralise
+from ...common.text import neutralise, text_or_none
 from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep, AnswerStyle, RecallPassage
@@ -69,5 +69,5 @@ class Recitation(dspy.Module):
         self.recall = dspy.Predict(RecallPassage)
 
     def forward(self, question: str) -> str:
-        """Return the passage, neutralised: it becomes part of a prompt."""
-        return neutralise(str(call(self.recall, question=question).passage))
+        """Return the passage, neutralised: it becomes part of a prompt; an empty one if the LM recalls nothing."""
+        return neutralise(text_or_none(call(self.recall, question=question).passage) or "")

@@ -70,7 +70,7 @@ class PathReview(dspy.Module):
             passages=numbered(passages),
         )
         answer, query = supported_answer(reply.supported_answer, answer_style), text_or_none(reply.next_query)
-        missing = text_or_none(reply.missing)
+        missing = None if reply.missing.strip(" .").casefold() == "nothing" else text_or_none(reply.missing)
         supported = answer is not None and missing is None
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
         action = action_of(review.relevant, review.supported, answer)

@@ -306,6 +306,24 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
     assert len(prediction.evidence) == (style == "short")  # a film or a song may be called so
 
 
+@pytest.mark.parametrize(
+    ("missing", "enough"),
+    [
+        ("", True),
+        ("Nothing.", True),
+        ("No fact is missing.", True),
+        ("None is missing", True),
+        ("Nothing's end", False),
+    ],
+)
+def test_a_path_is_enough_where_nothing_is_missing_in_any_words(answering, missing, enough):
+    reply = {"facts": "Some.", "last_adds": "true", "supported_answer": "Vltava", "next_query": "", "guess": ""}
+    fused = {"final_content": "It is.", "answer": "Vltava"}
+    answering(lambda asked: {**reply, "missing": missing} if asked.wants == "facts" else fused)
+    prediction = TreeOfReviews(TableRetriever({Q: "A"}))(question=Q)
+    assert (len(prediction.evidence), prediction.tree.nodes[0].action == "accept") == (enough, enough)
+
+
 @pytest.mark.parametrize("fusion", ["evidence", "analysis"])
 def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
     facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}

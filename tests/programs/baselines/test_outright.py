@@ -70,6 +70,11 @@ def test_recite_answers_from_what_it_recited(scripted):
     assert (prediction.answer, prediction.passages, prediction.references) == ("Vltava", [], [])
 
 
+def test_recite_shows_no_word_for_nothing(scripted):
+    scripted({"passage": "null"}, {"answer": "Vltava"})
+    assert program("recite")(question=Q).final_content == ""
+
+
 def test_several_recitations_are_answered_from_one_by_one_and_the_majority_counts(answering):
     texts = iter(["one", "two", "three"])
 
