@@ -14,7 +14,15 @@ from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
 from ..program import answered
-from ..references import distinct, kept_all_marks, numbered_among, numbers_of, settle_marks, supported_by
+from ..references import (
+    distinct,
+    kept_all_marks,
+    numbered_among,
+    numbers_of,
+    settle_marks,
+    supported_by,
+    without_loose_marks,
+)
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 
@@ -102,9 +110,10 @@ class MultiHop(Baseline):
         """Return what is new in the passages that were found; their numbers count those found before as well."""
         if not found:
             return []
-        shown = numbered_among(distinct([before, found]), found)
+        known = distinct([before, found])
+        shown = numbered_among(known, found)
         reply = call(self.new_notes, question=question, notes=notes, query=query, passages=shown)
-        new = stated(reply.new_notes)
+        new = stated(without_loose_marks(one, len(known)) for one in reply.new_notes)
         note(reply, "some" if new else "none", judged_by_marks(reply, new, before, found))
         return new
 

@@ -11,7 +11,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerFromSummaries, AnswerStyle, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import note
 from ..program import answered
-from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by
+from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by, without_loose_marks
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings, add_search
 from .multi_hop import judged_by_marks
@@ -83,8 +83,9 @@ class MultiHopSummaries(Baseline):
         """
         if not found:
             return []
-        shown = numbered_among(distinct([before, found]), found)
+        known = distinct([before, found])
+        shown = numbered_among(known, found)
         reply = call(summarize, question=question, summaries=summaries, passages=shown)
-        summary = text_or_none(reply.summary) or ""
+        summary = text_or_none(without_loose_marks(reply.summary, len(known))) or ""
         note(reply, "some" if summary else "none", judged_by_marks(reply, [summary], before, found))
         return [summary] if summary else []

@@ -43,11 +43,12 @@ def test_multi_hop_takes_notes_hop_by_hop_and_answers_from_them(scripted):
 def test_multi_hop_puts_noted_passages_first(scripted):
     scripted(
         {"thoughts": "Nothing yet.", "query": Q},
-        {"new_notes": ["It is B [2]."]},
+        {"new_notes": ["It is B or C [2, 3].", "It is none [9]."]},
         {"final_content": "So.", "answer": "B"},
     )
-    prediction = program("multi-hop", retriever=TableRetriever({Q: "AB"}), hops=1)(question=Q)
-    assert [one.id for one in prediction.passages] == ["B", "A"]
+    prediction = program("multi-hop", retriever=TableRetriever({Q: "ABC"}), hops=1)(question=Q)
+    assert [one.id for one in prediction.passages] == ["B", "C", "A"]
+    assert prediction.notes == ("It is B or C [2][3].", "It is none.")
 
 
 def test_summaries_of_hops_lead_to_the_next_query_and_to_the_answer(scripted):
