@@ -166,7 +166,8 @@ class _Looked:
 
 def _answers(asked: Question) -> list[tuple[str, ...]]:
     """Return what is looked for: the answer of each step that has one, and at last the question's own answers."""
-    return [*((step.answer,) for step in asked.steps if _is_looked_for(step.answer or "")), _own(asked)]
+    steps = [(step.answer,) for step in asked.steps if step.answer and _is_looked_for(step.answer)]
+    return [*steps, _own(asked)]
 
 
 def _own(asked: Question) -> tuple[str, ...]:
