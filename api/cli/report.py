@@ -138,7 +138,7 @@ def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> Non
     """Print texts by heading, one line for each; in several tables where the screen is too narrow for one."""
     console = Console()
     widths = {heading: max(map(len, _unbroken(heading, lines))) for heading in lines[0]}
-    for headings in _fitting(widths, console.width):
+    for headings in _fitting(widths, console.width, _telling_apart(lines)):
         table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
         for place, heading in enumerate(headings):
             table.add_column(heading, justify="right" if place else "left", width=widths[heading], overflow="fold")
@@ -147,14 +147,21 @@ def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> Non
         console.print(table)
 
 
-def _fitting(widths: Mapping[str, int], screen: int) -> Iterator[list[str]]:
-    """Yield the headings of each table: all begin with the first one, and none is wider than the screen."""
-    first, *others = widths
-    chosen = [first]
+def _telling_apart(lines: Sequence[Mapping[str, str]]) -> int:
+    """Return how many of the first columns tell the lines apart; one if no number of them does."""
+    cells = [tuple(line.values()) for line in lines]
+    counts = range(1, len(lines[0]))
+    return next((count for count in counts if len({one[:count] for one in cells}) == len(cells)), 1)
+
+
+def _fitting(widths: Mapping[str, int], screen: int, repeated: int) -> Iterator[list[str]]:
+    """Yield the headings of each table: all begin with the first ones, and none is wider than the screen."""
+    first, others = list(widths)[:repeated], list(widths)[repeated:]
+    chosen = list(first)
     for heading in others:
-        if len(chosen) > 1 and sum(widths[one] + 3 for one in [*chosen, heading]) + 3 > screen:
+        if len(chosen) > repeated and sum(widths[one] + 3 for one in [*chosen, heading]) + 3 > screen:
             yield chosen
-            chosen = [first]
+            chosen = list(first)
         chosen.append(heading)
     yield chosen
 

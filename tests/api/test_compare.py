@@ -173,3 +173,14 @@ def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
     assert "…" not in told
     assert all(word in told for heading in line for word in heading.split())
     assert max(map(len, told.splitlines())) <= width
+
+
+def test_each_table_of_a_narrow_screen_tells_its_rows_apart(monkeypatch, capsys):
+    from questree.cli.report import print_figures
+
+    monkeypatch.setenv("COLUMNS", "60")
+    score = "0.200 [0.040, 0.360]"
+    lines = [{"run": "searchain", "hops": hops, "steps": score, "score": score} for hops in ("two", "three")]
+    print_figures(lines, simulated=False)
+    told = capsys.readouterr().out
+    assert [told.count(word) for word in ("two", "three", "hops", "steps", "score")] == [2, 2, 2, 1, 1]
