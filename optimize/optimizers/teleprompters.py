@@ -403,13 +403,19 @@ class _InferRules(dspy.InferRules):
 
 
 class Copro(Optimizer):
-    """COPRO: instructions, one predictor after the other; those that the LM proposes are tried."""
+    """COPRO: instructions, one predictor after the other; those that the LM proposes are tried.
+
+    Attributes:
+        breadth: instructions that are proposed at a time.
+        depth: how often.
+        init_temperature: of the proposals. DSPy's own 1.4 is more than OpenAI's reasoning models and Anthropic's take.
+    """
 
     name = "copro"
     unused = frozenset({"teacher"})
     breadth: int = Field(default=4, ge=2)
     depth: int = Field(default=2, ge=1)
-    init_temperature: float = Field(default=1.4, ge=0)
+    init_temperature: float = Field(default=1.0, ge=0)
 
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.COPRO``, which compares its candidates on the training questions."""
