@@ -83,16 +83,16 @@ class Tracking:
 
         tags = {"simulated": str(simulated).lower(), **process_tags()}
         with _store_in_use(self.uri):
-            inside = mlflow.active_run() is not None
+            outer = mlflow.active_run()
             try:
                 _check_store(self.uri)
                 experiment = self._experiment()
-                if not inside:
+                if outer is None:
                     end_dead_runs(experiment)
-                run = mlflow.start_run(experiment_id=experiment, run_name=name, nested=inside, tags=tags)
+                run = mlflow.start_run(experiment_id=experiment, run_name=name, nested=outer is not None, tags=tags)
             except Exception as error:
                 told = f"Cannot track to {without_password(self.uri)}: {first_line(error).rstrip('.')}."
-                if not inside:
+                if outer is None or _PROCESS not in outer.data.tags:  # nothing is paid yet
                     raise QuestreeError(f"{told} Check the tracking URI, or run without tracking.") from error
                 logger.warning("%s %s is not tracked.", told, name)
                 yield UNTRACKED

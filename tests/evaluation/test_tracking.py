@@ -307,6 +307,9 @@ def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, mo
         monkeypatch.setattr(Tracking, "_experiment", lost)
         with Tracking(uri=uri).run("inner", {}) as inner:
             assert not inner.on
+    mlflow.set_tracking_uri(uri)
+    with mlflow.start_run(), pytest.raises(QuestreeError, match="the server is gone"):  # in a run of the user's own
+        Tracking(uri=uri).run("first", {}).__enter__()
 
 
 def test_runs_of_killed_processes_do_not_stay_running(tmp_path, tracking_store):
