@@ -177,7 +177,7 @@ class Program(dspy.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> Program:
         """Return a copy with demonstrations of its own. Teleprompters copy programs often; no index or LM is copied."""
         lms = (predictor.lm for predictor in self.predictors())
-        for shared in (self.retriever, getattr(self, "reader", None), *lms):
+        for shared in (self.retriever, *(getattr(self, part, None) for part in ("reader", "duplicates")), *lms):
             if shared is not None and not isinstance(shared, dspy.Module):
                 memo[id(shared)] = shared
         clone = type(self).__new__(type(self))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Annotated, Any, Literal
 
 import dspy
@@ -181,9 +182,10 @@ def state_of(program: Program) -> dict[str, Any]:
 
 def state_without_lms(program: Program) -> dict[str, Any]:
     """Return DSPy's state of the predictors without their LMs: DSPy cannot write one that has an engine of its own."""
-    bare = program.deepcopy()
-    bare.set_lm(None)
-    return dict(bare.dump_state())
+    bare = {name: copy(predictor) for name, predictor in program.named_predictors()}
+    for predictor in bare.values():
+        predictor.lm = None
+    return {name: predictor.dump_state() for name, predictor in bare.items()}
 
 
 def take_state(program: Program, state: ProgramState) -> None:

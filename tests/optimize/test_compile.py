@@ -6,6 +6,7 @@ import re
 import shutil
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 
 import dspy
 import pytest
@@ -287,6 +288,21 @@ def test_another_teacher_of_the_same_name_is_another_compilation(mini, tmp_path)
     for other in others:
         with pytest.raises(QuestreeError, match=r"state of the teacher was .* name another folder"):
             compiled(other)
+
+
+def test_a_duplicate_check_and_an_lm_are_shared_by_copies(mini):
+    class Check:
+        def __init__(self):
+            self.held = Lock()  # as a model has, which cannot be copied
+
+        def __call__(self, query, seen):
+            return None
+
+    program = build("searchain", {}, retriever=mini.index, duplicates=Check())
+    program.set_lm(dspy.settings.lm)
+    copied = program.deepcopy()
+    assert copied.duplicates is program.duplicates
+    assert copied.predictors()[0].lm is dspy.settings.lm
 
 
 @pytest.mark.parametrize("name", ["bootstrap-few-shot", "bootstrap-random-search", "infer-rules"])
