@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import operator
 import threading
-from contextlib import suppress
 from unittest.mock import Mock
 
 import dspy
@@ -233,16 +232,6 @@ def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
         compile_program(mini.program(), Examples(mini.train, mini.train[:3]), mini.metric)
     with pytest.raises(QuestreeError, match="2 questions are for demonstrations and for comparing candidates"):
         compile_program(mini.program(), Examples(mini.train[:6], mini.dev, val=mini.train[4:8]), mini.metric)
-
-
-def test_proposals_are_asked_for_at_a_temperature_that_every_lm_takes(mini):
-    for name in ("copro", "mipro"):
-        prompted = ScriptedEngine([{"proposed_instruction": "Think.", "proposed_prefix_for_output_field": "So:"}] * 99)
-        own = dspy.LM("prompted/lm", engine=prompted, cache=False, num_retries=0)
-        chosen = optimizer(name, **SMALL[name])
-        with suppress(QuestreeError):  # that of mipro, whose other prompts have other fields
-            compile_program(mini.program(), mini.examples(), mini.metric, optimizer=chosen, prompt_lm=own)
-        assert {asked.config.temperature for asked in prompted.requests} == {1.0}
 
 
 def test_a_random_search_stops_at_a_share_of_the_questions(mini):

@@ -32,6 +32,7 @@ def test_an_unreadable_proposal_is_asked_for_again_past_the_cache(mini):
     tried, asked = proposed(mini, "I would rather not.", PROPOSAL)
     assert PROPOSAL["proposed_instruction"] in tried
     assert len(asked) == 2
+    assert asked[0].config.temperature == 1.0  # the only one that OpenAI's reasoning models take
     assert asked[0].config.temperature != asked[1].config.temperature
 
 
