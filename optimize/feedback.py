@@ -1,76 +1,150 @@
-"""What an optimizer that reflects is told of an answer: whether it is right, and which steps went wrong."""
+"""What an optimizer that reflects is told of an answer, or of one step on the way to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import dspy
 
+from ..common.placeholders import fill_in
+from ..evaluation.records import plain
 from ..metrics import normalise
-from ..metrics.found_passages import gold_names, names_as
+from ..metrics.found_passages import gold_names, names_as, normalise_title
+from ..programs.demonstrations import TraceStep
 from ..programs.tree import Node, ReasoningTree
+from ..retrieval import Passage
+
+_LOST = {"rejected": "rejected", "filtered out": "filtered out", "no query": "followed by no further query"}
+_PLANS, _TELLS = ("every plan",), ("the final content",)
 
 
-def feedback(example: dspy.Example, prediction: Any, right: bool) -> str:
-    """Return the verdict on an answer in words, with a line for each step that went wrong.
+class _Remark(NamedTuple):
+    """What went wrong, and with what: texts that stand in the steps which had part in it, all plans, or the content."""
+
+    text: str
+    about: Sequence[str]
+
+
+def feedback(example: dspy.Example, prediction: Any, right: bool, step: TraceStep | None = None) -> str:
+    """Return the verdict on an answer in words, with a line for each thing that went wrong.
 
     Args:
         example: has ``answers`` or ``answer``; without ``gold_passages`` or ``gold_titles`` nothing is said of what was
             found.
         prediction: a program's; None if it gave none.
         right: whether the metric takes the answer.
+        step: whose instructions are to be written anew. What it has no part in is then left out: remarks on queries
+            that stand in neither its inputs nor its reply, on what was never asked where it asks nothing, on citations
+            where it tells nothing.
     """
     if prediction is None:
         return "No answer was given."
     if prediction.get("failure") is not None:
         return f"No answer was given: {prediction.failure}."
-    answer, gold = prediction.get("answer"), example.get("answers") or [example.get("answer")]
-    verdict = f"The answer {answer!r} is {'right' if right else 'wrong'}; right is {' or '.join(map(repr, gold))}."
-    if not right and normalise(str(answer)) in {normalise(str(one)) for one in gold}:  # it asks for more
-        verdict = f"The answer {answer!r} is right, but the metric does not accept what was given."
     tree = prediction.get("tree")
-    lines = [] if tree is None else [*_steps(tree), *_searches(tree, example), *_citations(tree, prediction)]
-    return "\n".join([verdict, *dict.fromkeys(lines)])
+    remarks = [] if tree is None else [*_steps(tree), *_searches(tree, example), *_citations(tree, prediction)]
+    lines = [one.text for one in remarks if step is None or _takes_part(step, one, tree)]
+    if step is not None and not right and not lines:
+        lines = ["Nothing is known against this step by itself."]
+    return "\n".join([_verdict(example, prediction.get("answer"), right, step), *dict.fromkeys(lines)])
 
 
-def _steps(tree: ReasoningTree) -> Iterator[str]:
+def _verdict(example: dspy.Example, answer: Any, right: bool, step: TraceStep | None) -> str:
+    gold = example.get("answers") or [example.get("answer")]
+    told = f"The answer {answer!r}" if step is None else f"In the end, the answer {answer!r} to the question"
+    if right:
+        return f"{told} is right."
+    if normalise(str(answer)) in {normalise(str(one)) for one in gold}:  # the metric asks for more
+        return f"{told} is right, but the metric does not accept what was given."
+    return f"{told} is wrong; right is {' or '.join(map(repr, gold))}."
+
+
+def _takes_part(step: TraceStep, remark: _Remark, tree: ReasoningTree) -> bool:
+    _, inputs, reply = step
+    written = _text(dict(reply))
+    if remark.about == _TELLS:
+        return "final_content" in reply
+    if remark.about == _PLANS:
+        return any(_holds(written, _queries(node)) for node in tree.nodes)
+    return _holds(_text(inputs) + written, remark.about)
+
+
+def _text(fields: dict[str, Any]) -> str:
+    return json.dumps(plain(fields), ensure_ascii=False)
+
+
+def _holds(text: str, parts: Sequence[str]) -> bool:
+    return any(json.dumps(part, ensure_ascii=False)[1:-1] in text for part in parts)
+
+
+def _queries(node: Node) -> Sequence[str]:
+    """Return the node's query as it was planned, and as it was looked up."""
+    return [query for query in (node.template, node.query) if query]
+
+
+def _steps(tree: ReasoningTree) -> Iterator[_Remark]:
     """Yield what passages corrected, and what was not found."""
     for node in tree.nodes:
         old = None if node.replaces is None else tree.nodes[node.replaces].answer
         if old and node.support and old != node.answer:
-            yield f"The answer {old!r} to {node.query!r} was wrong: a passage says {node.answer!r}."
+            told = f"The answer {old!r}, recalled for {node.query!r}, was wrong; a passage corrected it to"
+            yield _Remark(f"{told} {node.answer!r}.", _queries(node))
         if node.source == "unsolved" and node.stance is not None and not _was_replaced(tree, node):
-            yield f"The query {node.query!r} was left without an answer."
+            yield _Remark(f"The query {node.query!r} was left without an answer.", _queries(node))
 
 
-def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[str]:
-    """Yield which queries found no gold passage, and which gold passages no query found."""
+def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
+    """Yield which queries found no gold passage, and which gold passages were not found, or were lost again."""
     passages, titles = example.get("gold_passages") or [], example.get("gold_titles") or []
     gold = gold_names(passages, titles)
     if not gold:
         return
     found: dict[str, set[str]] = {}
     for node in tree.nodes:
-        there = node.found or ([node.passage] if node.passage else [])
-        found.setdefault(node.query, set()).update(names_as(there, passages))
-    for query, names in found.items():
-        if names and names.isdisjoint(gold):
-            yield f"The query {query!r} found no passage that the answer needs."
+        found.setdefault(node.query, set()).update(names_as(_found(node), passages))
+        if _found(node) and found[node.query].isdisjoint(gold):
+            yield _Remark(f"The query {node.query!r} found no passage that the answer needs.", _queries(node))
     missing = [name for name in gold if not any(name in names for names in found.values())]
-    if missing and passages:  # their names are no words
-        yield f"No query found {len(missing)} of the {len(gold)} passages that the answer needs."
-    elif missing:
-        yield f"No query found the passages {[titles[gold.index(name)] for name in missing]}, which the answer needs."
+    yield from (_Remark(told, _PLANS) for told in _never_found(tree, example, missing))
+    for node in tree.nodes:
+        lost = _LOST.get(node.ended or "")
+        if node.passage and lost and not {*gold}.isdisjoint(names_as([node.passage], passages)):
+            told = f"The passage {node.passage.title!r}, which the answer needs, was {lost}."
+            yield _Remark(told, [node.passage.text])
 
 
-def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[str]:
-    """Yield which answers on the path nothing supports, and whether the content cites nothing that was found."""
-    for node in tree.nodes_behind_answer():
+def _never_found(tree: ReasoningTree, example: dspy.Example, missing: Sequence[str]) -> list[str]:
+    """Return what was not looked up: facts, as far as the annotations tell them, and the other gold passages."""
+    if not missing:
+        return []
+    seen = {normalise_title(passage.title) for node in tree.nodes for passage in _found(node)}
+    steps, told = example.get("annotated_steps") or [], list[str]()
+    answers = [step.get("answer") for step in steps]
+    for number, step in enumerate(steps):
+        title = step.get("support_title") or ""
+        if title and normalise_title(title) not in seen:
+            seen.add(normalise_title(title))
+            told.append(f"No query found {title!r}, which tells: {fill_in(step['question'], answers[:number])}")
+    others = [title for title in example.get("gold_titles") or [] if normalise_title(title) not in seen]
+    told += [f"No query found {title!r}, which the answer needs." for title in others]
+    return told or [f"No query found {len(missing)} of the passages that the answer needs."]
+
+
+def _found(node: Node) -> tuple[Passage, ...]:
+    return node.found or ((node.passage,) if node.passage else ())
+
+
+def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[_Remark]:
+    """Yield which answers on the path nothing supports, and which that something supports are not cited."""
+    behind, cited = tree.nodes_behind_answer(), {passage.id for passage in prediction.get("references") or []}
+    for node in behind:
         if node.stance == "silent" and node.answer:
-            yield f"No passage supports the answer {node.answer!r} to {node.query!r}."
-    if not prediction.get("references") and any(node.support for node in tree.nodes):
-        yield "The final content cites none of the passages that support its steps."
+            yield _Remark(f"No passage supports the answer {node.answer!r} to {node.query!r}.", _queries(node))
+        if node.support and node.passage and node.passage.id not in cited:
+            told = f"The final content has no mark for {node.answer!r}, which stands in {node.passage.title!r}."
+            yield _Remark(told, _TELLS)
 
 
 def _was_replaced(tree: ReasoningTree, node: Node) -> bool:

@@ -88,10 +88,11 @@ class Verdicts:
     ) -> dspy.Prediction:
         """Return what GEPA and SIMBA take: the verdict as a score, and words for the LM that reflects on it.
 
-        They end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``.
+        They end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``. GEPA asks for words
+        on one predictor, by a call of it (``predictor_trace``).
         """
         verdict, said = self._judge(example, prediction, None)  # without the trace: they reflect on all of it
-        words = [feedback(example, prediction, verdict), said]
+        words = [feedback(example, prediction, verdict, next(iter(predictor_trace or ()), None)), said]
         return dspy.Prediction(score=float(verdict), feedback="\n".join(filter(None, words)))
 
     def _ask_metric(self, example: dspy.Example, prediction: Any, trace: Any) -> tuple[bool, str]:

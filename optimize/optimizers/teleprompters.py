@@ -15,6 +15,7 @@ from dspy.teleprompt.simba_utils import append_a_rule
 from pydantic import Field
 
 from ...common.errors import QuestreeError
+from ...evaluation.records import plain
 from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
 from ...programs import Program
@@ -292,10 +293,26 @@ class Simba(Optimizer):
             num_threads=job.concurrency,
         )
         teleprompter.strategies = [
-            strategy if strategy is append_a_rule else _with_sound_demonstrations(strategy)
+            _with_plain_values(strategy) if strategy is append_a_rule else _with_sound_demonstrations(strategy)
             for strategy in teleprompter.strategies
         ]
         return teleprompter.compile(student, trainset=job.trainset, seed=job.seed)
+
+
+def _with_plain_values(append: Callable[..., bool]) -> Callable[..., bool]:
+    """Return SIMBA's strategy, shown what is no JSON as JSON: it would show the mere kind of a step in its place."""
+
+    @wraps(append)
+    def append_plain(bucket: list[dict[str, Any]], system: Any, **how: Any) -> bool:
+        return append([_in_plain_values(run) for run in bucket], system, **how)
+
+    return append_plain
+
+
+def _in_plain_values(run: dict[str, Any]) -> dict[str, Any]:
+    trace = [(predictor, plain(dict(inputs)), plain(dict(reply))) for predictor, inputs, reply in run["trace"] or []]
+    told = {name: run["prediction"].get(name) for name in ("final_content", "answer")} if run["prediction"] else None
+    return {**run, "trace": trace, "prediction": told}
 
 
 def _with_sound_demonstrations(append: Callable[..., bool]) -> Callable[..., bool]:
@@ -372,10 +389,11 @@ class InferRules(Demonstrating):
 
 
 class _InferRules(dspy.InferRules):
-    """DSPy's, in three points otherwise.
+    """DSPy's, in four points otherwise.
 
-    It would make rules of the task's rows, which lack most fields of a predictor inside a program. It would know a
-    prompt that is too long by errors that its LM no longer raises. And it would write the rules into the class of the
+    It would make rules of the task's rows, which lack most fields of a predictor inside a program, and show them in
+    Python's notation, without a word of what they are examples of. It would know a prompt that is too long by errors
+    that its LM no longer raises. And it would write the rules into the class of the
     signature, which all copies of the program share: the last candidate's would stand in the best one, and in the
     program that was given.
     """
@@ -388,7 +406,7 @@ class _InferRules(dspy.InferRules):
         shown = complete_demonstrations(predictor)
         while shown:
             try:
-                return str(self.rules_induction_program(self.format_examples(shown, predictor.signature)))
+                return str(self.rules_induction_program(_as_examples(predictor.signature, shown)))
             except CallFailedError as error:
                 if error.failure.cause != "context-window" or len(shown) == 1:
                     raise
@@ -400,6 +418,14 @@ class _InferRules(dspy.InferRules):
         if natural_language_rules:
             instructions = f"{predictor.signature.instructions}\n\nFollow these rules:\n{natural_language_rules}"
             predictor.signature = predictor.signature.with_instructions(instructions)
+
+
+def _as_examples(signature: type[dspy.Signature], demonstrations: Sequence[Any]) -> str:
+    """Return the task of a predictor, and its demonstrations as its prompt shows them."""
+    adapter = dspy.ChatAdapter()
+    turns = adapter.format_demos(signature, [dict(one) for one in demonstrations])
+    shown = [f"{'Input' if turn['role'] == 'user' else 'Output'}:\n{turn['content']}" for turn in turns]
+    return "\n\n".join([f"The task:\n{signature.instructions}", adapter.format_field_description(signature), *shown])
 
 
 class Copro(Optimizer):

@@ -27,19 +27,25 @@ def test_each_step_that_went_wrong_has_a_line():
     tree = ReasoningTree(question="q")
     wrong = tree.grow(None, query="Who wrote it?", answer="Max Brod", stance="contradicts", found=(NOVEL,))
     author = tree.grow(
-        None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,), support=NOVEL.text, replaces=wrong.id
+        None,
+        query="Who wrote it?",
+        answer="Franz Kafka",
+        found=(NOVEL,),
+        passage=NOVEL,
+        support=NOVEL.text,
+        replaces=wrong.id,
     )
     born = tree.grow(author, query="Where was he born?", source="unsolved", stance="silent", found=(OTHER,))
     tree.grow(born, query="Which river?", answer="Danube", source="lm", stance="silent", found=(OTHER,))
     assert feedback(EXAMPLE, answered(tree), right=False).splitlines() == [
         "The answer 'Danube' is wrong; right is 'Vltava'.",
-        "The answer 'Max Brod' to 'Who wrote it?' was wrong: a passage says 'Franz Kafka'.",
+        "The answer 'Max Brod', recalled for 'Who wrote it?', was wrong; a passage corrected it to 'Franz Kafka'.",
         "The query 'Where was he born?' was left without an answer.",
         "The query 'Where was he born?' found no passage that the answer needs.",
         "The query 'Which river?' found no passage that the answer needs.",
-        "No query found the passages ['Prague'], which the answer needs.",
+        "No query found 'Prague', which the answer needs.",
+        "The final content has no mark for 'Franz Kafka', which stands in 'The Metamorphosis'.",
         "No passage supports the answer 'Danube' to 'Which river?'.",
-        "The final content cites none of the passages that support its steps.",
     ]
 
 
@@ -55,9 +61,49 @@ def test_where_gold_passages_are_known_another_part_of_the_article_is_not_what_t
     tree = ReasoningTree(question="q")
     tree.grow(None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,), support=NOVEL.text)
     for gold, found in [("n", True), (passage_fingerprint(NOVEL.title, NOVEL.text), True), ("n2", False)]:
-        told = feedback(EXAMPLE.copy(gold_passages=[gold, "p"]), answered(tree), right=False)
-        assert f"No query found {2 - found} of the 2 passages that the answer needs." in told
+        told = feedback(EXAMPLE.copy(gold_passages=[gold, "p"], gold_titles=[]), answered(tree), right=False)
+        assert f"No query found {2 - found} of the passages that the answer needs." in told
         assert ("found no passage that the answer needs" in told) != found
+
+
+def test_a_fact_that_was_never_looked_up_is_told_as_its_annotation_has_it():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Who wrote it?", answer="Franz Kafka", found=(NOVEL,))
+    steps = [
+        {"question": "Who wrote it?", "answer": "Franz Kafka", "support_title": "The Metamorphosis"},
+        {"question": "Where was #1 born?", "answer": "Prague", "support_title": "Franz Kafka"},
+    ]
+    example = EXAMPLE.copy(gold_titles=["The Metamorphosis", "Franz Kafka"], annotated_steps=steps)
+    told = feedback(example, answered(tree), right=False).splitlines()
+    assert told[1:] == ["No query found 'Franz Kafka', which tells: Where was Franz Kafka born?"]
+
+
+def test_a_needed_passage_that_was_turned_away_is_told():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Who wrote it?", source="passage", found=(NOVEL,), passage=NOVEL, ended="rejected")
+    told = "The passage 'The Metamorphosis', which the answer needs, was rejected."
+    assert told in feedback(EXAMPLE, answered(tree), right=False)
+
+
+def test_a_step_is_told_only_what_it_had_part_in():
+    tree = ReasoningTree(question="q")
+    author = tree.grow(None, query="Who wrote it?", answer="Kafka", found=(NOVEL,), passage=NOVEL, support=NOVEL.text)
+    born = {"template": "Where was #1 born?", "source": "unsolved", "stance": "silent", "found": (OTHER,)}
+    tree.grow(author, query="Where was Kafka born?", **born)
+
+    def told(inputs, **reply):
+        step = (dspy.Predict("question -> answer"), inputs, dspy.Prediction(**reply))
+        return feedback(EXAMPLE, answered(tree), right=False, step=step).splitlines()
+
+    end = "In the end, the answer 'Danube' to the question is wrong; right is 'Vltava'."
+    unanswered = "The query 'Where was Kafka born?' was left without an answer."
+    needless = "The query 'Where was Kafka born?' found no passage that the answer needs."
+    never, unmarked = "No query found 'Prague', which the answer needs.", "The final content has no mark for 'Kafka'"
+    planned = [PlannedStep(query=query) for query in ("Who wrote it?", "Where was #1 born?")]
+    assert told({"question": "q"}, planned_chain=planned) == [end, unanswered, needless, never]
+    assert told({"query": "Where was Kafka born?"}, verdict="silent") == [end, unanswered, needless]
+    assert told({"query": "Who wrote it?"}, found="Kafka") == [end, "Nothing is known against this step by itself."]
+    assert told({"steps": []}, final_content="Danube.")[1].startswith(unmarked)
 
 
 def test_a_right_answer_with_sound_steps_has_one_line():
@@ -67,7 +113,7 @@ def test_a_right_answer_with_sound_steps_has_one_line():
     )
     example = dspy.Example(question="q", answer="Kafka")
     prediction = answered(tree, answer="Kafka", references=[NOVEL])
-    assert feedback(example, prediction, right=True) == "The answer 'Kafka' is right; right is 'Kafka'."
+    assert feedback(example, prediction, right=True) == "The answer 'Kafka' is right."
 
 
 def test_a_right_answer_that_the_metric_does_not_accept_is_not_called_wrong():

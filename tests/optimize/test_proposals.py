@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import dspy
 import pytest
 from dspy.utils.exceptions import LMAuthError, LMInvalidRequestError, LMTransportError
@@ -10,7 +12,9 @@ from fakes import ScriptedEngine
 from questree.common.errors import QuestreeError
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
+from questree.optimize.optimizers import teleprompters
 from questree.programs import build
+from questree.signatures import PlannedStep
 
 COPRO = optimizer("copro", breadth=2, depth=1)
 PROPOSAL = {"proposed_instruction": "Answer with a name.", "proposed_prefix_for_output_field": "Answer:"}
@@ -98,3 +102,31 @@ def test_rules_are_asked_for_with_fewer_demonstrations_where_the_lm_s_window_is_
     )
     assert len(engine.prompts[1]) < len(engine.prompts[0])
     assert any("Be brief." in one.signature.instructions for one in compiled.program.predictors())
+
+
+def test_simba_is_shown_steps_and_not_their_kinds(mini, monkeypatch):
+    shown = []
+
+    def append(bucket, system, **how):
+        shown.extend(bucket)
+        return False
+
+    monkeypatch.setattr(teleprompters, "append_a_rule", append)
+    monkeypatch.setattr(dspy.teleprompt.simba, "append_a_rule", append)
+    compile_program(
+        mini.program(), mini.examples(16, 2), mini.metric, optimizer=optimizer("simba", batch_size=8, steps=1)
+    )
+    assert shown
+    assert json.loads(json.dumps([[*map(dict, step[1:])] for run in shown for step in run["trace"]]))
+    assert {*shown[0]["prediction"]} == {"final_content", "answer"}
+
+
+def test_rules_are_made_of_a_task_and_examples_as_its_prompt_shows_them(mini):
+    signature = mini.program().predictors()[0].signature
+    planned = [PlannedStep(query="Who wrote Emma?", recalled="Jane Austen", sure=True)]
+    shown = teleprompters._as_examples(
+        signature, [dspy.Example(question="Who?", answer_style="a name", planned_chain=planned)]
+    )
+    assert shown.startswith(f"The task:\n{signature.instructions}")
+    assert '{"query": "Who wrote Emma?", "recalled": "Jane Austen", "sure": true}' in shown
+    assert "PlannedStep(" not in shown
