@@ -10,13 +10,13 @@ import dspy
 
 from ..common.placeholders import fill_in
 from ..evaluation.records import plain
-from ..metrics import normalise
+from ..metrics import contains, normalise, read_label, read_yes_no
 from ..metrics.found_passages import gold_names, names_as, normalise_title
 from ..programs.demonstrations import TraceStep
 from ..programs.tree import Node, ReasoningTree
 from ..retrieval import Passage
 
-_LOST = {"rejected": "rejected", "filtered out": "filtered out", "no query": "followed by no further query"}
+_LOST = {"rejected": "rejected", "filtered out": "filtered out"}
 _PLANS, _TELLS = ("every plan",), ("the final content",)
 
 
@@ -36,26 +36,28 @@ def feedback(example: dspy.Example, prediction: Any, right: bool, step: TraceSte
         prediction: a program's; None if it gave none.
         right: whether the metric takes the answer.
         step: whose instructions are to be written anew. What it has no part in is then left out: remarks on queries
-            that stand in neither its inputs nor its reply, on what was never asked where it asks nothing, on citations
-            where it tells nothing.
+            that stand in neither its inputs nor its reply, on what was never found where it asks nothing, on citations
+            where it tells nothing. And it is said where a wrong answer came from.
     """
     if prediction is None:
         return "No answer was given."
     if prediction.get("failure") is not None:
         return f"No answer was given: {prediction.failure}."
-    tree = prediction.get("tree")
-    remarks = [] if tree is None else [*_steps(tree), *_searches(tree, example), *_citations(tree, prediction)]
+    tree, answer = prediction.get("tree"), prediction.get("answer")
+    remarks = [] if tree is None else [*_steps(tree, example), *_searches(tree, example), *_citations(tree, prediction)]
     lines = [one.text for one in remarks if step is None or _takes_part(step, one, tree)]
-    if step is not None and not right and not lines:
-        lines = ["Nothing is known against this step by itself."]
-    return "\n".join([_verdict(example, prediction.get("answer"), right, step), *dict.fromkeys(lines)])
+    if step is not None and not right:
+        lines = lines + _origin(step, answer) or ["No fault of this step by itself is known."]
+    return "\n".join([_verdict(example, answer, right, step), *dict.fromkeys(lines)])
 
 
 def _verdict(example: dspy.Example, answer: Any, right: bool, step: TraceStep | None) -> str:
     gold = example.get("answers") or [example.get("answer")]
-    told = f"The answer {answer!r}" if step is None else f"In the end, the answer {answer!r} to the question"
+    told = f"The answer {answer!r}" if step is None else f"In the end, the answer {answer!r} to {example.question!r}"
     if right:
         return f"{told} is right."
+    if not answer:
+        return f"In the end, {example.question!r} got no answer; right is {' or '.join(map(repr, gold))}."
     if normalise(str(answer)) in {normalise(str(one)) for one in gold}:  # the metric asks for more
         return f"{told} is right, but the metric does not accept what was given."
     return f"{told} is wrong; right is {' or '.join(map(repr, gold))}."
@@ -64,11 +66,23 @@ def _verdict(example: dspy.Example, answer: Any, right: bool, step: TraceStep | 
 def _takes_part(step: TraceStep, remark: _Remark, tree: ReasoningTree) -> bool:
     _, inputs, reply = step
     written = _text(dict(reply))
-    if remark.about == _TELLS:
-        return "final_content" in reply
+    if remark.about == _TELLS or "final_content" in reply:
+        return remark.about == _TELLS and "final_content" in reply
     if remark.about == _PLANS:
         return any(_holds(written, _queries(node)) for node in tree.nodes)
     return _holds(_text(inputs) + written, remark.about)
+
+
+def _origin(step: TraceStep, answer: Any) -> list[str]:
+    """Return whether a wrong answer came with what the step was given, or began in its reply."""
+    _, inputs, reply = step
+    wrong = str(answer or "")
+    if read_yes_no(wrong) or read_label(wrong):  # such words stand anywhere
+        return []
+    given = {name: value for name, value in inputs.items() if name != "passages"}  # there it answers something else
+    if contains(_text(given), wrong):
+        return [f"The wrong answer {wrong!r} stands in what this step was given."]
+    return [f"The wrong answer {wrong!r} began in this reply."] if contains(_text(dict(reply)), wrong) else []
 
 
 def _text(fields: dict[str, Any]) -> str:
@@ -84,15 +98,29 @@ def _queries(node: Node) -> Sequence[str]:
     return [query for query in (node.template, node.query) if query]
 
 
-def _steps(tree: ReasoningTree) -> Iterator[_Remark]:
-    """Yield what passages corrected, and what was not found."""
+def _steps(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
+    """Yield what passages put in the place of a recalled answer, and what was not found."""
+    known = _known_answers(example)
     for node in tree.nodes:
         old = None if node.replaces is None else tree.nodes[node.replaces].answer
         if old and node.support and old != node.answer:
-            told = f"The answer {old!r}, recalled for {node.query!r}, was wrong; a passage corrected it to"
-            yield _Remark(f"{told} {node.answer!r}.", _queries(node))
+            told = f"The answer {old!r}, recalled for {node.query!r}, was"
+            if normalise(old) in known:
+                told = f"{told} right, and {node.answer!r} was put in its place."
+            elif normalise(node.answer or "") in known:
+                told = f"{told} wrong; a passage corrected it to {node.answer!r}."
+            else:
+                told = f"{told} replaced by {node.answer!r}, from a passage."
+            yield _Remark(told, _queries(node))
         if node.source == "unsolved" and node.stance is not None and not _was_replaced(tree, node):
             yield _Remark(f"The query {node.query!r} was left without an answer.", _queries(node))
+
+
+def _known_answers(example: dspy.Example) -> set[str]:
+    """Return the right answers to the question and, as far as they are annotated, to its steps."""
+    steps = [step.get("answer") for step in example.get("annotated_steps") or []]
+    told = [*(example.get("answers") or [example.get("answer")]), *steps]
+    return {normalise(str(answer)) for answer in told if answer}
 
 
 def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
@@ -126,9 +154,10 @@ def _never_found(tree: ReasoningTree, example: dspy.Example, missing: Sequence[s
         title = step.get("support_title") or ""
         if title and normalise_title(title) not in seen:
             seen.add(normalise_title(title))
-            told.append(f"No query found {title!r}, which tells: {fill_in(step['question'], answers[:number])}")
+            asked = fill_in(step["question"], answers[:number])
+            told.append(f"No query found the article {title!r}, which answers {asked!r}.")
     others = [title for title in example.get("gold_titles") or [] if normalise_title(title) not in seen]
-    told += [f"No query found {title!r}, which the answer needs." for title in others]
+    told += [f"No query found the article {title!r}, which the answer needs." for title in others]
     return told or [f"No query found {len(missing)} of the passages that the answer needs."]
 
 
@@ -141,10 +170,11 @@ def _citations(tree: ReasoningTree, prediction: Any) -> Iterator[_Remark]:
     behind, cited = tree.nodes_behind_answer(), {passage.id for passage in prediction.get("references") or []}
     for node in behind:
         if node.stance == "silent" and node.answer:
-            yield _Remark(f"No passage supports the answer {node.answer!r} to {node.query!r}.", _queries(node))
+            told = f"No passage supports the answer {node.answer!r} to {node.query!r}."
+            yield from (_Remark(told, about) for about in (_queries(node), _TELLS))
         if node.support and node.passage and node.passage.id not in cited:
-            told = f"The final content has no mark for {node.answer!r}, which stands in {node.passage.title!r}."
-            yield _Remark(told, _TELLS)
+            told = f"The final content has no mark for {node.answer!r}, which stands in the passage"
+            yield _Remark(f"{told} {node.passage.title!r}.", _TELLS)
 
 
 def _was_replaced(tree: ReasoningTree, node: Node) -> bool:

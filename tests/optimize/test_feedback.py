@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dspy
+import pytest
 
 from questree.lm.failure import Failure
 from questree.metrics.found_passages import passage_fingerprint
@@ -39,12 +40,12 @@ def test_each_step_that_went_wrong_has_a_line():
     tree.grow(born, query="Which river?", answer="Danube", source="lm", stance="silent", found=(OTHER,))
     assert feedback(EXAMPLE, answered(tree), right=False).splitlines() == [
         "The answer 'Danube' is wrong; right is 'Vltava'.",
-        "The answer 'Max Brod', recalled for 'Who wrote it?', was wrong; a passage corrected it to 'Franz Kafka'.",
+        "The answer 'Max Brod', recalled for 'Who wrote it?', was replaced by 'Franz Kafka', from a passage.",
         "The query 'Where was he born?' was left without an answer.",
         "The query 'Where was he born?' found no passage that the answer needs.",
         "The query 'Which river?' found no passage that the answer needs.",
-        "No query found 'Prague', which the answer needs.",
-        "The final content has no mark for 'Franz Kafka', which stands in 'The Metamorphosis'.",
+        "No query found the article 'Prague', which the answer needs.",
+        "The final content has no mark for 'Franz Kafka', which stands in the passage 'The Metamorphosis'.",
         "No passage supports the answer 'Danube' to 'Which river?'.",
     ]
 
@@ -75,7 +76,7 @@ def test_a_fact_that_was_never_looked_up_is_told_as_its_annotation_has_it():
     ]
     example = EXAMPLE.copy(gold_titles=["The Metamorphosis", "Franz Kafka"], annotated_steps=steps)
     told = feedback(example, answered(tree), right=False).splitlines()
-    assert told[1:] == ["No query found 'Franz Kafka', which tells: Where was Franz Kafka born?"]
+    assert told[1:] == ["No query found the article 'Franz Kafka', which answers 'Where was Franz Kafka born?'."]
 
 
 def test_a_needed_passage_that_was_turned_away_is_told():
@@ -95,15 +96,42 @@ def test_a_step_is_told_only_what_it_had_part_in():
         step = (dspy.Predict("question -> answer"), inputs, dspy.Prediction(**reply))
         return feedback(EXAMPLE, answered(tree), right=False, step=step).splitlines()
 
-    end = "In the end, the answer 'Danube' to the question is wrong; right is 'Vltava'."
+    end = "In the end, the answer 'Danube' to 'q' is wrong; right is 'Vltava'."
     unanswered = "The query 'Where was Kafka born?' was left without an answer."
     needless = "The query 'Where was Kafka born?' found no passage that the answer needs."
-    never, unmarked = "No query found 'Prague', which the answer needs.", "The final content has no mark for 'Kafka'"
+    never = "No query found the article 'Prague', which the answer needs."
     planned = [PlannedStep(query=query) for query in ("Who wrote it?", "Where was #1 born?")]
     assert told({"question": "q"}, planned_chain=planned) == [end, unanswered, needless, never]
     assert told({"query": "Where was Kafka born?"}, verdict="silent") == [end, unanswered, needless]
-    assert told({"query": "Who wrote it?"}, found="Kafka") == [end, "Nothing is known against this step by itself."]
-    assert told({"steps": []}, final_content="Danube.")[1].startswith(unmarked)
+    assert told({"query": "Who wrote it?"}, found="Kafka") == [end, "No fault of this step by itself is known."]
+    unmarked, given, began = (
+        "The final content has no mark for 'Kafka', which stands in the passage 'The Metamorphosis'.",
+        "The wrong answer 'Danube' stands in what this step was given.",
+        "The wrong answer 'Danube' began in this reply.",
+    )
+    assert told({"steps": ["Danube"]}, final_content="Danube.") == [end, unmarked, given]
+    assert told({"passages": ["The Danube."]}, final_content="Danube.") == [end, unmarked, began]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Franz Kafka", "Max Brod", "was right, and 'Max Brod' was put in its place."),
+        ("Max Brod", "Franz Kafka", "was wrong; a passage corrected it to 'Franz Kafka'."),
+        ("Max Brod", "Felix Weltsch", "was replaced by 'Felix Weltsch', from a passage."),
+    ],
+)
+def test_a_correction_is_called_one_where_the_annotations_say_so(old, new, said):
+    tree, example = ReasoningTree(question="q"), EXAMPLE.copy(annotated_steps=[{"answer": "Franz Kafka"}])
+    first = tree.grow(None, query="Who wrote it?", answer=old)
+    tree.grow(None, query="Who wrote it?", answer=new, support="So.", replaces=first.id)
+    assert f"The answer {old!r}, recalled for 'Who wrote it?', {said}" in feedback(example, answered(tree), right=False)
+
+
+def test_no_answer_is_said_to_be_none():
+    assert (
+        feedback(EXAMPLE, answered(None, answer=""), right=False) == "In the end, 'q' got no answer; right is 'Vltava'."
+    )
 
 
 def test_a_right_answer_with_sound_steps_has_one_line():
