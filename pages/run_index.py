@@ -32,7 +32,7 @@ from ..evaluation.stored_runs import StoredRun, runs_inside
 from ..lm.exchanges import Exchange
 from .asked_question import AnsweredQuestion
 
-FORMAT = 3
+FORMAT = 4
 """Of the file. An index of another format is made anew."""
 
 MOST = 16
@@ -57,6 +57,7 @@ class Row(NamedTuple):
     """What lists say of an answer.
 
     Attributes:
+        id: of the question; with a digest, if an earlier run has another question of its id (`_names`).
         gold: the first gold answer; empty if there is none.
         verdict: what the answer is worth, in a word.
         style: the class that this word is drawn with.
@@ -226,11 +227,12 @@ def _fill(
 ) -> sqlite3.Connection:
     """Write the index of runs into an empty store, and return it."""
     store.executescript(_TABLES)
+    name_of = _names([one.run for one in runs])
     for number, one in enumerate(runs):
-        store.executemany(f"INSERT INTO rows VALUES (?{', ?' * len(Row._fields)})", _rows(number, one.run))
-        store.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", _answers(number, one))
+        store.executemany(f"INSERT INTO rows VALUES (?{', ?' * len(Row._fields)})", _rows(number, one.run, name_of))
+        store.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", _answers(number, one, name_of))
     named = [{"name": one.run.name, "simulated": one.run.simulated, "identity": one.run.identity} for one in runs]
-    compared = _compared([one.run for one in runs])
+    compared = _compared([one.run for one in runs], name_of)
     told = {"runs": named, "compared": compared, "left_out": list(left_out)}
     facts = {name: json.dumps(value) for name, value in told.items()} | {"state": state}
     store.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
@@ -238,19 +240,36 @@ def _fill(
     return store
 
 
-def _rows(number: int, run: StoredRun) -> Iterator[tuple[Any, ...]]:
+_NameOf = Callable[[Record], str]
+
+
+def _names(runs: Sequence[StoredRun]) -> _NameOf:
+    """Return what names a record's question: its id; with a digest, if an earlier run has it in other words or gold."""
+    first: dict[str, Any] = {}
+    for record in (record for run in runs for record in run.records):
+        first.setdefault(record.id, (record.question, record.answers))
+
+    def name(record: Record) -> str:
+        asked = record.question, record.answers
+        return record.id if asked == first[record.id] else f"{record.id}-{json_hash(asked)[:8]}"
+
+    return name
+
+
+def _rows(number: int, run: StoredRun, name_of: _NameOf) -> Iterator[tuple[Any, ...]]:
     evaluation = _evaluation(run)
     for record in run.records:
         gold, failed = next(iter(record.answers), ""), record.failure is not None
         worth = _verdict(record, evaluation.metric if evaluation else "")
         falsely = AnsweredQuestion.of_prediction(record, simulated=run.simulated).cites_falsely()
-        yield number, *Row(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
+        name = name_of(record)
+        yield number, *Row(name, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
 
 
-def _answers(number: int, one: ShownRun) -> Iterator[tuple[int, str, bytes, str]]:
+def _answers(number: int, one: ShownRun, name_of: _NameOf) -> Iterator[tuple[int, str, bytes, str]]:
     for record in one.run.records:
         kept = one.asked.get(record.id)
-        yield number, record.id, zlib.compress(record.model_dump_json().encode(), 1), kept.packed if kept else ""
+        yield number, name_of(record), zlib.compress(record.model_dump_json().encode(), 1), kept.packed if kept else ""
 
 
 def _evaluation(run: StoredRun) -> Evaluation | None:
@@ -273,12 +292,12 @@ def _verdict(record: Record, metric: str) -> tuple[str, str]:
     return ("wrong", "bad") if score == 0 else (f"{score:.2f}", "warn")
 
 
-def _compared(runs: Sequence[StoredRun]) -> list[dict[str, Any]]:
+def _compared(runs: Sequence[StoredRun], name_of: _NameOf) -> list[dict[str, Any]]:
     """Return a comparison of each group of runs with the same scored questions and the same metric."""
     groups: dict[Any, list[tuple[StoredRun, Evaluation]]] = {}
     for run in runs:
         if (one := _evaluation(run)) is not None:
-            groups.setdefault((one.metric, frozenset(record.id for record in one.records)), []).append((run, one))
+            groups.setdefault((one.metric, frozenset(map(name_of, one.records))), []).append((run, one))
     compared = []
     for group in groups.values():
         comparison = _comparison(group)

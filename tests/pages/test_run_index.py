@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 
@@ -10,6 +11,7 @@ import pytest
 from questree.common import manifests
 from questree.pages import run_index
 from questree.pages.run_index import open_index
+from questree.pages.study import Study
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,21 @@ def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compa
     shown = questree("show", str(runs))
     assert shown.code == 0
     assert "questree show 'all runs/searchain'" in shown.out.replace(f"{workplace}/", "")
+
+
+@pytest.mark.parametrize("changed", [{"question": "Who else?"}, {"answers": ["another"]}])
+def test_a_question_that_was_changed_between_runs_is_not_paired(study, workplace, changed):
+    runs = workplace / "runs"
+    shutil.copytree(study / "runs", runs)
+    first, *others = (runs / "direct" / "records.jsonl").read_text().splitlines()
+    scored = {line["id"]: line for line in map(json.loads, (runs / "direct" / "scores.jsonl").read_text().splitlines())}
+    record = json.dumps({**json.loads(first), **changed, "scores": scored[json.loads(first)["id"]]["scores"]})
+    (runs / "direct" / "records.jsonl").write_text("".join(f"{line}\n" for line in (record, *others)))
+    index = open_index(runs)
+    assert [len(one["lines"]) for one in index.compared] == [1, 1], "no difference is told"
+    pages = Study("runs", index)
+    assert [len(pages.answers(number)) for number in pages.numbers].count(1) == 2, "each has a page of its own"
+    assert {index.record("direct", name).id for name in index.runs["direct"].rows} == {*index.runs["searchain"].rows}
 
 
 @pytest.mark.parametrize("name", ["runs", "runs.capsule"])
