@@ -168,7 +168,7 @@ def refuse_other_run(path: Path, identity: dict[str, Any]) -> None:
         claim(path / "run.json", identity, ignored=_NO_PART)
 
 
-def write_run(path: Path, identity: dict[str, Any], records: Sequence[Record]) -> None:
+def write_run(path: Path, identity: dict[str, Any], records: Sequence[Record], evaluated: Evaluated) -> None:
     """Write a run that has ended into an empty folder; whatever reads runs can read it.
 
     Raises:
@@ -176,6 +176,7 @@ def write_run(path: Path, identity: dict[str, Any], records: Sequence[Record]) -
     """
     claim(path / "run.json", identity)
     write_atomically(path / "records.jsonl", "".join(f"{record.model_dump_json()}\n" for record in records))
+    write_atomically(path / "evaluated.json", evaluated.model_dump_json())
 
 
 def _stored(path: Path) -> Iterator[tuple[Record, str]]:

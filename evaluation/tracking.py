@@ -28,7 +28,7 @@ from ..programs import Program
 from ..programs.prompts import RenderedPrompt, rendered_prompts
 from .evaluation import Evaluation
 from .genai import expectations_of
-from .run_folder import write_run
+from .run_folder import Evaluated, write_run
 from .traces import traced
 
 RUN = "run"
@@ -206,10 +206,11 @@ class TrackedRun:
 
         _log_figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
         rows = evaluation.table()
-        mlflow.log_table({key: [row.get(key) for row in rows] for key in rows[0]}, f"{prefix}questions.json")
+        columns = dict.fromkeys(key for row in rows for key in row)  # a failed question may lack some
+        mlflow.log_table({key: [row.get(key) for row in rows] for key in columns}, f"{prefix}questions.json")
         asked = DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
         with TemporaryDirectory() as folder:
-            write_run(Path(folder), without_secrets(dict(self.facts)), evaluation.records)
+            write_run(Path(folder), without_secrets(dict(self.facts)), evaluation.records, _evaluated(evaluation))
             mlflow.log_artifacts(folder, f"{prefix}{RUN}")
         mlflow.log_input(from_pandas(asked, name=task or "questions"), context="evaluation")
         try:
@@ -392,6 +393,11 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
     if latest is None or latest.template != template:
         latest = mlflow.genai.register_prompt(name, template, tags={"signature": prompt.signature})
     mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
+
+
+def _evaluated(evaluation: Evaluation) -> Evaluated:
+    names, ids = [evaluation.metric, *evaluation.others], [record.id for record in evaluation.records]
+    return Evaluated(metrics=names, seed=evaluation.seed, questions=ids)
 
 
 def _log_figures(figures: Mapping[str, float], step: int | None = None) -> None:

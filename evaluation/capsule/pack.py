@@ -46,6 +46,8 @@ def _packed(run: StoredRun, texts: bool) -> PackedRun:
             name=run.name,
             identity=run.identity,
             policy=_read(run, "policy.json"),
+            metrics=run.metrics,
+            seed=run.seed,
             surroundings=Surroundings.model_validate(surroundings),
             texts=texts,
         )

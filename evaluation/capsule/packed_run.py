@@ -33,6 +33,7 @@ class Header(BaseModel):
         name: of the run.
         identity: program, settings, LM, retriever (`run_identity`).
         policy: under which it was asked.
+        metrics, seed: of the last evaluation; no metrics if that is not known.
         surroundings: what else must be the same.
         texts: whether questions, prompts and passages are there; else their ids and digests are.
     """
@@ -42,6 +43,8 @@ class Header(BaseModel):
     name: str
     identity: dict[str, JsonValue]
     policy: dict[str, JsonValue]
+    metrics: tuple[str, ...] = ()
+    seed: int = 0
     surroundings: Surroundings
     texts: bool = True
 

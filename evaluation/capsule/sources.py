@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...lm.exchanges import Exchange
 from ..kept_exchanges import KeptExchanges
 from ..stored_runs import StoredRun, kept_exchanges, stored_runs
-from .packed_run import read_runs
+from .packed_run import PackedRun, read_runs
 
 
 class ShownRun(NamedTuple):
@@ -26,13 +26,18 @@ def read_sources(sources: Sequence[Path]) -> list[ShownRun]:
         QuestreeError: one cannot be read.
     """
     found = [
-        ShownRun(StoredRun(run.header.name, run.records, run.header.identity), _kept(run.asked))
+        ShownRun(_as_stored(run), _kept(run.asked))
         for source in sources
         if source.is_file()
         for run in read_runs(source)
     ]
     folders = [source for source in sources if not source.is_file()]
     return found + [ShownRun(run, kept_exchanges(run.folder)) for run in (stored_runs(folders) if folders else [])]
+
+
+def _as_stored(run: PackedRun) -> StoredRun:
+    header = run.header
+    return StoredRun(header.name, run.records, header.identity, metrics=header.metrics, seed=header.seed)
 
 
 def _kept(asked: Mapping[str, Sequence[Exchange]]) -> dict[str, KeptExchanges]:

@@ -15,6 +15,7 @@ from fakes import ListReader
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
 from questree.evaluation.traces import plain
+from questree.evaluation.tracked_runs import read_kept, tracked_run
 from questree.evaluation.tracking import TrackedRun, Tracking, without_password
 from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
@@ -246,6 +247,22 @@ def test_the_table_of_questions_and_the_artifact_are_there(runs, tracked_compile
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
     assert [row["id"] for row in rows] == [record.id for record in tracked_compile[2].after.records]
     assert {"answer", "by-style", "failure", "recall@5", "calls"} <= rows[0].keys()
+
+
+def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(mini, tmp_path, tracking_store):
+    import mlflow
+
+    tracking = Tracking(uri=tracking_store(tmp_path), traces=False)
+    empty = dspy.Example(id="empty", question=" ", answers=["x"]).with_inputs("question")
+    with tracking.run("tracked", {}) as run:
+        found = evaluate(mini.program(), [empty, *mini.dev[:3]], [metric("f1"), mini.metric], seed=7)
+        run.evaluation(found)
+    mlflow.set_tracking_uri(tracking.uri)
+    columns = mlflow.artifacts.load_dict(f"runs:/{run.id}/questions.json")["columns"]
+    assert "recall@5" in columns, "also if the first question failed before anything was found"
+    [kept] = read_kept(tracking, tracked_run(tracking, run.id).kept)
+    assert (kept.evaluation.seed, kept.evaluation.scores) == (7, found.scores)
+    assert list(kept.evaluation.scores) == ["f1", mini.metric.name]
 
 
 def test_a_program_is_loaded_from_its_run(tracked_compile, mini):

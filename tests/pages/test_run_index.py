@@ -72,6 +72,20 @@ def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compa
     assert "questree show 'all runs/searchain'" in shown.out.replace(f"{workplace}/", "")
 
 
+def test_a_capsule_has_the_figures_of_its_folder(study, workplace, questree):
+    runs = workplace / "runs"
+    shutil.copytree(study / "runs", runs)
+    for run in (runs / "searchain", runs / "direct"):
+        lines = [json.loads(line) for line in (run / "scores.jsonl").read_text().splitlines()]
+        for line, score in zip(lines, (0.1, 0.4, 0.9), strict=True):
+            line["scores"] |= {"f1": score}
+        (run / "scores.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        evaluated = json.loads((run / "evaluated.json").read_text()) | {"metrics": ["f1"], "seed": 7}
+        (run / "evaluated.json").write_text(json.dumps(evaluated))
+    assert questree("pack", str(runs), "--out", "study.capsule").code == 0
+    assert open_index(workplace / "study.capsule").compared == open_index(runs).compared
+
+
 @pytest.mark.parametrize("changed", [{"question": "Who else?"}, {"answers": ["another"]}])
 def test_a_question_that_was_changed_between_runs_is_not_paired(study, workplace, changed):
     runs = workplace / "runs"
