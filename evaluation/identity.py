@@ -47,6 +47,11 @@ def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
     return {"name": str(lm.model), **asked, "simulated": is_simulated(lm)}
 
 
+def lms_of(program: Program) -> list[dspy.BaseLM | None]:
+    """Return the LM that each predictor of a program asks: its own (``set_lm``), or the configured one."""
+    return [predictor.lm or dspy.settings.lm for predictor in program.predictors()] or [dspy.settings.lm]
+
+
 def lms_facts(program: Program) -> dict[str, Any]:
     """Return `lm_facts` of the LM that the program asks; of several (``set_lm``), those of each predictor's.
 

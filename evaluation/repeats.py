@@ -20,6 +20,7 @@ from ..programs.program import checked_program
 from ..simulate import is_simulated
 from .comparison.comparison import evaluate_tracked
 from .evaluation import Evaluation
+from .identity import lms_of
 from .records import ScoreFunction, checked_metrics
 from .run import Answerers, Progress
 from .tracking import OFF, Tracking
@@ -104,12 +105,12 @@ def repeat(
     lm, program = dspy.settings.lm, checked_program(program)
     if count < 2:
         raise QuestreeError(f"{count} repeats: give two or more.")
-    if any(one is None or not one.kwargs.get("temperature") for one in _lms(program)):
+    if any(one is None or not one.kwargs.get("temperature") for one in lms_of(program)):
         raise QuestreeError("An LM that decodes greedily repeats itself; give --temperature, for example 0.7.")
     metrics, bounds = checked_metrics(metrics, examples), (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": program.name, "policy": bounds}
     runs: list[Evaluation] = []
-    with tracking.run(f"repeat {program.name}", parent, simulated=any(map(is_simulated, _lms(program)))):
+    with tracking.run(f"repeat {program.name}", parent, simulated=any(map(is_simulated, lms_of(program)))):
         for number in range(1, count + 1):
             name = f"repeat-{number}"
             # a rollout of its own, or the client's cache would give every run the same replies
@@ -134,11 +135,6 @@ def repeat(
     if out is not None:
         write_atomically(Path(out) / "repeats.json", repeats.as_json())
     return repeats
-
-
-def _lms(program: Program) -> list[dspy.BaseLM | None]:
-    """Return the LMs that a program asks."""
-    return [predictor.lm or dspy.settings.lm for predictor in program.predictors()] or [dspy.settings.lm]
 
 
 def _apart(program: Program, rollout: int) -> Program:

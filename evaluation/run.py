@@ -30,7 +30,7 @@ from ..metrics.found_passages import names_as
 from ..programs import Program
 from ..programs.program import checked_program
 from .evaluation import Evaluation
-from .identity import duplicates_facts, lms_facts, reader_facts, retriever_facts, state_digest
+from .identity import duplicates_facts, lms_facts, lms_of, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
@@ -288,7 +288,7 @@ class _Loop:
         spent_before: Spent,
     ):
         self.answer: Asking = partial(answer, program) if answerers is None else answerers.asking(program)
-        self.examples, self.metrics = examples, metrics
+        self.lms, self.examples, self.metrics = lms_of(program), examples, metrics
         self.policy, self.folder = policy, folder
         self.records = _answered(folder, examples, metrics) if folder else {}
         self.spent = total([spent_before, folder.paid if folder else Spent()])
@@ -413,7 +413,8 @@ class _Loop:
         """Stop if there is something left to ask and nothing left to spend."""
         if not todo:
             return
-        over, unpriced = self.policy.over_budget(self.spent), self.policy.unpriced(dspy.settings.lm, self.spent)
+        over = self.policy.over_budget(self.spent)
+        unpriced = next(filter(None, (self.policy.unpriced(lm, self.spent) for lm in self.lms)), None)
         if over or unpriced:
             self.keep_all(self.running)
             way = "run the same with more of it" if over else "run the same so"

@@ -6,7 +6,6 @@ import os
 import platform
 from typing import Any, Literal
 
-import dspy
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.errors import QuestreeError
@@ -16,7 +15,7 @@ from ..programs import REGISTRY, Program, build
 from ..programs.composed import Composed
 from ..programs.modules import LMReader
 from ..programs.states import CompiledState, compiled_state, members_of
-from .identity import duplicates_facts, state_digest, versions
+from .identity import duplicates_facts, lms_of, state_digest, versions
 
 
 class Surroundings(BaseModel):
@@ -58,8 +57,8 @@ _OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "r
 
 
 def surroundings_of(program: Program) -> Surroundings:
-    """Return what surrounds a program and the configured LM now."""
-    lm, prompts = dspy.settings.lm, _prompts_of(program)
+    """Return what surrounds a program and its LM now; of several LMs, the first."""
+    lm, prompts = lms_of(program)[0], _prompts_of(program)
     kwargs = {} if lm is None else {**lm.kwargs, "max_tokens": reply_tokens(lm.kwargs)}
     options = {name: kwargs[name] for name in _OPTIONS if kwargs.get(name) is not None}
     return Surroundings(

@@ -27,7 +27,7 @@ def pack(folders: Sequence[Path], out: Path, *, texts: bool = True) -> dict[str,
 
     Raises:
         QuestreeError: if a folder holds no run, or a run cannot be replayed: an older version asked it, its program
-            is none that a name and settings can build, or it cannot be replayed without texts.
+            is none that a name and settings can build or asks several LMs, or it cannot be replayed without texts.
     """
     members: dict[str, bytes] = {}
     facts: dict[str, Any] = {"runs": []}
@@ -58,6 +58,8 @@ def _packed(run: StoredRun, texts: bool) -> PackedRun:
             f"The run {run.name} cannot be packed: its program is none that a name and settings can build "
             "(one of your own)."
         )
+    if "of predictors" in run.identity.get("lm", {}):
+        raise QuestreeError(f"The run {run.name} cannot be packed: its predictors ask different LMs.")
     if header.surroundings.prompts == "compiled" and header.surroundings.state is None:
         raise QuestreeError(
             f"The run {run.name} cannot be packed: its program is compiled, and an older version kept no prompts of "

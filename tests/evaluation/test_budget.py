@@ -115,6 +115,13 @@ def test_a_budget_in_dollars_needs_a_price(model, bounded, tmp_path):
         assert evaluate(Billed(), [RIGHT, WRONG], right, policy=one_at_a_time(max_tokens=99), out=tmp_path).n == 2
 
 
+def test_a_budget_in_dollars_needs_a_price_of_the_programs_own_lm(mini):
+    program = mini.program()
+    program.set_lm(dspy.LM("openai/known-to-nobody", api_key="none"))
+    with pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known"):
+        evaluate(program, [RIGHT, WRONG], right, policy=one_at_a_time(max_cost=5), spent_before=Spent(tokens_out=1))
+
+
 def test_dollars_are_shown_with_what_tells_them_apart():
     assert [dollars(amount) for amount in (0.0, 0.00042, 0.0123, 0.5, 1234.567)] == [
         *("–", "$0.00042", "$0.012", "$0.50", "$1,234.57")

@@ -197,6 +197,21 @@ def test_samples_have_replies_of_their_own(bundled, tmp_path):
     assert replay(tmp_path / "study.capsule").same
 
 
+def test_the_lm_that_a_program_has_of_its_own_is_replayed(bundled, tmp_path):
+    task, _ = bundled
+    lm = simulated_lm([question for split in task.questions.values() for question in split], temperature=0.7)
+    program = build("recite", {}, retriever=None)
+    program.set_lm(lm)
+    with dspy.context(lm=None):
+        evaluate(program, task.examples("dev")[:2], MATCH, out=tmp_path / "run")
+        pack([tmp_path / "run"], tmp_path / "study.capsule")
+        assert replay(tmp_path / "study.capsule").same
+        program.predictors()[0].lm = lm.copy(temperature=0.1)
+        evaluate(program, task.examples("dev")[:2], MATCH, out=tmp_path / "several")
+    with pytest.raises(QuestreeError, match="several cannot be packed: its predictors ask different LMs"):
+        pack([tmp_path / "several"], tmp_path / "study.capsule")
+
+
 def test_a_question_that_was_asked_again_is_replayed_as_it_was_asked_last(tmp_path, monkeypatch):
     monkeypatch.setattr(retries, "sleep", lambda seconds: None)
     asked(tmp_path, [LMRateLimitError("slow down", status=429)] * 4)
