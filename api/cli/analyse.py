@@ -45,7 +45,7 @@ def helped(with_: With, without: Without, metric: Metric = None, as_json: option
     from ..evaluation.analyses import helped_by_retrieval
 
     one, other = _pair(with_, without)
-    found = helped_by_retrieval(one.records, other.records, metric or one.metric)
+    found = helped_by_retrieval(one.records, other.records, metric or one.metric, seed=one.seed)
     _print([_line(found, one, other)], as_json)
 
 
@@ -61,7 +61,7 @@ def misled(
     from ..evaluation.analyses import misled_by_retrieval
 
     one, other = _pair(with_, without)
-    found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right)
+    found = misled_by_retrieval(one.records, other.records, metric or one.metric, right=right, seed=one.seed)
     _print([_line(found, one, other)], as_json)
 
 
@@ -71,7 +71,7 @@ def steps(runs: Runs, metric: Metric = None, as_json: options.AsJson = False) ->
     from ..evaluation.analyses import steps_by_hops
 
     stored = _stored(runs)
-    _print(_lines(stored, lambda run: steps_by_hops(run.records, metric or run.metric)), as_json)
+    _print(_lines(stored, lambda run: steps_by_hops(run.records, metric or run.metric, seed=run.seed)), as_json)
 
 
 @app.command()

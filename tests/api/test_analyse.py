@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from questree.evaluation import analyses
+
 
 @pytest.fixture
 def runs(questree, index, workplace):
@@ -63,6 +65,17 @@ def test_each_line_of_json_says_of_its_own_run_whether_it_is_simulated(questree,
     (line,) = json.loads(questree("analyse", "misled", one, other, "--right", "0", "--json").out)
     assert line["simulated"] is True
     assert "simulated" in questree("analyse", "efficiency", runs).out
+
+
+def test_intervals_are_of_the_seed_of_the_run(questree, runs, monkeypatch):
+    seeds, drawn = set(), analyses.mean_interval
+    monkeypatch.setattr(analyses, "mean_interval", lambda *values, seed: seeds.add(seed) or drawn(*values, seed=seed))
+    one, other = runs / "searchain", runs / "searchain-without-retrieval"
+    evaluated = json.loads((one / "evaluated.json").read_text())
+    (one / "evaluated.json").write_text(json.dumps(evaluated | {"seed": 7}))
+    for words in (("steps", one), ("helped", one, other), ("misled", one, other, "--right", "0")):
+        assert questree("analyse", *words).code == 0
+    assert seeds == {7}
 
 
 def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workplace):
