@@ -190,7 +190,8 @@ def print_agreement(evaluations: Iterable[Evaluation]) -> None:
     records = [record for one in evaluations for record in one.records]
     scored = dict.fromkeys(name for record in records for name in record.scores)
     for judge in [name for name in scored if name.startswith("judge ")]:
-        Console().print(f"{judge} agrees with cover-EM: {escape(str(agreement(records, judge)))}")
+        if (found := agreement(records, judge)) is not None:  # else no answer was judged
+            Console().print(f"{judge} agrees with cover-EM: {escape(str(found))}")
 
 
 def print_repeats(repeats: Repeats) -> None:

@@ -58,6 +58,13 @@ def test_a_comparison_as_json_has_the_scores_of_the_table_and_of_each_run(compar
         assert (run["program"], run["score"]["mean"]) == (one["program"], one["score"])
 
 
+def test_a_judge_that_judged_no_answer_agrees_with_nothing(compare):
+    ran = compare("direct", "--limit", "2", "--window", "10", "--judge", "simulated", "--out", "c")
+    assert ran.code == 0, ran.err
+    assert "agrees with cover-EM" not in ran.out
+    assert "agrees with cover-EM: " in compare("direct", "--limit", "2", "--judge", "simulated", "--out", "c").out
+
+
 def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index, workplace):
     made = questree(
         "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=1", "--train-limit", "6",
