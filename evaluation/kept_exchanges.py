@@ -13,6 +13,7 @@ from ..common.json_files import LARGEST, parse_json
 from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.exchanges import Exchange
+from ..lm.policy import Limits
 
 _MANY = TypeAdapter(list[Exchange])
 
@@ -23,20 +24,22 @@ class KeptExchanges(BaseModel):
     Attributes:
         id: the question's.
         packed: the exchanges as JSON, compressed by zlib, in base64.
+        limits: under which it was asked; None if that is not known.
     """
 
     model_config = ConfigDict(frozen=True)
 
     id: str
     packed: str
+    limits: Limits | None = None
 
     @classmethod
-    def of(cls, id: str, exchanges: Sequence[Exchange]) -> KeptExchanges:
+    def of(cls, id: str, exchanges: Sequence[Exchange], limits: Limits | None = None) -> KeptExchanges:
         """Return the line of a question, without secrets."""
         ordered = sorted(exchanges, key=lambda one: one.place)
         plain = without_secrets([one.model_dump(mode="json", exclude_defaults=True) for one in ordered])
         text = without_surrogates(json.dumps(plain, ensure_ascii=False))
-        return cls(id=id, packed=base64.b64encode(zlib.compress(text.encode())).decode())
+        return cls(id=id, packed=base64.b64encode(zlib.compress(text.encode())).decode(), limits=limits)
 
     @field_validator("packed")
     @classmethod

@@ -387,7 +387,7 @@ class _Loop:
         record = answered.result()
         exchanges = self.exchanges.pop(record.id)
         if self.folder is not None:
-            self.folder.append_exchanges(record.id, exchanges)
+            self.folder.append_exchanges(record.id, exchanges, self.policy.limits)
             self.folder.append(record)
         self.records[record.id], self.spent = record, total([self.spent, record.spent])
         self.asked += 1

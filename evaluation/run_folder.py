@@ -26,6 +26,7 @@ from ..common.files import alone_in, append_line, write_atomically
 from ..common.json_files import read_bytes
 from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent, total
+from ..lm.policy import Limits
 from .kept_exchanges import KeptExchanges
 from .records import Record
 from .run_manifest import claim
@@ -98,13 +99,13 @@ class RunFolder:
         self._append("records.jsonl", line)
         self._note(record, _digest(line.encode()))
 
-    def append_exchanges(self, id: str, exchanges: Sequence[Exchange]) -> None:
-        """Keep what was asked for a question, before its answer.
+    def append_exchanges(self, id: str, exchanges: Sequence[Exchange], limits: Limits) -> None:
+        """Keep what was asked for a question, and under which limits, before its answer.
 
         Raises:
             QuestreeError: if it cannot be written.
         """
-        self._append("exchanges.jsonl", KeptExchanges.of(id, exchanges).model_dump_json())
+        self._append("exchanges.jsonl", KeptExchanges.of(id, exchanges, limits).model_dump_json())
 
     def append_scores(self, record: Record) -> None:
         """Keep the scores of an answer that was appended before.

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ...common.errors import QuestreeError
 from ...common.json_files import parse_json, read_bytes
 from ...lm.exchanges import Exchange
-from ..stored_runs import StoredRun, read_exchanges, stored_runs
+from ..stored_runs import StoredRun, kept_exchanges, stored_runs
 from ..surroundings import Surroundings
 from .archive import write_archive
 from .packed_run import Header, PackedRun, members_of
@@ -65,10 +65,16 @@ def _packed(run: StoredRun, texts: bool) -> PackedRun:
             f"The run {run.name} cannot be packed: its program is compiled, and an older version kept no prompts of "
             "it, or a demonstration holds what JSON cannot."
         )
-    asked = read_exchanges(run.folder)
+    kept = kept_exchanges(run.folder)
+    asked = {id: one.exchanges() for id, one in kept.items()}
     if not texts:
         _check_no_texts(run.name, header, asked)
-    return PackedRun(header=header, records=run.records, asked={one.id: _of(run, one.id, asked) for one in run.records})
+    return PackedRun(
+        header=header,
+        records=run.records,
+        asked={one.id: _of(run, one.id, asked) for one in run.records},
+        limits={id: one.limits for id, one in kept.items() if one.limits is not None},
+    )
 
 
 def _check_no_texts(name: str, header: Header, asked: dict[str, list[Exchange]]) -> None:

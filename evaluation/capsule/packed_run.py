@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from ...common.json_files import parse_json, validate
 from ...lm.exchanges import Exchange
+from ...lm.policy import Limits
 from ..records import Record
 from ..surroundings import Surroundings
 from .archive import Archive, CapsuleError
@@ -55,6 +56,7 @@ class Asked(BaseModel):
     Attributes:
         digests: one for each exchange; a changed prompt has another.
         record: in a run without texts, the digest of the question's record.
+        limits: under which it was asked; None for those of the run's policy.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,6 +65,7 @@ class Asked(BaseModel):
     exchanges: list[Exchange]
     digests: list[str] = Field(default_factory=list)
     record: str = ""
+    limits: Limits | None = None
 
 
 class PackedRun(BaseModel):
@@ -70,6 +73,7 @@ class PackedRun(BaseModel):
 
     Attributes:
         digests: by question, those of the exchanges and, of a run that was packed without texts, of the record.
+        limits: by question, those that it was asked under; none of those that are not known.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -78,12 +82,13 @@ class PackedRun(BaseModel):
     records: tuple[Record, ...]
     asked: dict[str, list[Exchange]]
     digests: dict[str, tuple[list[str], str]] = Field(default_factory=dict)
+    limits: dict[str, Limits] = Field(default_factory=dict)
 
 
 def members_of(number: int, run: PackedRun) -> dict[str, bytes]:
     """Return the members that hold a run, by name."""
     asked = [
-        Asked(id=id, exchanges=exchanges, digests=[one.digest for one in exchanges])
+        Asked(id=id, exchanges=exchanges, digests=[one.digest for one in exchanges], limits=run.limits.get(id))
         for id, exchanges in run.asked.items()
     ]
     records = run.records
@@ -163,6 +168,7 @@ def _read_run(archive: Archive, number: int) -> PackedRun:
         records=tuple(_read_lines(archive, records, Record)),
         asked={one.id: one.exchanges for one in lines},
         digests={one.id: (one.digests, one.record) for one in lines},
+        limits={one.id: one.limits for one in lines if one.limits is not None},
     )
 
 

@@ -120,12 +120,16 @@ def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | Non
 
 @contextmanager
 def _surroundings(run: PackedRun) -> Iterator[None]:
-    """Put the LM, the adapter and the limits of a run in force."""
-    around, policy = run.header.surroundings, RunPolicy.model_validate(run.header.policy)
-    limits = Limits(retries=policy.retries, window=policy.window or around.window)
-    lm = unasked_lm(str(identity_of(run, "lm").get("name")), around)
-    with dspy.context(lm=lm, adapter=adapter_of(run), trace=[]), limited(limits):
+    """Put the LM and the adapter of a run in force."""
+    lm = unasked_lm(str(identity_of(run, "lm").get("name")), run.header.surroundings)
+    with dspy.context(lm=lm, adapter=adapter_of(run), trace=[]):
         yield
+
+
+def _limits_of(run: PackedRun, id: str) -> Limits:
+    """Return the limits that a question was asked under: a run may go on under others than it began with."""
+    asked = run.limits.get(id) or RunPolicy.model_validate(run.header.policy).limits
+    return Limits(retries=asked.retries, window=asked.window or run.header.surroundings.window)
 
 
 def adapter_of(run: PackedRun) -> dspy.Adapter | None:
@@ -186,7 +190,7 @@ def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQu
     exchanges, (digests, of_record) = run.asked.get(stored.id, []), run.digests.get(stored.id, ([], ""))
     source, example = _Stored(exchanges, digests), example_of(stored)
     try:
-        with replaying(source):
+        with limited(_limits_of(run, stored.id)), replaying(source):
             now, _ = answer(program, example)
     except LeftError as error:
         return ReplayedQuestion(stored, None, (*source.differences(), error.difference))

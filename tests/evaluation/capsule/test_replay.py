@@ -212,6 +212,20 @@ def test_the_lm_that_a_program_has_of_its_own_is_replayed(bundled, tmp_path):
         pack([tmp_path / "several"], tmp_path / "study.capsule")
 
 
+@pytest.mark.parametrize("windows", [(1200, None), (None, 1200)])
+def test_each_question_is_replayed_with_the_window_that_it_was_asked_under(bundled, tmp_path, windows):
+    task, index = bundled
+    lm = simulated_lm([question for split in task.questions.values() for question in split])
+    for count, window in enumerate(windows, start=1):
+        with dspy.context(lm=lm, adapter=None):
+            program = build("blendfilter", {}, retriever=index)
+            policy = RunPolicy(window=window)
+            evaluate(program, task.examples("dev")[:count], MATCH, out=tmp_path / "run", policy=policy)
+    assert {bool(record.dropped) for record in read_records(tmp_path / "run")} == {True, False}
+    pack([tmp_path / "run"], tmp_path / "study.capsule")
+    assert replay(tmp_path / "study.capsule").same
+
+
 def test_a_question_that_was_asked_again_is_replayed_as_it_was_asked_last(tmp_path, monkeypatch):
     monkeypatch.setattr(retries, "sleep", lambda seconds: None)
     asked(tmp_path, [LMRateLimitError("slow down", status=429)] * 4)
