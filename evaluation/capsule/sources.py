@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ...lm.exchanges import Exchange
+from ..comparison.labels import unused
 from ..kept_exchanges import KeptExchanges
 from ..stored_runs import StoredRun, kept_exchanges, stored_runs
 from .packed_run import PackedRun, read_runs
@@ -20,19 +22,25 @@ class ShownRun(NamedTuple):
 
 
 def read_sources(sources: Sequence[Path]) -> list[ShownRun]:
-    """Return the runs of capsules (files), and then those of folders.
+    """Return the runs of capsules (files), and then those of folders; where two have one name, it tells the source too.
 
     Raises:
         QuestreeError: one cannot be read.
     """
+    capsules = [source for source in sources if source.is_file()]
+    folders = [source for source in sources if not source.is_file()]
     found = [
-        ShownRun(_as_stored(run), _kept(run.asked))
-        for source in sources
-        if source.is_file()
+        (f"{source.stem}/{run.header.name}", ShownRun(_as_stored(run), _kept(run.asked)))
+        for source in capsules
         for run in read_runs(source)
     ]
-    folders = [source for source in sources if not source.is_file()]
-    return found + [ShownRun(run, kept_exchanges(run.folder)) for run in (stored_runs(folders) if folders else [])]
+    stored = stored_runs(folders) if folders else []
+    found += [(str(run.folder), ShownRun(run, kept_exchanges(run.folder))) for run in stored]
+    named: dict[str, ShownRun] = {}
+    for place, one in found:
+        name = one.run.name if one.run.name not in named else unused(place, named)
+        named[name] = one._replace(run=replace(one.run, name=name))
+    return list(named.values())
 
 
 def _as_stored(run: PackedRun) -> StoredRun:

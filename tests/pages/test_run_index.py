@@ -10,7 +10,7 @@ import pytest
 
 from questree.common import manifests
 from questree.pages import run_index
-from questree.pages.run_index import open_index
+from questree.pages.run_index import index_of, open_index
 from questree.pages.study import Study
 
 
@@ -70,6 +70,15 @@ def test_answers_that_a_killed_run_had_not_scored_are_shown_and_the_others_compa
     shown = questree("show", str(runs))
     assert shown.code == 0
     assert "questree show 'all runs/searchain'" in shown.out.replace(f"{workplace}/", "")
+
+
+def test_runs_of_one_name_from_several_sources_are_all_shown(study, workplace):
+    shutil.copy(study / "runs.capsule", workplace / "theirs.capsule")
+    sources = [study / "runs.capsule", workplace / "theirs.capsule", study / "runs"]
+    names = ["searchain", "direct", "theirs/searchain", "theirs/direct"]
+    index = index_of(run_index.read_sources(sources))
+    assert list(index.runs) == [*names, f"{study}/runs/searchain", f"{study}/runs/direct"]
+    assert [line["program"] for line in index.compared[0]["lines"]] == list(index.runs)
 
 
 def test_a_capsule_has_the_figures_of_its_folder(study, workplace, questree):
