@@ -173,7 +173,8 @@ def checked_metrics(
     """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet.
 
     Raises:
-        QuestreeError: if there is none, one is no function, two have one name, or a question lacks what one goes by.
+        QuestreeError: if there is none, one is no function or has the name of one of ours, two have one name, or a
+            question lacks what one goes by.
     """
     given: Any = metrics  # whatever it is
     listed = [given] if callable(given) or isinstance(given, str) else list(given)
@@ -181,6 +182,8 @@ def checked_metrics(
         raise QuestreeError("There is no metric; give one at least, for example questree.metrics.metric('f1').")
     for place, one in enumerate(listed):
         checked_metric(one)
+        if METRICS.get(metric_name(one), one) != one:
+            raise QuestreeError(f"{metric_name(one)!r} is the name of a metric of ours: give yours another name.")
         if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
             raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
     graded = [one for one in listed if isinstance(one, Metric)]

@@ -37,6 +37,10 @@ def length(gold, prediction, trace=None) -> float:
     return float(len(prediction.answer))
 
 
+def f1(gold, prediction, trace=None) -> float:
+    return 1.0
+
+
 def broken(gold, prediction, trace=None) -> float:
     if prediction.answer == "wrong":
         raise ZeroDivisionError("oh")
@@ -75,6 +79,7 @@ def test_a_metric_of_ones_own_scores_anew_what_it_scored_before_it_was_changed(t
         ("f1", r"'f1' is no metric.*metric\(NAME\)"),
         (["f1"], "'f1' is no metric"),
         ([], "There is no metric"),
+        (f1, "'f1' is the name of a metric of ours: give yours another name"),
         ([length, lambda *_: 1.0, lambda *_: 0.0], "Two metrics are called '<lambda>'"),
     ],
 )
