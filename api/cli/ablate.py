@@ -44,3 +44,7 @@ def ablate(
         )
     print_figures(comparison.table.lines, simulated=comparison.simulated)
     typer.echo(f"each question: questree show {quote(f'{folder}/NAME')}")
+    if comparison.stopped:
+        from ..common.errors import QuestreeError
+
+        raise QuestreeError(comparison.stopped)

@@ -147,6 +147,14 @@ def test_a_spent_budget_is_one_line_that_says_how_to_go_on(compare, workplace):
     assert compare(*words, "--max-calls", "400").code == 0
 
 
+def test_an_ablation_says_that_the_budget_was_spent(questree, index, workplace):
+    words = ("--over", "k", "--value", "1", "--value", "2", "--limit", "2", "--concurrency", "1", "--out", "a")
+    ran = questree("ablate", "searchain", *words, "--retriever", index, "--tracking-uri", "none", "--max-calls", "8")
+    assert ran.code == 2
+    assert "the budget max_calls=8 is spent" in ran.err
+    assert "k=1" in ran.out
+
+
 def test_nothing_to_compare_says_what_to_name(compare):
     ran = compare()
     assert ran.code == 2
