@@ -29,7 +29,7 @@ from .door import door_limits
 from .questions import Service, Waiting
 
 _MOST_PASSAGES = 10_000
-"""Found passages that can be read as resources; beyond, the ones found first are forgotten."""
+"""Found passages that can be read as resources; beyond, those that were not found for longest are forgotten."""
 
 _Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 
@@ -67,6 +67,7 @@ def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
     def shown(found: Iterable[Passage]) -> list[FoundPassage]:
         listed = []
         for passage in found:
+            passages.pop(passage.id, None)  # found anew: it becomes the latest
             passages[passage.id] = passage
             uri = f"passage://{quote(passage.id, safe='')}"
             listed.append(FoundPassage(uri=uri, title=passage.title, text=passage.text))

@@ -19,6 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from questree.retrieval.serving.listener import running
+from questree.service import mcp_server as mcp_module
 from questree.service.mcp_server import mcp_app, mcp_server
 
 TOKEN = "a-token-that-is-long-enough"
@@ -62,6 +63,18 @@ def test_in_process(server):
             with pytest.raises(MCPError, match="search again"):
                 await client.read_resource("passage://nowhere")
 
+    asyncio.run(talk())
+
+
+def test_what_was_just_found_can_be_read_however_much_was_found_before(server, monkeypatch):
+    async def talk() -> None:
+        async with Client(server) as client:
+            for query in ("Prague", "Vltava", "Prague"):
+                found = (await client.call_tool("search", {"query": query, "k": 2})).structured_content["result"]
+                for one in found:
+                    assert (await client.read_resource(one["uri"])).contents[0].text.startswith(one["title"])
+
+    monkeypatch.setattr(mcp_module, "_MOST_PASSAGES", 2)
     asyncio.run(talk())
 
 
