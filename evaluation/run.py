@@ -266,6 +266,11 @@ def _answered(
     return {id: record.model_copy(update={"scores": kept[id]}) for id, record in current.items()}
 
 
+def _failed_before(folder: RunFolder | None) -> dict[str, str]:
+    records = folder.records.items() if folder else ()
+    return {id: record.failure.cause for id, record in records if record.failure}
+
+
 class _Loop:
     """Asks and scores questions, each in a copy of the caller's context.
 
@@ -275,6 +280,8 @@ class _Loop:
         records: of the questions that are answered, by id.
         asked: how many were asked here.
         failed: why those failed that have no answer.
+        failed_before: the causes of those that failed earlier, by id, if others were answered then.
+        as_before: how many failed here of the same cause.
     """
 
     def __init__(
@@ -293,6 +300,8 @@ class _Loop:
         self.records = _answered(folder, examples, metrics) if folder else {}
         self.spent = total([spent_before, folder.paid if folder else Spent()])
         self.asked, self.failed = 0, list[Failure]()
+        self.failed_before = _failed_before(folder) if self.records else {}  # else nothing is known to work
+        self.as_before = 0
         self.exchanges: dict[str, list[Exchange]] = {}
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
         self.done = SimpleQueue[Future[Record]]()
@@ -306,7 +315,7 @@ class _Loop:
         progress = Progress(len(done), len(self.examples), spent=total([record.spent for record in done]))
         on_progress(progress)
         todo = deque(example for id, example in self.examples.items() if id not in self.records)
-        most, at_once = len(todo), False
+        at_once = False
         with stoppable() as stop:
             try:
                 for record in [record for record in self.records.values() if not names <= record.scores.keys()]:
@@ -319,7 +328,7 @@ class _Loop:
                     for record in self.finish(stop):
                         progress = progress.after(record)
                         on_progress(progress)
-                    self.policy.check(self.failed, self.asked, most)
+                    self.policy.check(self.failed, self.asked, len(self.examples), self.as_before)
                     self.check_budget(todo)
                 if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
                     raise KeyboardInterrupt
@@ -392,6 +401,7 @@ class _Loop:
         self.records[record.id], self.spent = record, total([self.spent, record.spent])
         self.asked += 1
         self.failed += [record.failure] if record.failure else []
+        self.as_before += record.failure is not None and record.failure.cause == self.failed_before.get(record.id)
         return record
 
     def keep_scores(self, scored: Future[Record]) -> Record:

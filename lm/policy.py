@@ -133,13 +133,14 @@ class RunPolicy(Limits):
             return None
         return f"max_cost bounds nothing, as no price of {lm.model} is known; give max_tokens or max_calls in its place"
 
-    def check(self, failed: Sequence[Failure], finished: int, total: int) -> None:
+    def check(self, failed: Sequence[Failure], finished: int, total: int, as_before: int = 0) -> None:
         """Raise if the run should stop.
 
         Args:
             failed: of the questions finished in this run, why those failed that did.
             finished: how many questions that are, answered ones included.
-            total: questions of the run.
+            total: questions of the run, those that were answered earlier among them.
+            as_before: how many of those that failed did so earlier, while others were answered.
 
         Raises:
             QuestreeError: too many questions failed, or all of the first ones did; names the causes.
@@ -150,7 +151,8 @@ class RunPolicy(Limits):
                 f"{_list_causes(failed)}. Put that right, or raise max_failures."
             )
         enough = finished >= min(self.hopeless_after, total)
-        if failed and enough and len(failed) == finished and all(f.cause in HOPELESS for f in failed):
+        known = len(failed) == as_before  # they say nothing new of the others
+        if failed and enough and not known and len(failed) == finished and all(f.cause in HOPELESS for f in failed):
             raise QuestreeError(
                 f"The first {len(failed)} questions all failed, and the others would too: {_list_causes(failed)}. "
                 "Check the LM's name, address and key, and the index; then run again."

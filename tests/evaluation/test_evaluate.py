@@ -290,3 +290,17 @@ def test_a_record_survives_json(mini):
     records = evaluate(mini.program(), mini.dev[:3], mini.metric).records
     assert [type(record).model_validate_json(record.model_dump_json()) for record in records] == list(records)
     assert all(record.spent.calls > 1 for record in records)
+
+
+def test_questions_that_fail_as_before_end_no_run_in_which_others_were_answered(tmp_path):
+    lost = [example(f"lost-{number}", "crash") for number in range(6)]
+    asked = [RIGHT, WRONG, *lost]
+    first = evaluate(Parrot(), asked, right, out=tmp_path)
+    again = evaluate(Parrot(), asked, right, out=tmp_path)
+    assert (again.score, again.failures) == (first.score, {"error": 6})
+    assert evaluate(Parrot(), [RIGHT, lost[0], example("new", "crash again")], right, out=tmp_path).n == 3
+    unheard = [example(f"new-{number}", "unreachable") for number in range(9)]
+    with pytest.raises(QuestreeError, match=r"The first \d questions all failed"):
+        evaluate(Parrot(), [RIGHT, *unheard], right, out=tmp_path, policy=RunPolicy(concurrency=1))
+    with pytest.raises(QuestreeError, match="The first 1 questions all failed"):
+        evaluate(Parrot(), [lost[0]], right, out=tmp_path)
