@@ -215,8 +215,9 @@ class Experiment(Parts):
     ) -> tuple[Comparison, Path]:
         """Score programs on the same questions, with the same retriever, LM and metrics.
 
-        By default the folder is one for each task, LM, retriever, reader and duplicate check: what another comparison
-        has asked is not asked again, whichever metrics score it. The others are compared with the first program.
+        By default the folder is one for each task, LM, retriever, defence, reader and duplicate check: what another
+        comparison has asked is not asked again, whichever metrics score it. The others are compared with the first
+        program.
         """
         from .evaluation.identity import digest, lm_facts
 
@@ -225,6 +226,7 @@ class Experiment(Parts):
             shared = [lm_facts(), settings.retriever, settings.reader, settings.duplicates]
             shared += [None]  # whichever metrics
             shared += [settings.rerank] if settings.rerank else []
+            shared += [settings.defence] if settings.defence != "none" else []
             out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
             programs = self._labelled(names, out, "*")
             scores, title = self._scores(metrics, judge), f"compare on {settings.task}"

@@ -175,6 +175,13 @@ def test_without_out_two_comparisons_share_what_was_asked(compare, workplace):
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["cot", "direct"]
 
 
+def test_without_out_another_defence_has_a_folder_of_its_own(compare, workplace):
+    for words in ((), ("--defence", "agreement")):
+        ran = compare("oner", "--limit", "2", *words)
+        assert ran.code == 0, ran.err
+    assert len(list((workplace / "runs").iterdir())) == 2
+
+
 @pytest.mark.parametrize("width", range(50, 130, 3))
 def test_a_narrow_screen_shows_every_figure_whole(width, monkeypatch, capsys):
     from questree.cli.report import print_figures
