@@ -453,7 +453,7 @@ def test_a_search_is_a_span_with_the_documents_that_mlflow_s_judges_read(mini, t
     ("name", "logged"),
     [
         ("<lambda>", "metric_-lambda-"),
-        ("answer-recall@5", "metric_answer-recall-5"),
+        ("recall@5", "metric_recall-5"),
         ("größe", "metric_größe"),
         ("a/../b", "metric_a-..-b"),
         ("m" * 300, "metric_" + "m" * 243),
