@@ -21,10 +21,17 @@ _PLANS, _TELLS = ("every plan",), ("the final content",)
 
 
 class _Remark(NamedTuple):
-    """What went wrong, and with what: texts that stand in the steps which had part in it, all plans, or the content."""
+    """What went wrong, and with what: texts that stand in the steps which had part in it, all plans, or the content.
+
+    Attributes:
+        text: what went wrong.
+        about: the texts.
+        given: whether only steps that were given the texts had part in it, not those that wrote them.
+    """
 
     text: str
     about: Sequence[str]
+    given: bool = False
 
 
 def feedback(example: dspy.Example, prediction: Any, right: bool, step: TraceStep | None = None) -> str:
@@ -70,19 +77,25 @@ def _takes_part(step: TraceStep, remark: _Remark, tree: ReasoningTree) -> bool:
         return remark.about == _TELLS and "final_content" in reply
     if remark.about == _PLANS:
         return any(_holds(written, _queries(node)) for node in tree.nodes)
-    return _holds(_text(inputs) + written, remark.about)
+    return _holds(_text(inputs) + ("" if remark.given else written), remark.about)
 
 
 def _origin(step: TraceStep, answer: Any) -> list[str]:
     """Return whether a wrong answer came with what the step was given, or began in its reply."""
     _, inputs, reply = step
     wrong = str(answer or "")
-    if read_yes_no(wrong) or read_label(wrong):  # such words stand anywhere
+    if normalise(wrong) and normalise(str(reply.get("answer"))) == normalise(wrong) and _is_closed(wrong):
+        return [f"The wrong answer {wrong!r} was given in this reply."]
+    if not wrong or _is_closed(wrong):  # such words stand anywhere
         return []
     given = {name: value for name, value in inputs.items() if name != "passages"}  # there it answers something else
     if contains(_text(given), wrong):
         return [f"The wrong answer {wrong!r} stands in what this step was given."]
     return [f"The wrong answer {wrong!r} began in this reply."] if contains(_text(dict(reply)), wrong) else []
+
+
+def _is_closed(answer: str) -> bool:
+    return bool(read_yes_no(answer) or read_label(answer))
 
 
 def _text(fields: dict[str, Any]) -> str:
@@ -104,14 +117,14 @@ def _steps(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
     for node in tree.nodes:
         old = None if node.replaces is None else tree.nodes[node.replaces].answer
         if old and node.support and old != node.answer:
-            told = f"The answer {old!r}, recalled for {node.query!r}, was"
-            if normalise(old) in known:
+            told, spoilt = f"The answer {old!r}, recalled for {node.query!r}, was", normalise(old) in known
+            if spoilt:
                 told = f"{told} right, and {node.answer!r} was put in its place."
             elif normalise(node.answer or "") in known:
                 told = f"{told} wrong; a passage corrected it to {node.answer!r}."
             else:
-                told = f"{told} replaced by {node.answer!r}, from a passage."
-            yield _Remark(told, _queries(node))
+                told = f"{told} replaced by {node.answer!r}, from a passage; neither is known to be right."
+            yield _Remark(told, _queries(node), given=spoilt)
         if node.source == "unsolved" and node.stance is not None and not _was_replaced(tree, node):
             yield _Remark(f"The query {node.query!r} was left without an answer.", _queries(node))
 
@@ -137,6 +150,8 @@ def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
     missing = [name for name in gold if not any(name in names for names in found.values())]
     yield from (_Remark(told, _PLANS) for told in _never_found(tree, example, missing))
     for node in tree.nodes:
+        if node.passage and node.ended == "no query" and missing:
+            yield _Remark("Something was still missing here, but no query was written.", [node.passage.text])
         lost = _LOST.get(node.ended or "")
         if node.passage and lost and not {*gold}.isdisjoint(names_as([node.passage], passages)):
             told = f"The passage {node.passage.title!r}, which the answer needs, was {lost}."

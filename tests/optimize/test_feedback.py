@@ -40,7 +40,8 @@ def test_each_step_that_went_wrong_has_a_line():
     tree.grow(born, query="Which river?", answer="Danube", source="lm", stance="silent", found=(OTHER,))
     assert feedback(EXAMPLE, answered(tree), right=False).splitlines() == [
         "The answer 'Danube' is wrong; right is 'Vltava'.",
-        "The answer 'Max Brod', recalled for 'Who wrote it?', was replaced by 'Franz Kafka', from a passage.",
+        "The answer 'Max Brod', recalled for 'Who wrote it?', was replaced by 'Franz Kafka', from a passage; "
+        "neither is known to be right.",
         "The query 'Where was he born?' was left without an answer.",
         "The query 'Where was he born?' found no passage that the answer needs.",
         "The query 'Which river?' found no passage that the answer needs.",
@@ -118,7 +119,7 @@ def test_a_step_is_told_only_what_it_had_part_in():
     [
         ("Franz Kafka", "Max Brod", "was right, and 'Max Brod' was put in its place."),
         ("Max Brod", "Franz Kafka", "was wrong; a passage corrected it to 'Franz Kafka'."),
-        ("Max Brod", "Felix Weltsch", "was replaced by 'Felix Weltsch', from a passage."),
+        ("Max Brod", "Felix Weltsch", "was replaced by 'Felix Weltsch', from a passage; neither is known to be right."),
     ],
 )
 def test_a_correction_is_called_one_where_the_annotations_say_so(old, new, said):
@@ -126,6 +127,31 @@ def test_a_correction_is_called_one_where_the_annotations_say_so(old, new, said)
     first = tree.grow(None, query="Who wrote it?", answer=old)
     tree.grow(None, query="Who wrote it?", answer=new, support="So.", replaces=first.id)
     assert f"The answer {old!r}, recalled for 'Who wrote it?', {said}" in feedback(example, answered(tree), right=False)
+
+
+def test_a_plan_is_not_blamed_for_a_right_recall_that_a_check_spoilt():
+    tree = ReasoningTree(question="q")
+    first = tree.grow(None, query="Which river?", answer="Vltava")
+    tree.grow(None, query="Which river?", answer="Danube", support="So.", replaces=first.id)
+    spoilt, predict = "was right, and 'Danube' was put in its place.", dspy.Predict("question -> answer")
+    plan = (predict, {"question": "q"}, dspy.Prediction(planned_chain=[PlannedStep(query="Which river?")]))
+    check = (predict, {"query": "Which river?"}, dspy.Prediction(found="Danube"))
+    assert spoilt not in feedback(EXAMPLE, answered(tree), right=False, step=plan)
+    assert spoilt in feedback(EXAMPLE, answered(tree), right=False, step=check)
+
+
+def test_a_reply_that_gave_a_wrong_verdict_is_told_so():
+    example, wrong = EXAMPLE.copy(answers=["REFUTES"]), answered(ReasoningTree(question="q"), answer="SUPPORTS")
+    step = (dspy.Predict("question -> answer"), {}, dspy.Prediction(final_content="It does.", answer="supports"))
+    assert feedback(example, wrong, right=False, step=step).endswith("'SUPPORTS' was given in this reply.")
+
+
+def test_a_review_that_names_something_missing_and_asks_nothing_is_told_so():
+    tree, missing = ReasoningTree(question="q"), "Something was still missing here, but no query was written."
+    tree.grow(None, query="q", source="passage", found=(NOVEL,), passage=NOVEL, ended="no query")
+    assert missing in feedback(EXAMPLE, answered(tree), right=False)
+    whole = EXAMPLE.copy(gold_titles=["The Metamorphosis"])
+    assert missing not in feedback(whole, answered(tree), right=False)
 
 
 def test_no_answer_is_said_to_be_none():
