@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.cluster import Cluster
-from ..common.errors import CorpusError, IndexRefused, QuestreeError
+from ..common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from ..common.files import read_unswapped
 from ..common.names import unknown_name
 from .base import IndexRetriever
@@ -223,8 +223,11 @@ def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple
     kind = _known_kind(folder, manifest)
     try:
         return manifest, kind.load(folder, manifest, passages, checkpoint)
-    except (KeyError, TypeError) as problem:
-        raise IndexRefused(f"{folder} is foreign: its manifest's settings are not known here ({problem}).") from problem
+    except (IndexRefused, CheckpointError):
+        raise
+    except (KeyError, TypeError, QuestreeError) as problem:
+        told = str(problem).rstrip(".")
+        raise IndexRefused(f"{folder} is foreign: its manifest's settings are not known here ({told}).") from problem
 
 
 def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from questree.retrieval import Retriever
+from questree.retrieval.late_interaction.exact import ExactRetriever
 
 from .faulty_server import NO_HTTP, TRANSPORT, Fault, Schedule, at_fault
 
@@ -65,7 +66,7 @@ RETRIEVER_FAULTS = (
 @contextmanager
 def faulty_retriever(retriever: Retriever, schedule: Schedule) -> Iterator[str]:
     """The retriever behind an address that is at fault, but for its health; for `RemoteRetriever`."""
-    name = "exact"  # BM25 may find nothing: by its name an empty ranking would be none of the faults
+    name = ExactRetriever.name  # others may find nothing: by their names an empty ranking would be none of the faults
     health: dict[str, Any] = {"status": "ok", "name": name, "fingerprint": retriever.fingerprint}
     health |= {"passages": None, "similarity": False, "most_queries": 256, "most_bytes": 2**20}
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import pickle
+import re
 import shutil
 
 import pytest
@@ -62,10 +63,10 @@ def test_absent_is_refused(tmp_path):
         load_index(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("change", [{"kind": "psychic"}, {"settings": {"sharpness": 2}}])
+@pytest.mark.parametrize("change", [{"kind": "psychic"}, {"settings": {"sharpness": 2}}, {"settings": {"b": 1.5}}])
 def test_foreign_is_refused(folder, change):
     rewrite_manifest(folder, lambda manifest: manifest.update(change))
-    with pytest.raises(IndexRefused, match="foreign"):
+    with pytest.raises(IndexRefused, match=f"{re.escape(str(folder))} is foreign"):
         load_index(folder)
 
 
