@@ -32,7 +32,7 @@ def fill_in(text: str, answers: Sequence[str | None], missing: str | None = None
 
 
 def without_placeholders(question: str) -> str:
-    """Return the question with ``No. 1`` for ``#1`` (the #1 hit), which stands for an answer in a subquestion."""
+    """Return the question with ``No. 1`` for ``#1`` (the #1 hit): in a subquestion, ``#1`` stands for an answer."""
     return _SIGN.sub("No. ", question)
 
 

@@ -198,7 +198,10 @@ def remember_lm(lm: dspy.BaseLM) -> None:
 
 
 def address_of(lm: dspy.BaseLM) -> str:
-    """Return the address that an LM is asked at, its own or as a variable names it; empty if nothing names one."""
+    """Return the address that an LM is asked at; empty if nothing names one.
+
+    It is the LM's own, or else what the environment names for its provider: both variables, where both are set.
+    """
     own = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
     if own is not None or not isinstance(getattr(lm, "engine", None), str):
         return str(own or "")

@@ -21,7 +21,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 
 def test_the_package_has_no_more_files_than_it_needs():
-    assert len(package_files()) <= 361  # 250 when the house was laid out; each new method or command brings its own
+    assert len(package_files()) <= 362  # 250 when the house was laid out; each new method or command brings its own
 
 
 def test_the_readme_is_read_in_minutes():

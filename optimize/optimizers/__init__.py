@@ -16,20 +16,16 @@ from ...common.registry import Registry
 from .auto_cot import AutoCoT
 from .base import Job as Job
 from .base import Optimizer as Optimizer
-from .teleprompters import (
+from .few_shot import (
     AnnotatedFewShot,
     BootstrapFewShot,
     BootstrapOptuna,
     BootstrapRandomSearch,
-    Copro,
     Ensemble,
-    Gepa,
-    InferRules,
     KnnFewShot,
     LabeledFewShot,
-    Mipro,
-    Simba,
 )
+from .instructions import Copro, Gepa, InferRules, Mipro, Simba
 from .weights import BetterTogether, BootstrapFinetune
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {

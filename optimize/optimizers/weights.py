@@ -19,15 +19,8 @@ from ..candidates import CandidateKeeper
 from ..trainings import check_trainable
 from .base import Job, Optimizer
 from .dspy_changes import replaced
-from .teleprompters import (
-    BootstrapFewShot,
-    BootstrapRandomSearch,
-    Copro,
-    Gepa,
-    InferRules,
-    Mipro,
-    Simba,
-)
+from .few_shot import BootstrapFewShot, BootstrapRandomSearch
+from .instructions import Copro, Gepa, InferRules, Mipro, Simba
 
 
 class Training(Optimizer):

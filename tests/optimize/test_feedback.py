@@ -8,7 +8,7 @@ import pytest
 from questree.lm.failure import Failure
 from questree.metrics.found_passages import passage_fingerprint
 from questree.optimize.feedback import feedback
-from questree.optimize.optimizers.teleprompters import _with_sound_demonstrations
+from questree.optimize.optimizers.instructions import _with_sound_demonstrations
 from questree.optimize.verdicts import Verdicts
 from questree.programs.demonstrations import note
 from questree.programs.tree import ReasoningTree

@@ -12,7 +12,7 @@ from fakes import ScriptedEngine
 from questree.common.errors import QuestreeError
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
-from questree.optimize.optimizers import teleprompters
+from questree.optimize.optimizers import instructions
 from questree.programs import build
 from questree.signatures import PlannedStep
 
@@ -111,7 +111,7 @@ def test_simba_is_shown_steps_and_not_their_kinds(mini, monkeypatch):
         shown.extend(bucket)
         return False
 
-    monkeypatch.setattr(teleprompters, "append_a_rule", append)
+    monkeypatch.setattr(instructions, "append_a_rule", append)
     monkeypatch.setattr(dspy.teleprompt.simba, "append_a_rule", append)
     compile_program(
         mini.program(), mini.examples(16, 2), mini.metric, optimizer=optimizer("simba", batch_size=8, steps=1)
@@ -124,7 +124,7 @@ def test_simba_is_shown_steps_and_not_their_kinds(mini, monkeypatch):
 def test_rules_are_made_of_a_task_and_examples_as_its_prompt_shows_them(mini):
     signature = mini.program().predictors()[0].signature
     planned = [PlannedStep(query="Who wrote Emma?", recalled="Jane Austen", sure=True)]
-    shown = teleprompters._as_examples(
+    shown = instructions._as_examples(
         signature, [dspy.Example(question="Who?", answer_style="a name", planned_chain=planned)]
     )
     assert shown.startswith(f"The task:\n{signature.instructions}")

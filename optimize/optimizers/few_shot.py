@@ -1,0 +1,227 @@
+"""DSPy's teleprompters that choose demonstrations: of each, the settings that we give, and how it is called."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import dspy
+from dspy.teleprompt import BootstrapFewShotWithOptuna
+from pydantic import Field
+
+from ...common.errors import QuestreeError
+from ...lm.guard import complete_demonstrations
+from ...programs import Program
+from ...programs.composed import Lesson, Majority, NearestDemonstrations
+from ...programs.demonstrations import TraceStep, alternate, kind_of
+from ..annotations import annotated_teacher
+from .base import PATIENCE, Job, Optimizer
+from .dspy_changes import only_errors, replaced
+
+
+class LabeledFewShot(Optimizer):
+    """Training questions as they are; a predictor shows those fields of them that are its own.
+
+    Attributes:
+        k: questions to show.
+    """
+
+    name = "labeled-few-shot"
+    unused = frozenset({"teacher", "prompt_lm"})
+    k: int = Field(default=8, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.LabeledFewShot``."""
+        return dspy.LabeledFewShot(k=self.k).compile(student, trainset=job.trainset)
+
+
+class AnnotatedFewShot(Optimizer):
+    """The steps of training questions as their annotations tell them. No LM is asked.
+
+    Attributes:
+        k: demonstrations of each predictor.
+        questions: training questions that are gone through for them.
+    """
+
+    name = "annotated-few-shot"
+    unused = frozenset({"teacher", "prompt_lm"})
+    k: int = Field(default=4, ge=1)
+    questions: int = Field(default=60, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Ask the annotations, and show of each predictor the first k steps that are good, their kinds in turn."""
+        examples = _by_length(job.trainset)[: self.questions]
+        teacher, taught = annotated_teacher(student, examples), student.reset_copy()
+        good: dict[str, list[TraceStep]] = defaultdict(list)
+        for example in examples:
+            with dspy.context(trace=[]):
+                prediction = teacher(**example.inputs())
+                trace = list(dspy.settings.trace)
+            if job.verdicts(example, prediction, trace):  # leaves one step of each predictor in the trace
+                for step in trace:
+                    good[step[0].stage].append(step)
+        for predictor in taught.predictors():
+            chosen = alternate(good[predictor.stage], kind_of)[: self.k]
+            predictor.demos = [dspy.Example(augmented=True, **inputs, **reply) for _, inputs, reply in chosen]
+        return taught
+
+
+def _by_length(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
+    """Return the examples so that shorter and longer reasoning alternate; one step shows nothing of the next one."""
+
+    def steps(example: dspy.Example) -> int:
+        return len(getattr(example, "annotated_steps", None) or [])
+
+    return alternate([one for one in examples if steps(one) != 1] or examples, steps)
+
+
+class Demonstrating(Optimizer):
+    """Settings that all optimizers of demonstrations share.
+
+    Attributes:
+        max_bootstrapped_demos: demonstrations of each predictor, from training questions that were answered well.
+        max_labeled_demos: how many of a predictor's demonstrations may be filled up with training questions as
+            they are.
+    """
+
+    max_bootstrapped_demos: int = Field(default=4, ge=0)
+    max_labeled_demos: int = Field(default=4, ge=0)
+
+    def counts(self) -> dict[str, int]:
+        """Return both numbers under the names that DSPy gives them."""
+        return self.model_dump(include={"max_bootstrapped_demos", "max_labeled_demos"})
+
+
+class BootstrapFewShot(Demonstrating):
+    """The steps of training questions that were answered well (DSPy, Khattab et al., ICLR 2024, arXiv 2310.03714)."""
+
+    name = "bootstrap-few-shot"
+    unused = frozenset({"prompt_lm"})
+    max_rounds: int = Field(default=1, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.BootstrapFewShot``."""
+        teleprompter = dspy.BootstrapFewShot(
+            metric=job.verdicts, max_rounds=self.max_rounds, max_errors=PATIENCE, **self.counts()
+        )
+        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset)
+
+
+class BootstrapRandomSearch(Demonstrating):
+    """Bootstraps from many shufflings of the training questions, and keeps the best on the validation questions.
+
+    Attributes:
+        stop_at_score: share of the validation questions, from 0 to 1; the search ends with the first candidate that
+            answers so many well.
+    """
+
+    name = "bootstrap-random-search"
+    unused = frozenset({"prompt_lm"})
+    compares = True
+    max_rounds: int = Field(default=1, ge=1)
+    candidates: int = Field(default=8, ge=1)
+    stop_at_score: float | None = Field(default=None, ge=0, le=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.BootstrapFewShotWithRandomSearch``."""
+        teleprompter = dspy.BootstrapFewShotWithRandomSearch(
+            metric=job.verdicts,
+            max_rounds=self.max_rounds,
+            num_candidate_programs=self.candidates,
+            num_threads=job.concurrency,
+            stop_at_score=None if self.stop_at_score is None else round(100 * self.stop_at_score, 2),  # as it rounds
+            max_errors=PATIENCE,
+            **self.counts(),
+        )
+        return teleprompter.compile(student, teacher=job.teacher, trainset=job.trainset, valset=job.valset)
+
+
+class BootstrapOptuna(Demonstrating):
+    """Bootstraps once, and lets Optuna search for the one demonstration of each predictor that does best together."""
+
+    name = "bootstrap-optuna"
+    unused = frozenset({"prompt_lm"})
+    compares = True
+    trials: int = Field(default=16, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Call ``dspy.BootstrapFewShotWithOptuna``, whose study takes no seed."""
+        import optuna
+
+        teleprompter = _BootstrapWithOptuna(
+            metric=job.verdicts, num_candidate_programs=self.trials, num_threads=job.concurrency, **self.counts()
+        )
+        seeded = partial(optuna.create_study, sampler=optuna.samplers.TPESampler(seed=job.seed))
+        with replaced(optuna, "create_study", seeded), only_errors(logging.getLogger("optuna")):  # it has its own level
+            return teleprompter.compile(
+                student,
+                teacher=job.teacher,
+                max_demos=self.max_bootstrapped_demos,
+                trainset=job.trainset,
+                valset=job.valset,
+            )
+
+
+class _BootstrapWithOptuna(BootstrapFewShotWithOptuna):
+    """DSPy's, which raises an error where a predictor was not called, and so has no demonstrations."""
+
+    def objective(self, trial: Any) -> float:
+        """Return the score of the program with one of the demonstrations of each predictor that has some."""
+        tried = self.student.reset_copy()
+        for (name, taught), predictor in zip(
+            self.compiled_teleprompter.named_predictors(), tried.predictors(), strict=True
+        ):
+            if demos := complete_demonstrations(taught):
+                predictor.demos = [demos[trial.suggest_int(name, 0, len(demos) - 1)]]
+        score = dspy.Evaluate(devset=self.valset, metric=self.metric, num_threads=self.num_threads)(tried).score
+        trial.set_user_attr("program", tried)
+        return float(score)
+
+
+class Ensemble(BootstrapRandomSearch):
+    """The best candidates of a random search, and the answer that most of them give.
+
+    Attributes:
+        size: candidates that vote.
+    """
+
+    name = "ensemble"
+    size: int = Field(default=3, ge=2)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Join the best candidates of a search."""
+        best = super().make(student, job)
+        ranked = [candidate["program"] for candidate in best.candidate_programs]
+        return Majority(ranked[: self.size])
+
+
+class KnnFewShot(Optimizer):
+    """The demonstrations of the k nearest training questions, chosen anew for each question."""
+
+    name = "knn-few-shot"
+    unused = frozenset({"prompt_lm"})
+    k: int = Field(default=3, ge=1)
+
+    def make(self, student: Program, job: Job) -> Any:
+        """Bootstrap each training question once, with ``dspy.BootstrapFewShot``."""
+        lessons = [lesson for example in job.trainset if (lesson := _lesson(student, example, job)) is not None]
+        if not lessons:
+            raise QuestreeError(
+                f"No training question of {len(job.trainset)} was answered well, so there is nothing to learn from: "
+                "give more of them, a better teacher, or a milder metric."
+            )
+        return NearestDemonstrations(student.reset_copy(), lessons, self.k)
+
+
+def _lesson(student: Program, example: dspy.Example, job: Job) -> Lesson | None:
+    """Return what one training question teaches, or None if it was not answered well."""
+    teleprompter = dspy.BootstrapFewShot(
+        metric=job.verdicts, max_bootstrapped_demos=1, max_labeled_demos=0, max_errors=PATIENCE
+    )
+    taught = teleprompter.compile(student, teacher=job.teacher, trainset=[example])
+    demonstrations = {name: part["demos"] for name, part in taught.dump_state().items() if part["demos"]}
+    inputs = {key: str(value) for key, value in example.inputs().items()}
+    return Lesson(inputs=inputs, demonstrations=demonstrations) if demonstrations else None
