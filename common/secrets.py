@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64encode
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -44,17 +43,12 @@ def remember_address(address: str | None) -> None:
 
 
 def without_secrets(value: T) -> T:
-    """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`)."""
-    changed: T = changed_texts(value, hiding_secrets())
-    return changed
-
-
-def hiding_secrets() -> Callable[[str], str]:
-    """Return a function that puts "…" in place of each secret that is known now.
+    """Return the value with "…" in place of each secret, in every text of it (see `changed_texts`).
 
     Secrets are those that were remembered, and the environment's keys, tokens and passwords.
     """
-    return partial(_without, _secrets())
+    changed: T = changed_texts(value, partial(_without, _secrets()))
+    return changed
 
 
 def holds_secret(content: bytes) -> bool:

@@ -11,7 +11,7 @@ import dspy
 from dspy.adapters.baml_adapter import BAMLAdapter
 
 from ..common.errors import QuestreeError
-from ..common.secrets import hiding_secrets
+from ..common.secrets import without_secrets
 from ..common.text import changed_texts, neutralise, without_surrogates
 
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")  # a text that was escaped before is not escaped twice
@@ -125,8 +125,7 @@ def shown_demonstrations(predict: dspy.Predict, adapter: dspy.Adapter) -> list[d
 
 def make_writable(reply: dspy.Prediction) -> None:
     """Take halves of surrogate pairs, which no file holds, and secrets, which none should, out of a reply, in place."""
-    hide = hiding_secrets()
-    for name, value in changed_texts(dict(reply), lambda text: hide(without_surrogates(text))).items():
+    for name, value in without_secrets(changed_texts(dict(reply), without_surrogates)).items():
         reply[name] = value
 
 
