@@ -1,7 +1,8 @@
 """200 questions at once from 50 clients: how soon the first node comes, and whether the page still answers.
 
 The server runs in a process of its own, with a simulated LM of half a second a reply. Each client has an address of its
-own (127.0.0.1 to 127.0.0.50). Prints a table for docs/serving.md: ``python benchmarks/serving.py``
+own (127.0.0.1 to 127.0.0.50). In turns with it, for comparison, FastAPI with one `dspy.Predict`: the same listener and
+LM, and nothing else of Questree's. Prints a table for docs/serving.md: ``python benchmarks/serving.py``
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import httpx
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+from starlette.types import ASGIApp
 
 QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
+PAUSE = 0.1  # seconds between two loads of the page
 
 
 @dataclass
@@ -32,56 +38,60 @@ class Outcome:
     answered: bool
 
 
-async def ask(client: httpx.AsyncClient, program: str) -> Outcome:
+async def ask(address: str, client: str, program: str) -> Outcome:
     """Ask, and read the events to the end."""
     asked = time.perf_counter()
     turn = first = 0.0
     state = "lost"
-    body = {"question": QUESTION, "program": program}
-    async with client.stream("POST", "/ask", json=body, headers={"Accept": "text/event-stream"}) as events:
-        async for line in events.aiter_lines():
-            now = time.perf_counter() - asked
-            if line == "event: call begun":
-                turn = turn or now
-            elif line == "event: node grown":
-                first = first or now
-            elif line == "event: done":
-                state = "done"
-            elif line.startswith("data:") and state == "done":
-                state = json.loads(line[6:])["state"]
+    body = json.dumps({"question": QUESTION, "program": program})
+    async for line in exchange(address, client, "POST /ask", body):
+        now = time.perf_counter() - asked
+        if line == b"event: call begun":
+            turn = turn or now
+        elif line == b"event: node grown":
+            first = first or now
+        elif line == b"event: done":
+            state = "done"
+        elif line.startswith(b"data:") and state == "done":
+            state = json.loads(line[5:])["state"]
     return Outcome(first, first - turn, time.perf_counter() - asked, state == "answered")
+
+
+async def exchange(address: str, client: str, request: str, body: str = "") -> AsyncIterator[bytes]:
+    """Send a request, and yield the lines of the reply.
+
+    A library's client takes as much of the processor as the server does, which would then be counted as the server's.
+    """
+    host, port = str(urlsplit(address).hostname), urlsplit(address).port
+    incoming, outgoing = await asyncio.open_connection(host, port, local_addr=(client, 0), limit=2**20)
+    headers = f"Host: {host}:{port}\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\nConnection: close"
+    outgoing.write(f"{request} HTTP/1.1\r\n{headers}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    async for line in incoming:
+        yield line.rstrip()
+    outgoing.close()
 
 
 async def load(address: str, program: str, clients: int, each: int) -> tuple[list[Outcome], list[float]]:
     """Return what became of the questions, and the seconds of each page that was loaded meanwhile."""
     pages: list[float] = []
-    limits = httpx.Limits(max_connections=None)
-    opened = [
-        httpx.AsyncClient(
-            base_url=address,
-            timeout=120,
-            transport=httpx.AsyncHTTPTransport(local_address=f"127.0.0.{1 + number}", limits=limits),
-        )
-        for number in range(clients + 1)
-    ]
-    *askers, reader = opened
 
     async def look() -> None:
         while True:
             began = time.perf_counter()
-            (await reader.get("/")).raise_for_status()
+            lines = [line async for line in exchange(address, f"127.0.0.{clients + 1}", "GET /")]
+            assert b"200" in lines[0], lines[0]
             pages.append(time.perf_counter() - began)
+            await asyncio.sleep(PAUSE)
 
     looking = asyncio.create_task(look())
-    outcomes = await asyncio.gather(*(ask(client, program) for client in askers for _ in range(each)))
+    addresses = [f"127.0.0.{1 + number}" for number in range(clients)]
+    outcomes = await asyncio.gather(*(ask(address, client, program) for client in addresses for _ in range(each)))
     looking.cancel()
-    for client in opened:
-        await client.aclose()
     return list(outcomes), pages
 
 
-def serve(program: str, latency: float, running: int) -> None:
-    """Run the server, and print its address."""
+def serve(program: str | None, latency: float, running: int) -> None:
+    """Run a server and print its address: of a program, or of the libraries alone."""
     import dspy
 
     from questree.data import MINI_CORPUS, load_task
@@ -92,41 +102,58 @@ def serve(program: str, latency: float, running: int) -> None:
     from questree.simulate import Traits, simulated_lm
 
     questions = [one for split in load_task("mini").questions.values() for one in split]
-    retriever = BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
-    lm = simulated_lm(questions, Traits(latency=latency, malformed=0), cache=False)
-    dspy.configure(lm=lm)
+    dspy.configure(lm=simulated_lm(questions, Traits(latency=latency, malformed=0), cache=False))
     with tempfile.TemporaryDirectory() as folder:
-        kept = KeptQuestions(Path(folder))
-        service = Service({program: build(program, {}, retriever=retriever)}, kept, ServiceLimits(running=running))
-        listen(create_app(service), "127.0.0.1", 0, ready=lambda address: print(address, flush=True))
+        if program is None:
+            app: ASGIApp = libraries_alone()
+        else:
+            retriever = BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
+            programs = {program: build(program, {}, retriever=retriever)}
+            app = create_app(Service(programs, KeptQuestions(Path(folder)), ServiceLimits(running=running)))
+        listen(app, "127.0.0.1", 0, ready=lambda address: print(address, flush=True))
 
 
-def main() -> None:
-    """Measure, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--program", default="searchain")
-    parser.add_argument("--latency", type=float, default=0.5)
-    parser.add_argument("--running", type=int, default=256)
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--each", type=int, default=4)
-    parser.add_argument("--serve", action="store_true", help="be the server")
-    given = parser.parse_args()
-    if given.serve:
-        serve(given.program, given.latency, given.running)
-        return
-    own = ["--program", given.program, "--latency", str(given.latency), "--running", str(given.running)]
-    command = [sys.executable, __file__, "--serve", *own]
+class Question(BaseModel):
+    """What `libraries_alone` is asked."""
+
+    question: str
+    program: str
+
+
+def libraries_alone() -> FastAPI:
+    """Return an application that asks the LM once for a question, and knows neither programs nor trees nor limits."""
+    import dspy
+
+    app, predict = FastAPI(), dspy.Predict("question -> answer")
+
+    async def events(question: str) -> AsyncIterator[str]:
+        yield "event: call begun\ndata: {}\n\n"
+        answer = (await predict.acall(question=question)).answer
+        yield f"event: node grown\ndata: {json.dumps({'answer': answer})}\n\n"
+        yield 'event: done\ndata: {"state": "answered"}\n\n'
+
+    @app.get("/")
+    async def page() -> str:
+        return "a page"
+
+    @app.post("/ask")
+    async def ask(asked: Question) -> StreamingResponse:
+        return StreamingResponse(events(asked.question), media_type="text/event-stream")
+
+    return app
+
+
+def measure(name: str, options: list[str], clients: int, each: int) -> None:
+    """Start a server, ask it, and print a part of the table."""
+    command = [sys.executable, __file__, "--serve", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
-        asyncio.run(load(address, given.program, 2, 1))  # the first question of a process loads libraries
-        outcomes, pages = asyncio.run(load(address, given.program, given.clients, given.each))
+        asyncio.run(load(address, name, 2, 1))  # the first question of a process loads libraries
+        outcomes, pages = asyncio.run(load(address, name, clients, each))
         server.terminate()
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    lost = sum(not one.answered for one in outcomes)
-    print(f"{len(outcomes)} questions from {given.clients} clients, LM {given.latency} s, {given.running} at a time")
-    print(f"| lost | {lost} |")
-    for name, values in {
+    print(f"| {name}: lost | {sum(not one.answered for one in outcomes)} of {len(outcomes)} |")
+    for what, values in {
         "first node": [one.first_node for one in outcomes],
         "first node, from the turn": [one.from_turn for one in outcomes],
         "answer": [one.done for one in outcomes],
@@ -134,8 +161,29 @@ def main() -> None:
     }.items():
         ordered = sorted(values)
         median, late = ordered[len(ordered) // 2], ordered[int(0.95 * (len(ordered) - 1))]
-        print(f"| {name}, seconds: median, 95th of 100, longest | {median:.2f}, {late:.2f}, {ordered[-1]:.2f} |")
-    print(f"| seconds of processor time of the server | {spent.ru_utime + spent.ru_stime:.1f} |")
+        print(f"| {name}: {what}: median, 95th of 100, longest | {median:.2f}, {late:.2f}, {ordered[-1]:.2f} s |")
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="searchain")
+    parser.add_argument("--latency", type=float, default=0.5)
+    parser.add_argument("--running", type=int, default=256)
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--each", type=int, default=4)
+    parser.add_argument("--runs", type=int, default=3, help="of the program and of the libraries alone, in turns")
+    parser.add_argument("--serve", action="store_true", help="be the server")
+    parser.add_argument("--libraries", action="store_true", help="be the server of the libraries alone")
+    given = parser.parse_args()
+    if given.serve:
+        serve(None if given.libraries else given.program, given.latency, given.running)
+        return
+    own = ["--program", given.program, "--latency", str(given.latency), "--running", str(given.running)]
+    print(f"{given.clients} clients, {given.each} questions each, LM {given.latency} s, {given.running} at a time")
+    for _ in range(given.runs):
+        measure("libraries", [*own, "--libraries"], given.clients, given.each)
+        measure(given.program, own, given.clients, given.each)
 
 
 if __name__ == "__main__":

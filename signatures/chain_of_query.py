@@ -65,7 +65,8 @@ class PlanChain(dspy.Signature):
     Where several well-known things share a name, add which kind of thing is meant: the song …, the prince …; a rare
     name needs no such word. Where the question shortens a proper name (the Pact, the War), write the full name that is
     most likely meant. Add nothing else that you remember to a query. Where the question only describes a thing, one
-    query asks for its name, with the whole description. Where the question can be read in several ways, take the most
+    query asks for its name, with the whole description; what is itself only described in it is asked for before. Of a
+    claim, ask for what is true in place of what it says. Where the question can be read in several ways, take the most
     likely one. Where it is worded badly, ask for what is plainly meant. Comparing the answers, calculating with them,
     and drawing the conclusion need no query.
     """
@@ -87,11 +88,12 @@ class PlanWholeChain(dspy.Signature):
 
 
 class ReviseChain(dspy.Signature):
-    """One query of the chain was looked up, and no passage answers it. Plan the rest of the chain anew from that query
-    on: ask for the same fact in other words, or go another way to the answer of the question. If a solved step is not
-    sure, its answer is a guess, which may be why nothing was found: you may ask for that fact again, in other words.
-    The queries will be looked up as before. Write #1 for the answer of the first step of the chain, #2 for the second,
-    and so on. The solved steps keep their numbers; your first query has the next one.
+    """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
+    anew from that query on: ask for the same fact in other words, or go another way to the answer of the question. If a
+    solved step is not sure, its answer is a guess, which may be why nothing was found: you may ask for that fact again,
+    in other words. The queries will be looked up, too. Each asks for one fact. Write #1 for the answer of the first
+    step of the chain, #2 for the second, and so on; apart from these signs, each query can be understood without the
+    question. The solved steps keep their numbers; your first query has the next one.
     """
 
     question: str = question_field()

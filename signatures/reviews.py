@@ -30,7 +30,7 @@ class ReviewPath(dspy.Signature):
     )
     missing: str = dspy.OutputField(desc="the first fact that no passage tells; empty when none is missing")
     supported_answer: str = dspy.OutputField(
-        desc="the answer alone, in the form that it should have; empty while a fact is missing"
+        desc="the answer alone, without marks, in the form that it should have; empty while a fact is missing"
     )
     next_query: str = dspy.OutputField(
         desc="asks for the missing fact alone, with no names but those of the question and the facts, and unlike those "
@@ -93,6 +93,12 @@ class Assertion(BaseModel):
     references: list[int] = Field(description="numbers of the passages that it rests on")
 
 
+_ASSERTIONS = (
+    "what was found on each way that led to an answer: facts with the numbers of their passages, the answer, and the "
+    "numbers of all its passages; a fact without a number was concluded, not read; may be empty"
+)
+
+
 class FuseAnalyses(dspy.Signature):
     """Answer the question from the assertions, which may contradict each other: weigh them all, and what you know.
     Right after the words that an assertion says, write the number of the passage that it has them from as a mark: [1].
@@ -100,7 +106,7 @@ class FuseAnalyses(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    assertions: list[Assertion] = dspy.InputField(desc="what was found on each way that led to an answer; may be empty")
+    assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
 
@@ -127,7 +133,7 @@ class FuseEvidence(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    assertions: list[Assertion] = dspy.InputField(desc="what was found on each way that led to an answer; may be empty")
+    assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
