@@ -123,8 +123,11 @@ class Metric:
         return max(float(self.grade(one, gold)) if one else 0.0 for one in self.reads(prediction))
 
     def verdict(self, example: Any, prediction: Any) -> bool:
-        """Return whether the score is above 0 and reaches the threshold."""
-        score = self.score(example, prediction)
+        """Return whether the prediction is good enough to learn from."""
+        return self.accepts(self.score(example, prediction), example)
+
+    def accepts(self, score: float, example: Any) -> bool:
+        """Return whether a score is above 0 and reaches the threshold."""
         return score > 0 and score >= self.threshold(Gold.of(example))
 
 

@@ -1,11 +1,11 @@
-"""The metric as compilation needs it: whether a prediction is good enough to learn from."""
+"""The metric as compilation needs it: the score of a prediction, and whether it is good enough to learn from."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 
@@ -25,12 +25,23 @@ class MetricFaultError(KeyboardInterrupt):
     """Ends an optimizer as Ctrl-C does. It would count an ordinary `Exception` as one more wrong answer."""
 
 
-class Verdicts:
-    """Asks the metric for yes or no, and counts what was asked, accepted and failed.
+class _Judged(NamedTuple):
+    """What the metric gives for a prediction, whether that is good enough, and what else it says, if anything."""
 
-    A failed prediction is never good enough. A metric that gives a number instead of a verdict must give a full
-    score: an F1 of .05 is no success. Teleprompters ask for the verdict before they take demonstrations from the trace,
-    so only the calls that make good ones are left in it (see `Teaching`). Safe to call from several threads.
+    score: float
+    accepted: bool
+    said: str
+
+
+class Verdicts:
+    """Asks the metric for scores and verdicts, and counts what was asked, accepted and failed.
+
+    Teleprompters call a metric with a trace before they take demonstrations from it, and without one when they compare
+    candidates. With a trace it gives the verdict, yes or no, and only the calls that make good demonstrations are left
+    in the trace (see `Teaching`). Without one it gives the score: so the candidate with the best mean score is found,
+    not the one with most answers above a threshold. A failed prediction scores 0 and is never good enough. Where a
+    metric of somebody else's gives a number for a verdict, only a full score is a yes: an F1 of .05 is no success.
+    Safe to call from several threads.
 
     Attributes:
         asked: predictions judged.
@@ -46,9 +57,14 @@ class Verdicts:
         self.failures: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
-        """Return whether the prediction is good enough."""
-        return self._judge(example, prediction, trace)[0]
+    def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> float | bool:
+        """Return the prediction's score; with a trace, whether it is good enough."""
+        judged = self._judge(example, prediction, trace)
+        return judged.score if trace is None else judged.accepted
+
+    def accepts(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
+        """Return whether the prediction is good enough, also without a trace."""
+        return self._judge(example, prediction, trace).accepted
 
     def told(self) -> str:
         """Return what was judged, in words."""
@@ -58,20 +74,19 @@ class Verdicts:
             f"{f', and {self.failures.total()} failed ({failed})' if failed else ''}. It accepts by True or 1."
         )
 
-    def _judge(self, example: dspy.Example, prediction: Any, trace: Any) -> tuple[bool, str]:
-        """Return whether the prediction is good enough, and what the metric says of it, if it says something."""
+    def _judge(self, example: dspy.Example, prediction: Any, trace: Any) -> _Judged:
         failure: Failure | None = prediction.get("failure") if prediction is not None else None
         failed = prediction is None or failure is not None
-        verdict, said = (False, "") if failed else self._ask_metric(example, prediction, trace)
+        judged = _Judged(0.0, False, "") if failed else self._ask_metric(example, prediction, trace)
         with self._lock:
             self.asked += 1
-            self.accepted += verdict
+            self.accepted += judged.accepted
             if failed:
                 self.failures["error" if failure is None else failure.cause] += 1
-            if verdict and trace and self.teaching is not None:
+            if judged.accepted and trace and self.teaching is not None:
                 trace[:] = [step for step in trace if self._answers_right(step, example)]
                 self.teaching.leave_the_best(trace, example, getattr(prediction, "tree", None))
-        return verdict, said
+        return judged
 
     def sound(self, trace: Sequence[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> list[TraceStep]:
         """Return all steps of a question answered well that an LM may learn from."""
@@ -86,21 +101,26 @@ class Verdicts:
         predictor: str | None = None,
         predictor_trace: Any = None,
     ) -> dspy.Prediction:
-        """Return what GEPA and SIMBA take: the verdict as a score, and words for the LM that reflects on it.
+        """Return what GEPA and SIMBA take: the score, and words for the LM that reflects on it.
 
         They end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``. GEPA asks for words
-        on one predictor, by a call of it (``predictor_trace``).
+        on one predictor, by a call of it (``predictor_trace``). ``accepted`` says whether the answer is good enough.
         """
-        verdict, said = self._judge(example, prediction, None)  # without the trace: they reflect on all of it
-        words = [feedback(example, prediction, verdict, next(iter(predictor_trace or ()), None)), said]
-        return dspy.Prediction(score=float(verdict), feedback="\n".join(filter(None, words)))
+        judged = self._judge(example, prediction, None)  # without the trace: they reflect on all of it
+        words = [feedback(example, prediction, judged.accepted, next(iter(predictor_trace or ()), None)), judged.said]
+        if 0 < judged.score < 1:
+            words.insert(1, f"Its score is {judged.score:.2f}, of at most 1.")
+        return dspy.Prediction(score=judged.score, accepted=judged.accepted, feedback="\n".join(filter(None, words)))
 
-    def _ask_metric(self, example: dspy.Example, prediction: Any, trace: Any) -> tuple[bool, str]:
-        try:  # with a trace, a metric answers yes or no
-            given = self.metric(example, prediction, [] if trace is None else trace)
-            if given > 1 + ROUNDING:
+    def _ask_metric(self, example: dspy.Example, prediction: Any, trace: Any) -> _Judged:
+        try:
+            given = self.metric(example, prediction, trace)
+            if not given <= 1 + ROUNDING:
                 raise ValueError(f"it gave {float(given)}, and a full score is 1")
-            return bool(given >= 1), str(getattr(given, "feedback", None) or "")
+            score = min(float(given), 1.0)
+            graded = trace is None and isinstance(self.metric, Metric)
+            accepted = self.metric.accepts(score, example) if graded else bool(given >= 1)
+            return _Judged(score, accepted, str(getattr(given, "feedback", None) or ""))
         except Exception as error:
             raise MetricFaultError(
                 f"The metric {self.__name__!r} cannot judge the answer to question {question_id(example)!r}: "

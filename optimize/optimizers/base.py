@@ -31,7 +31,7 @@ class Job:
     """What an optimizer is given beside the program.
 
     Attributes:
-        verdicts: the metric, which here answers yes or no.
+        verdicts: the metric: scores of candidates, and which answers are good enough to learn from.
         trainset: what demonstrations are taken from.
         valset: what candidates are compared on; empty for an optimizer that compares none.
         seed: of everything random.

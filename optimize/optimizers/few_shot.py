@@ -114,8 +114,7 @@ class BootstrapRandomSearch(Demonstrating):
     """Bootstraps from many shufflings of the training questions, and keeps the best on the validation questions.
 
     Attributes:
-        stop_at_score: share of the validation questions, from 0 to 1; the search ends with the first candidate that
-            answers so many well.
+        stop_at_score: mean score on the validation questions, from 0 to 1, at which the search ends.
     """
 
     name = "bootstrap-random-search"

@@ -108,12 +108,15 @@ def _in_plain_values(run: dict[str, Any]) -> dict[str, Any]:
 def _with_sound_demonstrations(append: Callable[..., bool]) -> Callable[..., bool]:
     """Return SIMBA's strategy, given only those calls of the best run that make good demonstrations.
 
-    SIMBA takes demonstrations from a copy of the trace that the metric does not see.
+    SIMBA takes demonstrations from a copy of the trace that the metric does not see, and of the best run also where
+    its answer is not good enough.
     """
 
     @wraps(append)
     def append_sound(bucket: list[dict[str, Any]], system: Any, **how: Any) -> bool:
         best = bucket[0]
+        if not best["output_metadata"].get("accepted"):
+            return False
         trace = select_demonstrations(best["trace"] or [], best["example"])
         tree = getattr(best["prediction"], "tree", None)
         sound = [as_found(step, tree) for step in trace] if tree is not None else trace

@@ -61,7 +61,7 @@ class _Finetune(dspy.BootstrapFinetune):
     """DSPy's, with data of the steps that make good demonstrations, and a training that a second run goes on with."""
 
     def __init__(self, job: Job, exclude_demos: bool, train_kwargs: dict[str, Any]):
-        super().__init__(metric=job.verdicts, exclude_demos=exclude_demos, train_kwargs=train_kwargs)
+        super().__init__(metric=job.verdicts.accepts, exclude_demos=exclude_demos, train_kwargs=train_kwargs)
         self.job = job
 
     def _prepare_finetune_data(self, trace_data: list[Any], lm: dspy.LM, pred_ind: int | None = None) -> Any:

@@ -182,8 +182,10 @@ def test_what_the_metric_says_itself_comes_last():
         return dspy.Prediction(score=0.5, feedback="Use shorter words.")
 
     judged = Verdicts(own).with_feedback(EXAMPLE, answered(None))
-    assert judged.feedback == "The answer 'Danube' is wrong; right is 'Vltava'.\nUse shorter words."
-    assert judged.score == 0
+    assert judged.feedback == (
+        "The answer 'Danube' is wrong; right is 'Vltava'.\nIts score is 0.50, of at most 1.\nUse shorter words."
+    )
+    assert (judged.score, judged.accepted) == (0.5, False)
 
 
 def test_a_failure_and_no_prediction_are_said():
@@ -206,7 +208,10 @@ def test_simba_is_given_no_call_that_contradicts_and_plans_as_they_turned_out():
         shown.extend(bucket[0]["trace"])
         return True
 
-    bucket = [{"trace": trace, "example": EXAMPLE, "prediction": answered(tree), "score": 1.0}, {"score": 0.0}]
+    best = {"trace": trace, "example": EXAMPLE, "prediction": answered(tree), "score": 0.4}
+    assert not _with_sound_demonstrations(append)([best | {"output_metadata": {"accepted": False}}], None)
+    assert not shown
+    bucket = [best | {"output_metadata": {"accepted": True}}, {"score": 0.0}]
     _with_sound_demonstrations(append)(bucket, None)
     ((_, _, reply),) = shown
     assert [(one.recalled, one.sure) for one in reply.planned_chain] == [(None, False)]

@@ -14,6 +14,7 @@ from questree.evaluation.capsule import pack, replay
 from questree.evaluation.tracking import Tracking
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError, Failure
+from questree.metrics import metric
 from questree.optimize import OPTIMIZERS, Optimizer, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.optimizers.auto_cot import clusters
@@ -186,17 +187,40 @@ def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
 def test_a_failed_prediction_is_never_a_demonstration(mini):
     accepts_all = Verdicts(lambda example, prediction, trace=None: True)
     failed = dspy.Prediction(answer="Prague", failure=Failure(cause="timeout", message="late"))
-    assert accepts_all(mini.train[0], failed) is False
-    assert accepts_all.failures == {"timeout": 1}
+    assert accepts_all(mini.train[0], failed, []) is False
+    assert accepts_all(mini.train[0], failed) == 0
+    assert accepts_all.failures == {"timeout": 2}
 
 
 @pytest.mark.parametrize(("score", "verdict"), [(0.05, False), (0.99, False), (1.0, True), (True, True), (0, False)])
 def test_a_metric_that_gives_numbers_must_give_a_full_score(score, verdict, mini):
     judge = Verdicts(lambda example, prediction, trace=None: score)
-    assert judge(mini.train[0], dspy.Prediction(answer="x", failure=None)) is verdict
+    answer = dspy.Prediction(answer="x", failure=None)
+    assert judge(mini.train[0], answer, []) is verdict
+    assert judge.accepts(mini.train[0], answer) is verdict
+    assert judge.accepted == 2 * verdict
 
 
-@pytest.mark.parametrize("score", [55, dspy.Prediction(score=2.0)])
+def test_candidates_are_compared_by_scores_and_demonstrations_chosen_by_verdicts():
+    example = dspy.Example(question="Who?", answers=["the old Charles Bridge"])
+    judge = Verdicts(metric("f1"))
+    half, most = (dspy.Prediction(answer=answer, failure=None) for answer in ("old", "Charles Bridge"))
+    assert [judge(example, answer) for answer in (half, most)] == [0.5, 0.8]
+    assert [judge(example, answer, []) for answer in (half, most)] == [False, True]
+    assert (judge.asked, judge.accepted) == (4, 2)
+
+
+def test_a_candidate_has_the_mean_of_its_scores(mini):
+    def graded(example, prediction, trace=None):
+        return 0.4 if trace is None else True
+
+    for name in ("bootstrap-random-search", "mipro", "gepa"):
+        chosen = optimizer(name, **SMALL[name])
+        compiled = compile_program(mini.program(), mini.examples(8, 2), graded, optimizer=chosen)
+        assert {round(one.score, 6) for one in compiled.compilation.candidates} == {0.4}
+
+
+@pytest.mark.parametrize("score", [55, float("nan"), dspy.Prediction(score=2.0)])
 def test_a_score_above_a_full_one_is_refused(score, mini):
     judge = Verdicts(lambda example, prediction, trace=None: score)
     with pytest.raises(MetricFaultError, match=r"it gave .*, and a full score is 1"):
