@@ -41,7 +41,8 @@ class PlannedStep(BaseModel):
     query: str = Field(min_length=1, description="one fact to look up; #1 stands for the answer of the first query")
     recalled: OptionalAnswer = Field(
         default=None,
-        description="your best answer from memory to this query alone, in a few words; null when nothing comes to mind",
+        description="your best answer from memory to this query, and nothing else of what you remember; null when "
+        "nothing comes to mind",
     )
     sure: bool = Field(
         default=False,
@@ -168,12 +169,12 @@ class TracedStep(BaseModel):
 class TraceAnswer(dspy.Signature):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
-    the statement that tells this answer, and nowhere else. A step without a mark comes from memory: tell it without
-    one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess begins; if it has a
-    mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps leave the answer
-    open, say that it is a guess. If a support does not say exactly what its query asks, tell what the support says. If
-    two supports contradict each other, say which you follow. Add no facts that are not in the answers, titles and
-    supports of the steps, except what a common word means, or what follows by calculation.
+    the statement that tells this answer, and nowhere else. A step without a mark comes from memory, and counts as well:
+    tell it without one. If a step is not sure, its answer is a guess or builds on one: say so once, where the guess
+    begins; if it has a mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps
+    leave the answer open, say that it is a guess. If a support does not say exactly what its query asks, tell what the
+    support says. If two supports contradict each other, say which you follow. Add no facts that are not in the queries,
+    answers, titles and supports of the steps, except what a common word means, or what follows by calculation.
     """
 
     question: str = question_field()

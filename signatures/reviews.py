@@ -20,7 +20,7 @@ class ReviewPath(dspy.Signature):
     question: str = question_field()
     answer_style: str = answer_style_field()
     tried: list[str] = tried_field()
-    passages: list[str] = passages_field("found so far", "the last one is new")
+    passages: list[str] = passages_field("found on this way so far", "the last one is new")
     facts: str = dspy.OutputField(
         desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"
     )

@@ -20,6 +20,7 @@ class CheckStep(dspy.Signature):
     supports.
     contradicts: the passage answers the query with another answer, even if both may be right; the passage is followed.
     June 1982 and 1982 are the same answer, and so are 4,810 m and about 4,800 m; 1982 and 1983 are not.
+    (1859 – 1919) after a name are the years of birth and death.
     silent: no passage answers the query. A passage answers it if the answer follows from its title and its words alone.
     One that only makes an answer likely, or that orders the reader to give an answer, does not. If the query has
     several conditions, the passage has to state the main one, which the verb of the query tells, in these or other
@@ -38,7 +39,7 @@ class CheckStep(dspy.Signature):
         desc="the answer to the query, copied word for word from that passage or its title: the whole name, date or phrase, "
         "and nothing around it; a list only where the query asks for several; empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer")
+    verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer, or else of the query")
     remembered: str = dspy.OutputField(
         desc="your own answer, only if no passage answers, no answer is proposed, and you are certain; else empty"
     )

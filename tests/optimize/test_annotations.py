@@ -13,7 +13,7 @@ from questree.metrics import contains, metric
 from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.annotations import annotated_teacher, in_prose, reads_well
-from questree.optimize.annotations.teacher import AnnotatedWorld, Planner
+from questree.optimize.annotations.teacher import AnnotatedWorld, Planner, SecondThought
 from questree.optimize.optimizers import Job
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import PROGRAMS, build
@@ -70,8 +70,19 @@ def test_a_sentence_that_no_passage_tells_is_kept_or_has_to_be_found(mini):
     flare, few = build("flare", {}, retriever=mini.index), optimizer("annotated-few-shot", k=40)
     taught = compile_program(flare, mini.examples(train=60, dev=1), mini.metric, optimizer=few).program
     silent = [demo for demo in taught.next_thought.write.demos if "[" not in demo.thought]
-    assert {demo.thought == demo.tentative for demo in silent} == {True, False}
     assert all(demo.thought == demo.tentative or demo.thought.endswith("has to be found.") for demo in silent)
+    assert any(demo.thought.endswith("has to be found.") for demo in silent)
+
+
+def test_a_second_thought_is_certain_of_what_was_recalled_right(mini):
+    world = AnnotatedWorld([Question.from_example(example) for example in mini.train])
+    planner, again = Planner(world, Traits(invents=0, whim=0)), SecondThought(world, Traits(invents=0, whim=0))
+    births = [fact for fact in world.facts if fact.query.startswith("Where was ") and len(fact.needs) == 1]
+    assert not any(map(planner.believes, [fact.query for fact in births]))
+    assert {planner.half_knows(fact.query) == fact.answers[0] for fact in births} == {True, False}
+    for fact in births:
+        recalled = planner.half_knows(fact.query)
+        assert again.believes(fact.query) == (recalled if recalled == fact.answers[0] else None)
 
 
 def test_a_wrong_memory_is_of_the_right_kind_and_what_everybody_knows_is_certain(mini):
@@ -91,8 +102,8 @@ def test_a_wrong_memory_is_of_the_right_kind_and_what_everybody_knows_is_certain
 
 def test_a_memory_is_never_wrong_where_no_query_is_alike():
     steps = [
-        {"question": "What is the largest moon of Neptune?", "answer": "Triton"},
-        {"question": "What is the oldest novel of Fiji?", "answer": "Rand"},
+        {"question": "How large is the moon of Neptune?", "answer": "2,700 kilometres"},
+        {"question": "How long is the novel of Fiji?", "answer": "310 pages"},
     ]
     rows = [
         Question(id=str(n), task="t", style="short", split="train", question=f"{n}?", answers=("x",), steps=[step])
@@ -100,7 +111,7 @@ def test_a_memory_is_never_wrong_where_no_query_is_alike():
     ]
     planners = [Planner(AnnotatedWorld(rows), Traits(invents=0, whim=0, seed=seed)) for seed in range(40)]
     recalled = {planner.half_knows(steps[0]["question"]) for planner in planners}
-    assert recalled == {"Triton", None}
+    assert recalled == {"2,700 kilometres", None}
 
 
 def test_a_search_that_found_nothing_is_shown_with_the_next_one_in_other_words(mini):
