@@ -36,8 +36,8 @@ class CheckStep(dspy.Signature):
         desc="the number of the passage that answers the query most plainly; 0 when none does"
     )
     found: str = dspy.OutputField(
-        desc="the answer to the query, copied word for word from that passage or its title: the whole name, date or phrase, "
-        "and nothing around it; a list only where the query asks for several; empty when no passage answers"
+        desc="the answer to the query, copied word for word from that passage or its title: the whole name, date or "
+        "phrase, and nothing around it; a list only where the query asks for several; empty when no passage answers"
     )
     verdict: Stance = dspy.OutputField(desc="what the passages say of the proposed answer, or else of the query")
     remembered: str = dspy.OutputField(

@@ -42,7 +42,7 @@ _READER = Traits(
     asks_shown=1,
     malformed=0,
 )
-# The share of doubtful facts, and of those seldom asked for, that a planner recalls right and recalls wrong, each without
+# The share of doubtful facts, and of those seldom asked for, that a planner recalls right, and recalls wrong, without
 # being certain; the others it does not recall.
 _DOUBTFUL, _SELDOM = (0.7, 0.25), (0.45, 0.1)
 _DOUBTED = re.compile(r"\b(?:how|highest|born|die|died|buried)\b", re.IGNORECASE)
