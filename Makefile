@@ -12,6 +12,10 @@ READY := $(VENV)/.ready
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= $(shell command -v nvidia-smi >/dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu)
 
+# Python's bytecode is kept, also where the environment says otherwise: without it, or with what a copy of .venv has made
+# out of date, each process of the tests compiles torch, dspy and MLflow again, ten seconds and more.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup demo test test-slow reliability check lock clean
 
 help:  ## what there is to make
