@@ -32,6 +32,12 @@ _FACTORY_USERS = (
     "colbert.modeling.tokenization.doc_tokenization",
     "colbert.modeling.tokenization.query_tokenization",
 )
+_CPP_SOURCES = {  # the module that each defines, which holds one function of the same name
+    "segmented_maxsim_cpp": "modeling/segmented_maxsim.cpp",
+    "filter_pids_cpp": "search/filter_pids.cpp",
+    "decompress_residuals_cpp": "search/decompress_residuals.cpp",
+    "segmented_lookup_cpp": "search/segmented_lookup.cpp",
+}
 _SET_BY_COLBERT = ("TOKENIZERS_PARALLELISM", "CUDA_VISIBLE_DEVICES", "TORCH_FORCE_WEIGHTS_ONLY_LOAD")
 _one_at_a_time = threading.RLock()
 
@@ -181,17 +187,51 @@ def load_extensions() -> None:
         from colbert.search.strided_tensor import StridedTensor
 
         on_gpu = torch.cuda.is_available()
-        if not hasattr(ResidualCodec if on_gpu else StridedTensor, "loaded_extensions"):
-            logger.info("Loading colbert-ai's C++ extensions; the first time they are compiled (two minutes or so).")
+        if hasattr(ResidualCodec if on_gpu else StridedTensor, "loaded_extensions"):
+            return
+        logger.info("Loading colbert-ai's C++ extensions; the first time they are compiled (a minute or two).")
         try:
             with _own_extensions_folder():
-                for user in (ColBERT, IndexScorer, StridedTensor, ResidualCodec):
-                    user.try_load_torch_extensions(on_gpu)
+                if on_gpu:
+                    ResidualCodec.try_load_torch_extensions(on_gpu)
+                    return
+                functions = _compiled_together()
+                ColBERT.segmented_maxsim = functions["segmented_maxsim_cpp"]
+                IndexScorer.filter_pids = functions["filter_pids_cpp"]
+                IndexScorer.decompress_residuals = functions["decompress_residuals_cpp"]
+                StridedTensor.segmented_lookup = functions["segmented_lookup_cpp"]
+                for user in (ColBERT, IndexScorer, StridedTensor):
+                    user.loaded_extensions = True
         except (RuntimeError, OSError, ImportError) as problem:
             raise QuestreeError(
                 f"colbert-ai's C++ extensions could not be compiled: {str(problem).strip().splitlines()[0]} "
                 "Mend the compiler, or use exact search, which needs none: --kind exact."
             ) from problem
+
+
+def _compiled_together() -> dict[str, Any]:
+    """Compile colbert-ai's C++ sources as one file; return the function of each module.
+
+    Nearly all of a compilation is torch's headers: four sources on their own take 180 seconds, together 50.
+    """
+    import colbert
+    from torch.utils.cpp_extension import load_inline
+
+    folder = Path(colbert.__file__).parent
+    together = "".join(
+        f'#undef TORCH_EXTENSION_NAME\n#define TORCH_EXTENSION_NAME {name}\n#include "{folder / source}"\n'
+        for name, source in _CPP_SOURCES.items()
+    )
+    library = load_inline("plaid_cpp", [f"{together}PYBIND11_MODULE(plaid_cpp, m) {{}}\n"], extra_cflags=["-O3"])
+    functions = {}
+    for name in _CPP_SOURCES:
+        spec = importlib.util.spec_from_file_location(name, library.__file__)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        functions[name] = getattr(module, name)
+    return functions
 
 
 @contextlib.contextmanager
