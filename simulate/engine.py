@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import dspy
@@ -161,7 +162,13 @@ def simulated_lm(questions: Iterable[Question], traits: Traits | None = None, **
         traits: what it is like.
         settings: of `dspy.LM`, such as ``temperature`` or ``cache``.
     """
-    return lm_of(Mind(World(questions), traits or Traits()), **settings)
+    return lm_of(Mind(_world_of(tuple(questions)), traits or Traits()), **settings)
+
+
+@lru_cache(maxsize=2)
+def _world_of(questions: tuple[Question, ...]) -> World:
+    """Return the world of these questions; minds over the same ones share it, since nothing changes it."""
+    return World(questions)
 
 
 def lm_of(mind: Mind, **settings: Any) -> dspy.LM:

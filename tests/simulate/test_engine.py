@@ -203,6 +203,12 @@ def test_a_saved_lm_comes_back_with_its_mind() -> None:
     assert plan_text(loaded) == plan_text(sent) == plan_text(copy.deepcopy(lm)) == plan_text(lm)
 
 
+def test_minds_over_the_same_questions_share_their_world() -> None:
+    sure, blank = (simulated_lm(list(QUESTIONS), traits).engine.mind for traits in (SURE, BLANK))
+    assert sure.world is blank.world
+    assert simulated_lm([RIVER]).engine.mind.world is not sure.world
+
+
 def test_names_tell_worlds_and_traits_apart_and_say_simulated() -> None:
     lms = [
         simulated_lm(QUESTIONS, SURE),
