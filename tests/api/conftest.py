@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 
-@pytest.fixture
-def index(questree: Callable[..., Any], workplace: Path) -> Path:
-    """A BM25 index of the mini set."""
-    from questree.data import load_task
+@pytest.fixture(scope="session")
+def _index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from questree.cli import app
+    from questree.data import MINI_CORPUS
 
-    ran = questree("index", load_task("mini").corpus, "--out", "index", "--kind", "bm25")
-    assert ran.code == 0, ran.err
-    return workplace / "index"
+    folder = tmp_path_factory.mktemp("indexes") / "index"
+    app(["index", str(MINI_CORPUS), "--out", str(folder), "--kind", "bm25"], standalone_mode=False)
+    return folder
+
+
+@pytest.fixture
+def index(_index: Path, workplace: Path) -> Path:
+    """A BM25 index of the mini set, as the command makes it."""
+    return shutil.copytree(_index, workplace / "index")

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from questree.cli import app
 from questree.data import MINI_CORPUS
 from questree.retrieval.retriever_names import DUPLICATES
 
@@ -26,10 +27,11 @@ def made(tmp_path_factory):
     questree compare searchain searchain-without-retrieval --limit 2 --tracking-uri none --out both
     questree pack both --out both.capsule
     """
-    env = {**os.environ, "QUESTREE_CACHE": str(folder / "cache")}
-    for line in script.strip().splitlines():
-        words = [sys.executable, "-c", "from questree.cli import main; main()", *line.split()[1:]]
-        subprocess.run(words, cwd=folder, env=env, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("QUESTREE_CACHE", str(folder / "cache"))
+        for line in script.strip().splitlines():
+            app(line.split()[1:], standalone_mode=False)
     return folder
 
 
