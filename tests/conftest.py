@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -20,6 +21,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # MLflow's thread that sends traces looks for the end only once a second, so each run would wait for it. The tests of
 # the tracking server have it as users do.
 os.environ.setdefault("MLFLOW_ENABLE_ASYNC_TRACE_LOGGING", "false")
+
+# Garbage is collected more seldom than Python does it: with torch, dspy and MLflow loaded, a look at all objects takes
+# a tenth of a second and more.
+gc.set_threshold(50_000, 10, 10)
 
 # The same cases every time, and no verdict by the clock: CI shares its cores.
 settings.register_profile("questree", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
