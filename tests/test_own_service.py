@@ -66,7 +66,7 @@ def test_the_guide_s_deadline_ends_a_question(program, _task):  # noqa: PT019
 def test_a_command_needs_no_home(tmp_path, own_cache):
     (tmp_path / "file").touch()
     nowhere = {"HOME": f"{tmp_path}/file/home", "XDG_CACHE_HOME": f"{tmp_path}/file/cache", "PATH": os.environ["PATH"]}
-    kept = {"QUESTREE_CACHE": str(own_cache), "DSPY_CACHEDIR": f"{own_cache}/dspy"}
+    kept = {"QUESTREE_CACHE": str(own_cache), "DSPY_CACHEDIR": f"{own_cache}/dspy", "OMP_NUM_THREADS": "1"}
     words = ["evaluate", "searchain", "--limit", "1", "--tracking-uri", "none", "--out", f"{tmp_path}/run", "--json"]
     code = "from questree.cli import main; main()"
     ran = subprocess.run(
