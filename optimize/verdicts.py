@@ -118,8 +118,9 @@ class Verdicts:
             if not given <= 1 + ROUNDING:
                 raise ValueError(f"it gave {float(given)}, and a full score is 1")
             score = min(float(given), 1.0)
-            graded = trace is None and isinstance(self.metric, Metric)
-            accepted = self.metric.accepts(score, example) if graded else bool(given >= 1)
+            accepted = bool(given >= 1)
+            if trace is None and isinstance(self.metric, Metric):
+                accepted = self.metric.accepts(score, example)
             return _Judged(score, accepted, str(getattr(given, "feedback", None) or ""))
         except Exception as error:
             raise MetricFaultError(
