@@ -73,8 +73,10 @@ def split_named(path: Path) -> Split | None:
     return next((split for split, pattern in _NAMED if pattern.search(path.name)), None)
 
 
-def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | None, int, Row]]:
+def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | None, int, Row | BadRow]]:
     """Yield the rows of all files, test first, each with the split that the name tells and its number in the file.
+
+    A line or an entry that is no row is yielded as the error that says so: the reader may go on after it.
 
     Raises:
         QuestreeError: if a file cannot be read, or its form is not known; it names the file, and line or entry.
@@ -91,9 +93,13 @@ def file_rows(task: KnownTask, paths: Sequence[Path]) -> Iterator[tuple[Split | 
     for path in questions:
         rows = _entries(task, path) if _is_json_document(path) else _lines(task, path)
         for number, (place, data) in enumerate(rows, start=1):
-            if not isinstance(data, Mapping):
-                raise BadRow(f"{place}: a {type(data).__name__}, where an object is needed.")
-            yield split_named(path), number, Row(place, data, references)
+            yield split_named(path), number, _row(place, data, references)
+
+
+def _row(place: str, data: Any, references: Mapping[str, Any]) -> Row | BadRow:
+    if isinstance(data, (Mapping, BadRow)):
+        return data if isinstance(data, BadRow) else Row(place, data, references)
+    return BadRow(f"{place}: a {type(data).__name__}, where an object is needed.")
 
 
 def _order(path: Path) -> tuple[int, str]:
@@ -103,7 +109,10 @@ def _order(path: Path) -> tuple[int, str]:
 
 def _references(task: KnownTask, path: Path) -> Mapping[str, Any]:
     if not _is_json_document(path):
-        return {str(row.get(task.reference_id)): row for _, row in _lines(task, path)}
+        rows = [_row(place, data, {}) for place, data in _lines(task, path)]
+        if bad := next((row for row in rows if isinstance(row, BadRow)), None):
+            raise bad
+        return {str(row.data.get(task.reference_id)): row.data for row in rows if isinstance(row, Row)}
     document = _json_document(path)
     if not isinstance(document, Mapping):
         raise QuestreeError(f"{path}: a {type(document).__name__}, where an object of paragraphs by id is needed.")
@@ -166,6 +175,7 @@ def _entries(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _lines(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield what each line holds, with its place; of a line that is no row, the error."""
     if _kind(path) in {".tsv", ".csv", ".txt"}:
         yield from _table(task, path)
         return
@@ -175,13 +185,15 @@ def _lines(task: KnownTask, path: Path) -> Iterator[tuple[str, Any]]:
             number += 1
             if not line.strip():
                 continue
+            place = f"{path}, line {number}"
             try:
-                yield f"{path}, line {number}", json.loads(line)
+                held = json.loads(line)
             except (ValueError, RecursionError) as problem:
-                raise BadRow(f"{path}, line {number}: not JSON ({problem}).") from None
+                held = BadRow(f"{place}: not JSON ({problem}).")
+            yield place, held
 
 
-def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str] | BadRow]]:
     with _opened(path) as file:
         beginning = _read(path, file.readline)
     # DPR's .csv is tab-separated; what is so separated quotes nothing
@@ -197,10 +209,11 @@ def _table(task: KnownTask, path: Path) -> Iterator[tuple[str, dict[str, str]]]:
             raise QuestreeError(f"{path}, line {cells.line_num}: {problem}.") from problem
 
 
-def _named_cells(task: KnownTask, place: str, values: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
+def _named_cells(task: KnownTask, place: str, values: list[str]) -> Iterator[tuple[str, dict[str, str] | BadRow]]:
+    """Yield the cells of a line by name; nothing of a header."""
     names = task.cells.get(len(values))
     if names is None:
         counts = " or ".join(map(str, task.cells)) or "none"
-        raise BadRow(f"{place}: {len(values)} columns, where {task.name} has {counts}.")
-    if [value.strip().lower() for value in values] != [name.lower() for name in names]:  # a header
+        yield place, BadRow(f"{place}: {len(values)} columns, where {task.name} has {counts}.")
+    elif [value.strip().lower() for value in values] != [name.lower() for name in names]:  # a header
         yield place, dict(zip(names, values, strict=True))

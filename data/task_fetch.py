@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 TRAIN_LIMIT = 5_000
 """Training questions that a fetch keeps: a compilation uses hundreds, and every command reads all that is kept."""
 
-_Rows = Iterator[tuple[Split | None, int, Row]]
+_Rows = Iterator[tuple[Split | None, int, Row | BadRow]]
 
 
 @dataclass(frozen=True)
@@ -164,9 +164,11 @@ def _written(
 
 
 def _take(
-    task: KnownTask, writer: TaskWriter, published: Split | None, position: int, row: Row, *, skip_bad: bool
+    task: KnownTask, writer: TaskWriter, published: Split | None, position: int, row: Row | BadRow, *, skip_bad: bool
 ) -> None:
     try:
+        if isinstance(row, BadRow):
+            raise row
         _add(task, writer, published, position, row)
     except BadRow as problem:
         if not skip_bad:

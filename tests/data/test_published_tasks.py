@@ -382,6 +382,18 @@ def test_bad_rows_can_be_left_out_and_are_counted(data: Path, published: Callabl
     assert (manifest.counts, manifest.left_out) == ({"dev": 1}, {"bad row": 1})
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("dev.jsonl", '{"question": "who", "answer": ["Ada"]}\n{broken\n7\n{"question": "where", "answer": ["Bath"]}\n'),
+        ("dev.csv", "who\t['Ada']\na line break\nin a field\t\t['x']\nwhere\t['Bath']\n"),
+    ],
+)
+def test_lines_that_are_no_rows_at_all_can_be_left_out_too(data: Path, published: Any, file: str, content: str) -> None:
+    manifest = fetch_task("nq", files=[published(file, content)], skip_bad=True).manifest
+    assert (manifest.counts, manifest.left_out) == ({"dev": 2}, {"bad row": 2})
+
+
 @pytest.mark.parametrize("name", ["dev.jsonl.bz2", "dev.json.bz2", "dev.tsv.gz", "dev.jsonl.gz"])
 def test_a_file_that_is_damaged_or_unpacks_to_too_much_is_named(data: Path, tmp_path: Path, monkeypatch, name) -> None:
     monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
