@@ -17,7 +17,10 @@ def serve_retriever(
         float, typer.Option(min=0, max=1000, help="Milliseconds that a query waits for others to share a call with.")
     ] = 0,
     max_queries: Annotated[int, typer.Option(min=1, help="At most so many queries in one request.")] = 256,
-    max_passages: Annotated[int, typer.Option(min=1, help="At most so many passages for a query.")] = 1_000,
+    max_passages: Annotated[
+        int,
+        typer.Option(min=1, help="At most so many passages for a query: 100 for a fusion of indexes, 50 for --rerank."),
+    ] = 1_000,
     max_bytes: Annotated[int, typer.Option(min=1_000, help="At most so many bytes in a request.")] = 2**20,
     concurrency: Annotated[
         int, typer.Option(min=1, help="Requests that are answered at the same time; four times as many wait.")

@@ -40,6 +40,8 @@ def _quoted(columns: Columns) -> Parse:
                 "a quotation mark opens a field that this line does not close (a passage is one line; below a header, "
                 "a field that begins with a mark of its own is quoted, and the mark doubled)"
             )
+        if None not in columns and len(cells) < 3 and line.count(_QUOTE) % 2:
+            raise BadText("a quotation mark closes a field that an earlier line opened (a passage is one line)")
         yield _passage(cells, columns)
 
     return parse

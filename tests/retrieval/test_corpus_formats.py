@@ -236,6 +236,14 @@ def test_an_endless_line_is_bad_and_passed_over(tmp_path, monkeypatch):
     assert ids(file, skip_bad=True) == ["1", "3"]
 
 
+def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
+    rows = ["id\ttext\ttitle", '1\t"One."\tA', '2\t"Two breaks', 'here."\tB', '3\tA 12" disc.\tC']
+    (file := tmp_path / "c.tsv").write_text("\n".join(rows) + "\n")
+    bad: list[BadLine] = []
+    assert ids(file, skip_bad=True, bad=bad) == ["1", "3"]
+    assert [one.number for one in bad] == [3, 4]
+
+
 def test_seen_ids_are_a_set():
     draw, seen, known = random.Random(4), SeenIds(), set()
     for _ in range(5_000):
