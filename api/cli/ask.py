@@ -32,7 +32,7 @@ def ask(
     ] = "text",
     as_json: options.AsJson = False,
     set_: options.ProgramSettings = None,
-    out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+    out: options.Out = None,
 ) -> None:
     """Answer one question and show how."""
     from ..common.errors import QuestreeError
@@ -48,7 +48,7 @@ def ask(
         prediction = ask_live(answerer, question, style)
     else:
         prediction = answerer(question=question, answer_style=style)
-        typer.echo(_written(prediction, form), file=out)
+        options.put(_written(prediction, form), out)
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
@@ -26,6 +27,21 @@ Judge = Annotated[
     str | None,
     typer.Option(
         help="An LM by its DSPy name: it judges every answer as well, beside cover-EM. No budget counts its calls."
+    ),
+]
+
+
+def _can_be_written(out: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before anything is paid for."""
+    if out is not None and not (out.exists() or os.access(out.parent, os.W_OK)):
+        raise typer.BadParameter(f"nothing can be written to the folder {out.parent}")
+    return out
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write to this file instead of the screen.", dir_okay=False, writable=True, callback=_can_be_written
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, for another program.")]
@@ -129,6 +145,14 @@ def refuse(*mistakes: tuple[object, str]) -> None:
 def clear_stdout(wanted: bool) -> AbstractContextManager[Any]:
     """Return a context in which what libraries print goes to stderr (MLflow names its server's pages), if wanted."""
     return redirect_stdout(sys.stderr) if wanted else nullcontext()
+
+
+def put(text: str, out: Path | None) -> None:
+    """Write a text to the file of `Out`, or print it."""
+    if out is None:
+        typer.echo(text)
+    else:
+        out.write_text(f"{text}\n", encoding="utf-8")
 
 
 def print_as_json(value: Any) -> None:

@@ -1,5 +1,6 @@
 """questree prompts"""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,17 +34,17 @@ def prompts(
         list[str] | None,
         typer.Option(help="A program of another package that the compiled one may name, as package:name; repeat it."),
     ] = None,
-    out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+    out: options.Out = None,
     page: Annotated[
-        typer.FileTextWrite | None, typer.Option(help="Write an HTML page to this file; two programs side by side.")
+        Path | None, typer.Option(help="Write an HTML page to this file; two programs side by side.", dir_okay=False)
     ] = None,
 ) -> None:
     """Show the whole prompt of each predictor as it is sent, with its demonstrations; or what differs between two."""
     options.refuse((out and page, "--page writes a page, and --out a text: leave one of them out"))
     import dspy
-    from rich.console import Console
 
     from ..common.errors import QuestreeError
+    from ..common.files import write_atomically
     from ..common.text import printable
     from ..lm.guard import adapter_named
     from ..pages.prompts_page import prompts_page
@@ -60,10 +61,10 @@ def prompts(
         raise QuestreeError(f"{program} has no predictor {predictor!r}; leave out --predictor to see all of them.")
     if page is not None:
         title = f"The prompts of {program}" if other is None else f"The prompts of {program} and of {other}"
-        page.write(prompts_page(title, shown[-1], before=None if other is None else shown[0]))
+        write_atomically(page, prompts_page(title, shown[-1], before=None if other is None else shown[0]))
         return
     text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
-    Console(file=out).print(printable(text or "No prompt differs."), markup=False, highlight=False, soft_wrap=True)
+    options.put(printable(text or "No prompt differs."), out)
 
 
 def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) -> "Program":

@@ -32,10 +32,12 @@ def show(
     ] = False,
     form: Annotated[Form, typer.Option("--format", help="How to show a tree.")] = "text",
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
-    out: Annotated[typer.FileTextWrite | None, typer.Option(help="Write to this file instead of the screen.")] = None,
+    out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores."""
+    from io import StringIO
+
     from rich.console import Console
 
     asked, tree = question or id, form != "text"
@@ -45,7 +47,8 @@ def show(
         (tree and as_json, "--json is no tree: leave --format out"),
         (tree and not asked, "--format is of a question's tree: name the question"),
     )
-    console = Console(file=out)
+    text = StringIO()
+    console = Console(file=text if out else None)
     folder = Path(source)
     run = (folder / "records.jsonl").exists()
     runs = not run and any(folder.glob("*/records.jsonl"))
@@ -61,6 +64,8 @@ def show(
         _show_runs(console, folder)
     else:
         _show_program(console, source, tracking_uri)
+    if out:
+        options.put(text.getvalue().rstrip("\n"), out)
 
 
 def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -> str:

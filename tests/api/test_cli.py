@@ -386,6 +386,14 @@ def test_show_lists_questions_without_gold_answers(questree, workplace):
     assert "say what" in ran.out
 
 
+def test_a_file_to_write_is_looked_at_first_and_kept_if_there_is_nothing_to_write(questree, index):
+    (file := index.parent / "told.txt").write_text("precious")
+    assert questree("show", "absent", "--out", "told.txt").code == 2
+    assert file.read_text() == "precious"
+    ran = questree("ask", QUESTION, "--out", "absent/told.html", "--lm", "openai/never-asked", "--retriever", index)
+    assert (ran.code, "nothing can be written to the folder absent" in ran.err) == (2, True)
+
+
 def test_show_takes_the_folder_of_a_compilation_and_of_a_comparison(questree, index):
     few = ("--retriever", index, "--tracking-uri", "none", "--limit", "2")
     ran = questree("compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", *few, "--out", "made")
