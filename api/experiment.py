@@ -70,16 +70,16 @@ class Experiment(Parts):
 
         Beside it stands the file with the ids of the questions that cannot be answered.
         """
-        from .common.files import write_atomically
+        from .common.files import alone_in, write_atomically
         from .evaluation.audit import audit
 
         ids = [example.id for example in self.examples(self.settings.split, self.settings.limit)]
         by_id = {question.id: question for split in self.task.questions.values() for question in split}
-        found = audit([by_id[id] for id in ids], self.undefended, on_progress)
-        file = self._folder(f"audit-{_plain(Path(self.settings.task).stem)}") / "unanswerable.txt"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, "".join(f"{asked.id}\n" for asked in found.unanswerable))
-        return found, file
+        folder = self._folder(f"audit-{_plain(Path(self.settings.task).stem)}")
+        with alone_in(folder, "the audit"):
+            found = audit([by_id[id] for id in ids], self.undefended, on_progress)
+            write_atomically(folder / "unanswerable.txt", "".join(f"{asked.id}\n" for asked in found.unanswerable))
+        return found, folder / "unanswerable.txt"
 
     def repeat(
         self,

@@ -14,7 +14,9 @@ SETTINGS = ("split", "limit", "seed", "retriever", "out")
 
 def audit(
     settings: "RunSettings",
-    task: Annotated[str, typer.Argument(help="Task by name, or a JSONL file of questions.")] = "mini",
+    task: Annotated[
+        str | None, typer.Argument(help="Task by name, or a JSONL file of questions. Default: that of the settings.")
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show which questions of a task the corpus of an index can answer at all.
@@ -24,8 +26,9 @@ def audit(
     from ..experiment import Experiment
     from .report import counting_bars, print_figures
 
+    named = settings if task is None else settings.model_copy(update={"task": task})
     with options.clear_stdout(as_json), counting_bars() as on_progress:
-        found, file = Experiment(settings.model_copy(update={"task": task})).audit(on_progress)
+        found, file = Experiment(named).audit(on_progress)
     if as_json:
         unanswerable = [asked.id for asked in found.unanswerable]
         told = {"passages": found.passages, "questions": len(found.questions), "unanswerable": unanswerable}
