@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -12,9 +13,11 @@ import typer
 from . import options
 
 if TYPE_CHECKING:
-    from ..evaluation import Record
+    from ..evaluation import Evaluation, Record
     from ..evaluation.stored_runs import StoredRun
     from ..optimize.artifact import Artifact
+
+logger = logging.getLogger(__name__)
 
 Form = Literal["text", "mermaid", "html"]
 
@@ -84,8 +87,7 @@ def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -
         found = {run.name: _record(run, id).model_dump(mode="json") for run in runs}
         alone = (folder / "records.jsonl").exists()
         return printable_json(json.dumps(found[runs[0].name] if alone else found, indent=2))
-    evaluations = {run.name: run.evaluation for run in runs}
-    figures = {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in evaluations.items()}
+    figures = {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in _evaluations(runs).items()}
     return printable_json(json.dumps(figures, indent=2))
 
 
@@ -109,12 +111,33 @@ def _show_runs(console: Any, folder: Path) -> None:
     from .report import evaluation_table
 
     runs = stored_runs([folder])
-    console.print(evaluation_table({run.name: run.evaluation for run in runs}))
+    console.print(evaluation_table(_evaluations(runs)))
     if (folder / "repeats.json").exists():
         console.print(_repeats(folder / "repeats.json"), markup=False, highlight=False, soft_wrap=True)
     console.print(f"each question: questree show {quote(f'{folder}/{runs[0].name}')}", markup=False, soft_wrap=True)
     if (folder / "program").is_dir():
         console.print(f"the program: questree show {quote(f'{folder}/program')}", markup=False, soft_wrap=True)
+
+
+def _evaluations(runs: Sequence[StoredRun]) -> dict[str, Evaluation]:
+    """Return the evaluations by the name of the run, and say of which runs no answer is scored yet.
+
+    Raises:
+        QuestreeError: none of any run is.
+    """
+    from ..common.errors import QuestreeError
+
+    found: dict[str, Evaluation] = {}
+    for run in runs:
+        try:
+            found[run.name] = run.evaluation
+        except QuestreeError as error:
+            if len(runs) == 1:
+                raise
+            logger.warning("%s", error)
+    if not found:
+        raise QuestreeError("No answer of these runs is scored yet; run the same again.")
+    return found
 
 
 def _repeats(file: Path) -> str:

@@ -406,6 +406,12 @@ def test_show_takes_the_folder_of_a_compilation_and_of_a_comparison(questree, in
     shown = questree("show", "both").out
     assert "simulated LM" in shown
     assert {"oner", "direct"} <= {*shown.split()}
+    (index.parent / "both" / "oner" / "scores.jsonl").unlink()  # as if it were killed before the first score
+    shown = questree("show", "both")
+    assert (shown.code, "direct" in shown.out) == (0, True), shown.err
+    assert list(json.loads(questree("show", "both", "--json").out)) == ["direct"]
+    (index.parent / "both" / "direct" / "scores.jsonl").unlink()
+    assert "No answer of these runs is scored yet" in questree("show", "both").err
 
 
 def test_no_word_of_the_tasks_is_broken_on_a_narrow_screen(questree, monkeypatch):
