@@ -184,7 +184,7 @@ class Experiment(Parts):
         on_progress: Callable[[str, Progress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Comparison, Path]:
-        """Score a program under several settings; a default comes first, if it is among the values.
+        """Score a program under several settings; what it has by default comes first, if it is among the values.
 
         Args:
             over: the program's settings to vary; of several, every combination.
@@ -196,7 +196,7 @@ class Experiment(Parts):
         from .programs import allow, variants
 
         allow(name, program_settings)
-        varied = variants(name, over, values)
+        varied = variants(name, over, values, program_settings)
         if twice := sorted(program_settings.keys() & {setting for one in varied.values() for setting in one}):
             raise QuestreeError(f"{twice[0]} is varied here (--over {' '.join(over)}) and cannot be set as well.")
         with self._asking() as how:

@@ -177,16 +177,19 @@ def _checked(kind: type[Program], name: str, settings: Mapping[str, Any]) -> Any
         ) from None
 
 
-def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None) -> dict[str, dict[str, Any]]:
+def variants(
+    name: str, over: Sequence[str], values: Sequence[Any] | None = None, given: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
     """Return settings to compare, each by a label such as ``expansion=cot``.
 
-    A setting's default comes first, if it is among the values.
+    What the program has beside the other settings given, a default most often, comes first, if it is among the values.
 
     Args:
         name: of the program.
         over: its settings to vary; for several, every combination. ``preset`` alone also varies each setting in which
             the paper differs, by itself.
         values: of the one setting, if its type does not list them all (a number, say).
+        given: the other settings, which all of them have: with ``preset=paper`` the defaults are the paper's.
 
     Raises:
         QuestreeError: if there is no such program or setting, or the type of one does not list its values.
@@ -202,17 +205,18 @@ def variants(name: str, over: Sequence[str], values: Sequence[Any] | None = None
         paper = getattr(kind_named(name).Settings, "PAPER", {})
         singly = {f"{key}={_label(value)}": {key: value} for key, value in paper.items()}
         return {"preset=best": {"preset": "best"}, **singly, "preset=paper": {"preset": "paper"}}
-    choices = [_choices(setting, fields[setting], values) for setting in over]
+    base = check_settings(name, given or {})
+    choices = [_choices(setting, fields[setting], values, getattr(base, setting)) for setting in over]
     combinations = [dict(zip(over, combination, strict=True)) for combination in product(*choices)]
     return {", ".join(f"{key}={_label(value)}" for key, value in one.items()): one for one in combinations}
 
 
-def _choices(setting: str, field: Any, values: Sequence[Any] | None) -> list[Any]:
-    """Return the values to compare, first the default if it is one of them."""
+def _choices(setting: str, field: Any, values: Sequence[Any] | None, first: Any) -> list[Any]:
+    """Return the values to compare, first this one if it is one of them."""
     choices = list(values or ()) or _values_of(field.annotation)
     if not choices:
         raise QuestreeError(f"{setting} can be anything: say which values to compare, for example --value 1 --value 2.")
-    return sorted(choices, key=lambda value: (tuple(value) if isinstance(value, list) else value) != field.default)
+    return sorted(choices, key=lambda value: (tuple(value) if isinstance(value, list) else value) != first)
 
 
 def _values_of(annotation: Any) -> list[Any]:

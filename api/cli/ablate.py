@@ -26,8 +26,8 @@ def ablate(
 ) -> None:
     """Score a program under several settings on the same questions, with paired differences to the first.
 
-    A default is the first, if it is among the values. MLflow has all of them under one run. The same command goes on
-    where it was interrupted.
+    What the program has by default is the first, if it is among the values. MLflow has all of them under one run. The
+    same command goes on where it was interrupted.
     """
 
     from ..experiment import Experiment

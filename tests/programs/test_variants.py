@@ -40,6 +40,12 @@ def test_other_types_take_the_values_that_are_named():
     assert list(variants("blendfilter", ["k"], [10, 3])) == ["k=10", "k=3"], "the default is none of them"
 
 
+def test_the_first_is_what_the_program_has_beside_the_settings_given():
+    assert list(variants("searchain", ["k"], [1, 3])) == ["k=3", "k=1"]
+    assert list(variants("searchain", ["k"], [3, 1], {"preset": "paper"})) == ["k=1", "k=3"]
+    assert next(iter(variants("searchain", ["continuation"], given={"preset": "paper"}))) == "continuation=ask"
+
+
 @pytest.mark.parametrize(
     ("over", "values", "said"),
     [
