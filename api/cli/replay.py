@@ -23,10 +23,12 @@ NO_SETTINGS = (
     "allow_changed_signatures",  # a prompt that changed is a difference
     *("on", "workers"),
 )
+_OFFLINE = ("task", "retriever", "allow_code")  # the settings that a replay without --live looks at
 
 
 def replay(
     settings: "RunSettings",
+    context: typer.Context,
     capsule: Annotated[Path, typer.Argument(help="A file of `questree pack`.")],
     question: Annotated[
         str | None, typer.Option(help="The id of a question: show everything that differs in it.")
@@ -43,6 +45,8 @@ def replay(
     """
     from ..evaluation.capsule.packed_run import read_runs
 
+    idle = "" if live else _idle(context)
+    options.refuse((idle, f"without --live nothing is asked: leave {idle} out"))
     if live:
         if question is not None:  # before anything is paid for
             _check_question(question, [record for run in read_runs(capsule) for record in run.records])
@@ -82,6 +86,14 @@ def replay(
             say(line)
     if not found.same:
         raise typer.Exit(1)
+
+
+def _idle(context: typer.Context) -> str:
+    """Return the options that were typed and mean something with --live only."""
+    from ..settings import RunSettings
+
+    typed = {name for name, value in context.params.items() if value is not None}
+    return ", ".join(f"--{name.replace('_', '-')}" for name in sorted(typed & {*RunSettings.model_fields} - {*_OFFLINE}))
 
 
 def _check_question(id: str, records: "Sequence[Record]") -> None:

@@ -105,6 +105,9 @@ def test_a_budget_is_that_of_all_runs(questree):
     few = ("--limit", "2", "--tracking-uri", "none", "--out", "runs")
     assert questree("compare", "direct", "oner", *few).code == 0
     assert questree("pack", "runs").code == 0
+    ran = questree("replay", "study.capsule", "--lm", "openai/gpt-4.1-mini", "--max-calls", "2")
+    assert ran.code == 2
+    assert "leave --lm, --max-calls out" in " ".join(ran.err.replace("│", " ").split())
     ran = questree("replay", "study.capsule", "--live", "--max-calls", "2")
     assert ran.code == 2
     assert "the budget max_calls=2 is spent" in ran.err
