@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dspy
 import pytest
 from tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
@@ -33,6 +34,28 @@ def test_a_target_is_wrong_and_of_the_same_sort():
     assert target == "Trave"  # the other question that asks for a river
     assert wrong_answer(OLDER.to_example(), EXAMPLES, seed=0) == "no"
     assert wrong_answer(FIRST.to_example(), [FIRST.to_example()], seed=0) is None
+
+
+@pytest.mark.parametrize(
+    ("gold", "style", "target"),
+    [
+        (["true"], "label", "REFUTES"),  # a label in any spelling that the metric reads
+        (["supported", "REFUTES"], "label", None),
+        (["yes", "no"], "yes-no", None),
+        (["Trave|Wakenitz"], "short", "Moldau"),
+    ],
+)
+def test_no_target_is_right_or_a_pattern(gold, style, target, bm25):
+    others = [
+        dspy.Example(question="Which river is it?", answers=[answer], answers_are_regex=regex, id=answer)
+        for answer, regex in (("Trave", False), ("Mol(dau)?", True), ("Moldau", False))
+    ]
+    asked = dspy.Example(
+        question="Which river?", answers=gold, answer_style=style, answers_are_regex=style == "short", id="asked"
+    )
+    assert wrong_answer(asked, others, seed=0) == target
+    if style == "short":
+        assert plants_for(Attack("task-relevant", 1), [asked], others, bm25) == []
 
 
 @pytest.mark.parametrize(
