@@ -11,7 +11,7 @@ import dspy
 
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, write_atomically
-from ...lm.ledger import total
+from ...lm.ledger import Spent, ledger, total
 from ...lm.policy import OutOfBudgetError, RunPolicy
 from ...metrics import Interval, share_interval
 from ...programs import Program
@@ -19,7 +19,7 @@ from ...retrieval import Passage, Reader, Retriever
 from ...retrieval.defences import defended
 from ..evaluation import Evaluation
 from ..identity import lm_facts
-from ..records import Record, ScoreFunction, metric_name
+from ..records import Record, ScoreFunction, checked_metrics, metric_name
 from ..run import Progress, evaluate
 from ..tables import Table, flat
 from .plants import Attack, Plant, Writer, plants_for
@@ -155,8 +155,8 @@ def attack(
         reader: of the defence by a reader.
         write: writes the texts that argue for the target; templates by default.
         task, seed: see `evaluate`.
-        policy: see `evaluate`; a budget in it is for the whole attack. When it is used up, the rows that were made
-            until then are the result, and ``stopped`` says how to go on.
+        policy: see `evaluate`; a budget in it is for the whole attack, and what ``write`` asks of the LM counts. When
+            it is used up, the rows that were made until then are the result, and ``stopped`` says how to go on.
         on_progress: called with the name of what is being asked, and how far it is.
 
     Raises:
@@ -168,33 +168,31 @@ def attack(
     out = Path(out)
     for defence in defences:
         defended(retriever, defence, reader)  # before anything is asked
-    plants = {one: plants_for(one, examples, pool or examples, retriever, write) for one in attacks}
-    if bare := [one.kind for one in attacks if not plants[one]]:
-        raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
-    corpora = {one: seeded(retriever, _passages(plants[one])) for one in attacks}
-
-    evaluations: list[Evaluation] = []
-
-    def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
-        label = f"{name}, {folder}, defence {defence}"
-        try:
-            evaluation = evaluate(
-                over_corpus(programs[name], defended(corpus, defence, reader)),
-                examples,
-                metric,
-                task=task,
-                out=out / defence / folder / name,
-                seed=seed,
-                policy=policy,
-                spent_before=total([one.paid for one in evaluations]),
-                on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
-            )
-        except OutOfBudgetError as error:
-            raise OutOfBudgetError(f"{label}: {error}") from error
-        evaluations.append(evaluation)
-        return evaluation
-
+    checked_metrics(metric, examples)
     with alone_in(out, "the attack"):
+        plants, written = _planted(attacks, examples, pool or examples, retriever, write, policy)
+        corpora = {one: seeded(retriever, _passages(plants[one])) for one in attacks}
+        evaluations: list[Evaluation] = []
+
+        def asked(name: str, defence: str, folder: str, corpus: Retriever) -> Evaluation:
+            label = f"{name}, {folder}, defence {defence}"
+            try:
+                evaluation = evaluate(
+                    over_corpus(programs[name], defended(corpus, defence, reader)),
+                    examples,
+                    metric,
+                    task=task,
+                    out=out / defence / folder / name,
+                    seed=seed,
+                    policy=policy,
+                    spent_before=total([written, *(one.paid for one in evaluations)]),
+                    on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
+                )
+            except OutOfBudgetError as error:
+                raise OutOfBudgetError(f"{label}: {error}") from error
+            evaluations.append(evaluation)
+            return evaluation
+
         rows, stopped = list[Row](), None
         try:
             for name, program in programs.items():
@@ -213,6 +211,33 @@ def attack(
         for file, text in run.files().items():
             write_atomically(out / file, text)
     return run
+
+
+def _planted(
+    attacks: Sequence[Attack],
+    examples: Sequence[dspy.Example],
+    pool: Sequence[dspy.Example],
+    retriever: Retriever,
+    write: Writer | None,
+    policy: RunPolicy | None,
+) -> tuple[dict[Attack, list[Plant]], Spent]:
+    """Return what is planted for each attack, and what it took to write it.
+
+    Raises:
+        QuestreeError: if nothing can be planted for an attack.
+        OutOfBudgetError: if the writer used up the budget.
+    """
+
+    def bounded(question: str, target: str, count: int) -> list[str]:
+        if policy is not None and (over := policy.over_budget(written.spent)):
+            raise OutOfBudgetError(f"Stopped while texts were written to plant: {over}; run the same with more of it.")
+        return write(question, target, count) if write else []
+
+    with ledger() as written:
+        plants = {one: plants_for(one, examples, pool, retriever, write and bounded) for one in attacks}
+    if bare := [one.kind for one in attacks if not plants[one]]:
+        raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
+    return plants, written.spent
 
 
 def _passages(plants: Sequence[Plant]) -> list[Passage]:

@@ -10,6 +10,7 @@ from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
+from questree.lm.ledger import Spent, enter
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.metrics import metric, share_interval
 from questree.programs import build
@@ -30,6 +31,7 @@ def attacked(
     planted=2,
     reader=None,
     policy=None,
+    write=None,
 ):
     traits = SURE.model_copy(update={"credulous": credulous})
     with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False), adapter=None):
@@ -44,6 +46,7 @@ def attacked(
             reader=reader,
             task="tiny",
             policy=policy,
+            write=write,
         )
 
 
@@ -128,6 +131,19 @@ def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_atta
     assert (len(whole.rows), whole.stopped) == (2, None)
     with pytest.raises(OutOfBudgetError):
         attacked(tmp_path / "none", 1.0, policy=RunPolicy(concurrency=1, max_calls=two - 1))
+
+
+def test_texts_that_an_lm_writes_count_against_the_budget(tmp_path):
+    def write(question, target, count):
+        enter(spent=[Spent(calls=1)])
+        return [f"It is {target}."] * count
+
+    n = len(QUESTIONS)
+    with pytest.raises(OutOfBudgetError, match="while texts were written to plant: the budget max_calls=2 is spent"):
+        attacked(tmp_path, 1.0, write=write, policy=RunPolicy(max_calls=2))
+    with pytest.raises(OutOfBudgetError, match="poison-2"):
+        attacked(tmp_path, 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=2 * n + 1))
+    assert len(attacked(tmp_path, 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=3 * n)).rows) == 1
 
 
 def test_the_table_says_what_it_rests_on(tmp_path):
