@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import count
 
 from ...metrics import Interval
 
@@ -36,15 +37,15 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     """
     height = 440
     low, high = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.6
-    top = _rounded_up(max(p.y.high for p in points))
+    ticks = _ticks([p.y for p in points])
 
     def across(value: float) -> float:
         return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (math.log(value / low) / math.log(high / low))
 
     def up(value: float) -> float:
-        return height - _BOTTOM - (height - _TOP - _BOTTOM) * value / top
+        return height - _BOTTOM - (height - _TOP - _BOTTOM) * (value - ticks[0]) / (ticks[-1] - ticks[0])
 
-    parts = [_across_line(up(tick), f"{tick:.1f}") for tick in _steps(top)]
+    parts = [_across_line(up(tick), _number(tick)) for tick in ticks]
     parts += [_up_line(across(tick), height, f"{tick:g}") for tick in _powers(low, high)]
     places = [(across(p.x), up(p.y.mean)) for p in points]
     taken = [(cx - 6, cy - 6, cx + 6, cy + 6) for cx, cy in places]
@@ -65,7 +66,7 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
 
     Args:
         rows: scores by name, then by group; a group is a number of units, such as hops.
-        x: the label of the axis, which goes from 0 to 1.
+        x: the label of the axis, which goes from 0 to 1, or further where a score does.
         unit: the name of the unit, in the singular.
     """
     sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
@@ -74,11 +75,12 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
     left = 24 + _CHARACTER * max(map(len, rows))
     step = 12 + 7 * len(names)
     height = 40 + step * len(rows) + _BOTTOM
+    ticks = _ticks([interval for row in rows.values() for interval in row.values()], least=1.0)
 
     def across(value: float) -> float:
-        return left + (_WIDTH - left - _RIGHT) * value
+        return left + (_WIDTH - left - _RIGHT) * (value - ticks[0]) / (ticks[-1] - ticks[0])
 
-    parts = [_up_line(across(tick), height, f"{tick:.1f}", top=36) for tick in _steps(1.0)]
+    parts = [_up_line(across(tick), height, _number(tick), top=36) for tick in ticks]
     for place, (group, label) in enumerate(names.items()):
         cx = left + 140 * place
         parts.append(f'<circle cx="{cx}" cy="14" r="5" fill="{shades[group]}"/>')
@@ -146,13 +148,16 @@ def _svg(name: str, height: int, parts: Sequence[str]) -> str:
     return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(name)}">{"".join(parts)}</svg>'
 
 
-def _steps(top: float) -> list[float]:
-    step = 0.1 if top <= 0.5 else 0.2
-    return [step * n for n in range(round(top / step) + 1)]
+def _ticks(scores: Sequence[Interval], least: float = 0.1) -> list[float]:
+    """Return a few round numbers from 0 to the highest score, or further down and up; between their ends all is shown."""
+    low, high = min(0.0, *(one.low for one in scores)), max(least, *(one.high for one in scores))
+    steps = (digit * 10.0**power for power in count(-1) for digit in (1, 2, 5))
+    step = next(step for step in steps if high - low <= 5.001 * step)
+    return [step * n for n in range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)]
 
 
-def _rounded_up(value: float) -> float:
-    return max(0.1, math.ceil(value * 10 - 1e-9) / 10) if value <= 0.5 else math.ceil(value * 5 - 1e-9) / 5
+def _number(tick: float) -> str:
+    return f"{tick:.1f}" if abs(tick) < 10 else f"{tick:,.0f}"
 
 
 def _powers(low: float, high: float) -> list[float]:
