@@ -81,9 +81,14 @@ class Parts:
         """Return the LM that ``--lm`` names: simulated, recorded, or any that DSPy knows.
 
         Raises:
-            QuestreeError: the task or file behind a simulated one cannot be read.
+            QuestreeError: the task or file behind a simulated one cannot be read; or there is an address, and no name.
         """
         name, temperature = self.settings.lm, self.settings.temperature or None
+        if name == "simulated" and self.settings.api_base and "lm" not in self.settings.model_fields_set:
+            raise QuestreeError(
+                "--api-base is the address of an LM, and none is named: --lm openai/MODEL. Without it the simulated LM "
+                "would answer, here in this process."
+            )
         if name == "simulated":
             from .data import load_task
             from .simulate import simulated_lm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +11,10 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from .common.errors import QuestreeError
+from .common.names import did_you_mean
 from .lm.policy import RunPolicy
+
+logger = logging.getLogger(__name__)
 
 CONFIG_FILE = Path("questree.toml")
 # MLflow's own variables, as they were at the start: MLflow writes the first one itself later on.
@@ -159,6 +163,7 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
     """
     if config is not None and not config.is_file():
         raise QuestreeError(f"No settings file at {config}.")
+    _warn_of_mistyped_variables()
     typed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if config is not None:
         typed["config"] = config
@@ -169,3 +174,16 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
         raise QuestreeError(f"These settings do not fit: {problems}") from None
     except ValueError as error:  # tomllib's
         raise QuestreeError(f"{config or CONFIG_FILE} is no TOML file: {error}") from None
+
+
+_OTHER_VARIABLES = {"cache", "data", "token"}
+
+
+def _warn_of_mistyped_variables() -> None:
+    """Warn of variables that are no setting and have nearly the name of one: a budget of that name bounds nothing."""
+    prefix = str(RunSettings.model_config["env_prefix"])
+    for variable in os.environ:
+        name = variable.removeprefix(prefix).lower()
+        if variable.startswith(prefix) and name not in {*RunSettings.model_fields, *_OTHER_VARIABLES}:
+            if meant := did_you_mean(name, RunSettings.model_fields):
+                logger.warning("%s is no setting, and is not read.%s", variable, meant)

@@ -173,7 +173,7 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
     """Return ``["max_rounds=3", "completion=false"]`` as settings.
 
     Raises:
-        QuestreeError: one has no ``=``.
+        QuestreeError: one has no ``=``, or a name stands twice.
     """
     from ..common.errors import QuestreeError
 
@@ -182,7 +182,10 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
         name, equals, value = one.partition("=")
         if not equals:
             raise QuestreeError(f"{option} {one}: write NAME=VALUE, for example max_rounds=3")
-        settings[name.strip().replace("-", "_")] = read_value(value)
+        name = name.strip().replace("-", "_")
+        if name in settings:
+            raise QuestreeError(f"{option} {name} is given twice: leave one of them out.")
+        settings[name] = read_value(value)
     return settings
 
 

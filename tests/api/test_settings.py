@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from questree.cli.options import named_values
 from questree.common.errors import QuestreeError
+from questree.parts import Parts
 from questree.settings import run_settings
 
 
@@ -46,3 +48,24 @@ def test_workers_without_a_cluster_are_refused():
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(QuestreeError, match="nowhere"):
         run_settings(tmp_path / "nowhere.toml")
+
+
+def test_a_variable_with_nearly_the_name_of_a_setting_is_told_of(monkeypatch, caplog):
+    for name in ("QUESTREE_MAX_COTS", "QUESTREE_TOKEN", "QUESTREE_CACHE", "QUESTREE_DATA", "QUESTREE_LIMIT"):
+        monkeypatch.setenv(name, "1")
+    run_settings()
+    [said] = caplog.messages
+    assert "QUESTREE_MAX_COTS is no setting" in said
+    assert "'max_cost'" in said
+
+
+def test_an_address_without_the_name_of_an_lm_is_no_rehearsal():
+    with pytest.raises(QuestreeError, match="--lm openai/MODEL"):
+        _ = Parts(run_settings(api_base="http://127.0.0.1:8000/v1")).lm
+    assert Parts(run_settings(api_base="http://127.0.0.1:8000/v1", lm="simulated")).lm
+
+
+def test_a_setting_of_a_program_that_is_given_twice_is_refused():
+    assert named_values(["k=1", "max-rounds=2"], "--set") == {"k": 1, "max_rounds": 2}
+    with pytest.raises(QuestreeError, match="--set max_rounds is given twice"):
+        named_values(["max-rounds=1", "max_rounds=2"], "--set")
