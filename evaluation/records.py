@@ -40,6 +40,14 @@ RECALL_AT = (2, 5, 15)
 """The numbers of passages at which the recall of every program is measured."""
 
 
+COLUMNS = frozenset(
+    "program questions score answered difference p failed calls words_in words_out rounds seconds cached cost simulated "
+    "id question answers answer failure final_content references sources tokens kind hops "
+    "documents evidences skc amp citation_precision citation_recall".split()
+)
+"""The names of other columns in tables and files, which a metric's figures would replace, or be replaced by."""
+
+
 class MetricError(QuestreeError):
     """A metric that raised an error or gave no number; the answer that it was to score is kept."""
 
@@ -173,8 +181,8 @@ def checked_metrics(
     """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet.
 
     Raises:
-        QuestreeError: if there is none, one is no function or has the name of one of ours, two have one name, or a
-            question lacks what one goes by.
+        QuestreeError: if there is none, one is no function or has the name of one of ours or of another column, two
+            have one name, or a question lacks what one goes by.
     """
     given: Any = metrics  # whatever it is
     listed = [given] if callable(given) or isinstance(given, str) else list(given)
@@ -184,6 +192,8 @@ def checked_metrics(
         checked_metric(one)
         if METRICS.get(metric_name(one), one) != one:
             raise QuestreeError(f"{metric_name(one)!r} is the name of a metric of ours: give yours another name.")
+        if metric_name(one) in COLUMNS and (place or metric_name(one) != "score"):  # of the first it is the score
+            raise QuestreeError(f"{metric_name(one)!r} is the name of another column of the tables: give it another.")
         if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
             raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
     graded = [one for one in listed if isinstance(one, Metric)]

@@ -56,8 +56,8 @@ def compare(
         on_progress: called with the name of the program that is asked, and how far it is.
 
     Raises:
-        QuestreeError: if there are no programs, or another process is writing ``out``; also what `evaluate` raises,
-            but an `OutOfBudgetError` only if not even the first program could be evaluated.
+        QuestreeError: if there are no programs, a name is that of no folder, or another process is writing ``out``;
+            also what `evaluate` raises, but an `OutOfBudgetError` only if not even the first program could be evaluated.
     """
     if not programs:
         raise QuestreeError("There is nothing to compare; name at least one program.")
@@ -65,8 +65,10 @@ def compare(
     if not isinstance(given, Mapping):
         kind = type(given).__name__
         raise QuestreeError(f'Give a name and a program for each, {{"searchain": program}} for example, not a {kind}.')
-    for program in programs.values():
+    for name, program in given.items():
         checked_program(program)
+        if not isinstance(name, str) or name in ("", "..") or Path(name).name != name:
+            raise QuestreeError(f"{name!r} cannot be the name of a program here: its run is in a folder of that name.")
     metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
     if out is not None:  # all of them, before the first is paid for

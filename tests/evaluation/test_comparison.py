@@ -6,6 +6,7 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.records import COLUMNS
 from questree.evaluation.tracking import Tracking
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.programs import SearChain, SearChainSettings
@@ -25,6 +26,29 @@ def test_programs_are_compared_with_the_first_question_by_question(mini, tmp_pat
 def test_nothing_to_compare_is_refused(mini):
     with pytest.raises(QuestreeError, match="nothing to compare"):
         compare({}, mini.dev, [mini.metric])
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", 1])
+def test_a_name_that_no_folder_can_have_is_refused(mini, tmp_path, name):
+    with pytest.raises(QuestreeError, match="cannot be the name of a program"):
+        compare({name: mini.program()}, mini.dev[:1], [mini.metric], out=tmp_path / "both")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_metric_with_the_name_of_another_column_is_refused(mini):
+    def score(example, prediction, trace=None):
+        return 0.25
+
+    found = compare({"a": mini.program()}, mini.dev[:1], score)
+    assert (found.table.numbers[0]["score"], found.table.lines[0]["score"]) == (0.25, "0.250 [0.250, 0.250]")
+    columns = {*found.table.numbers[0], *found.evaluations["a"].table()[0]}
+    found_by_name = {name for name in columns if "@" in name or " " in name}  # no function is called so
+    assert columns - found_by_name - {"score_low", "score_high", "answered_low", "answered_high"} <= COLUMNS
+    with pytest.raises(QuestreeError, match="'score' is the name of another column"):
+        compare({"a": mini.program()}, mini.dev[:1], [mini.metric, score])
+    score.__name__ = "cost"
+    with pytest.raises(QuestreeError, match="'cost' is the name of another column"):
+        compare({"a": mini.program()}, mini.dev[:1], score)
 
 
 def test_runs_have_one_parent(mini, tmp_path, tracking_store):
