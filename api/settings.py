@@ -182,8 +182,7 @@ _OTHER_VARIABLES = {"cache", "data", "token"}
 def _warn_of_mistyped_variables() -> None:
     """Warn of variables that are no setting and have nearly the name of one: a budget of that name bounds nothing."""
     prefix = str(RunSettings.model_config["env_prefix"])
-    for variable in os.environ:
-        name = variable.removeprefix(prefix).lower()
-        if variable.startswith(prefix) and name not in {*RunSettings.model_fields, *_OTHER_VARIABLES}:
-            if meant := did_you_mean(name, RunSettings.model_fields):
-                logger.warning("%s is no setting, and is not read.%s", variable, meant)
+    for name in (variable.removeprefix(prefix) for variable in os.environ if variable.startswith(prefix)):
+        known = name.lower() in {*RunSettings.model_fields, *_OTHER_VARIABLES}
+        if not known and (meant := did_you_mean(name.lower(), RunSettings.model_fields)):
+            logger.warning("%s%s is no setting, and is not read.%s", prefix, name, meant)

@@ -40,11 +40,12 @@ RECALL_AT = (2, 5, 15)
 """The numbers of passages at which the recall of every program is measured."""
 
 
-COLUMNS = frozenset(
-    "program questions score answered difference p failed calls words_in words_out rounds seconds cached cost simulated "
-    "id question answers answer failure final_content references sources tokens kind hops "
-    "documents evidences skc amp citation_precision citation_recall".split()
-)
+COLUMNS = {
+    *("program", "questions", "score", "answered", "difference", "p", "failed", "calls", "words_in", "words_out"),
+    *("rounds", "seconds", "cached", "cost", "simulated"),
+    *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
+    *("hops", "documents", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
+}
 """The names of other columns in tables and files, which a metric's figures would replace, or be replaced by."""
 
 

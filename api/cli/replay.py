@@ -93,7 +93,8 @@ def _idle(context: typer.Context) -> str:
     from ..settings import RunSettings
 
     typed = {name for name, value in context.params.items() if value is not None}
-    return ", ".join(f"--{name.replace('_', '-')}" for name in sorted(typed & {*RunSettings.model_fields} - {*_OFFLINE}))
+    idle = typed & {*RunSettings.model_fields} - {*_OFFLINE}
+    return ", ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
 
 
 def _check_question(id: str, records: "Sequence[Record]") -> None:

@@ -57,7 +57,8 @@ def compare(
 
     Raises:
         QuestreeError: if there are no programs, a name is that of no folder, or another process is writing ``out``;
-            also what `evaluate` raises, but an `OutOfBudgetError` only if not even the first program could be evaluated.
+            also what `evaluate` raises, but an `OutOfBudgetError` only if not even the first program could be
+            evaluated.
     """
     if not programs:
         raise QuestreeError("There is nothing to compare; name at least one program.")

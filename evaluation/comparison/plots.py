@@ -149,7 +149,7 @@ def _svg(name: str, height: int, parts: Sequence[str]) -> str:
 
 
 def _ticks(scores: Sequence[Interval], least: float = 0.1) -> list[float]:
-    """Return a few round numbers from 0 to the highest score, or further down and up; between their ends all is shown."""
+    """Return a few round numbers, from 0 or below the lowest score, to at least the highest."""
     low, high = min(0.0, *(one.low for one in scores)), max(least, *(one.high for one in scores))
     steps = (digit * 10.0**power for power in count(-1) for digit in (1, 2, 5))
     step = next(step for step in steps if high - low <= 5.001 * step)

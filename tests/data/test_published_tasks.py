@@ -385,7 +385,7 @@ def test_bad_rows_can_be_left_out_and_are_counted(data: Path, published: Callabl
 @pytest.mark.parametrize(
     ("file", "content"),
     [
-        ("dev.jsonl", '{"question": "who", "answer": ["Ada"]}\n{broken\n7\n{"question": "where", "answer": ["Bath"]}\n'),
+        ("dev.jsonl", '{"question": "a", "answer": ["Ada"]}\n{broken\n7\n{"question": "b", "answer": ["Bath"]}\n'),
         ("dev.csv", "who\t['Ada']\na line break\nin a field\t\t['x']\nwhere\t['Bath']\n"),
     ],
 )

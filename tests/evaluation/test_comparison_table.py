@@ -215,8 +215,9 @@ def test_so_many_programs_that_no_name_fits_have_dots_with_titles():
 @pytest.mark.parametrize("score", [0.3, 1.0, 250.0, 1e5, -5.0])
 def test_a_score_of_any_size_is_drawn_inside_on_an_axis_of_few_numbers(score):
     around = Interval(score, score - 0.01, score + 0.01, 7)
+    points = [Point("p", 3, around), Point("q", 5, Interval(0, 0, 0, 7))]
     for drawn, place in (
-        (scatter([Point("p", 3, around), Point("q", 5, Interval(0, 0, 0, 7))], x="calls", y="score"), r'cy="([\d.-]+)"'),
+        (scatter(points, x="calls", y="score"), r'cy="([\d.-]+)"'),
         (dot_rows({"a": {2: around}}, x="score", unit="hop"), r'cx="([\d.-]+)" cy="[^1]'),
     ):
         assert all(0 <= float(at) <= 900 for at in re.findall(place, drawn))
