@@ -20,10 +20,11 @@ def attack(questree, index):
 
 def test_each_program_attack_and_defence_is_a_row(attack, workplace):
     words = ("oner-cot", "direct", "--kind", "poison", "--kind", "targeted", "--defence", "none", "--credulous", "1")
-    ran = attack(*words, "--defence", "agreement")
+    ran = attack(*words, "--defence", "agreement", "--defence", "none", "--planted", "1")  # named twice, one row
     assert ran.code == 0, ran.err
     assert "simulated" in ran.out
     rows = list(csv.DictReader((workplace / "a" / "attack.csv").open()))
+    assert len(rows) == 8
     assert [(row["program"], row["defence"], row["attack"]) for row in rows][:4] == [
         ("oner-cot", "none", "poison"),
         ("oner-cot", "none", "targeted"),
