@@ -107,7 +107,8 @@ def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
     runs: dict[str, StoredRun] = {}
     for folder in folders:
         for place in _places(folder):
-            name = place.name if place.name not in runs else str(place)
+            name = place.name or place.resolve().name  # of the working folder
+            name = name if name not in runs else str(place)
             runs[name] = _stored_run(name, place)
     return list(runs.values())
 

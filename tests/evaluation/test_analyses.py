@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import dspy
 import pytest
@@ -185,10 +186,12 @@ def kept(folder, *records):
             opened.append(record)
 
 
-def test_a_comparisons_folder_stands_for_its_runs(tmp_path):
+def test_a_comparisons_folder_stands_for_its_runs(tmp_path, monkeypatch):
     kept(tmp_path / "c" / "b", answered("1", 1, "lm"))
     kept(tmp_path / "c" / "a", answered("1", 0, "lm"))
     kept(tmp_path / "a", answered("1", 0, "lm"))
+    monkeypatch.chdir(tmp_path / "a")
+    assert [run.name for run in stored_runs([Path()])] == ["a"]
     runs = stored_runs([tmp_path / "c", tmp_path / "a"])
     assert [one.name for one in runs] == ["b", "a", str(tmp_path / "a")]
     assert all(one.simulated and one.metric == METRIC for one in runs)
