@@ -9,7 +9,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..lm.call import call
-from ..metrics import Interval, metric, share_interval
+from ..metrics import Gold, Interval, metric, share_interval
 from ..signatures.answers import JudgeAnswer
 from .records import Record
 
@@ -30,6 +30,11 @@ class Judge:
         self.lm, self.name = lm, f"judge {lm.model}"
         self.judge_answer = dspy.Predict(JudgeAnswer)
 
+    def check(self, gold: Gold) -> None:
+        """Raise a `QuestreeError` if the gold answers are regular expressions."""
+        if gold.are_regex:
+            raise QuestreeError("An LM cannot judge by regular expressions; leave --judge out for this task.")
+
     def __call__(self, example: Any, prediction: Any, trace: Any = None) -> float:
         """Return 1 or 0; 0 without an LM call where there is no answer.
 
@@ -37,8 +42,7 @@ class Judge:
             QuestreeError: if the gold answers are regular expressions.
             CallFailedError: if the judge gives no usable reply.
         """
-        if getattr(example, "answers_are_regex", False):
-            raise QuestreeError("An LM cannot judge by regular expressions; leave --judge out for this task.")
+        self.check(Gold.of(example))
         if not prediction.answer:
             return 0.0
         with dspy.context(lm=self.lm, trace=None):

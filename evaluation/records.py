@@ -20,7 +20,7 @@ from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
 from ..lm.ledger import Dropped, Spent
-from ..metrics import METRICS, Gold, Metric, citation_scores, precision, ranked, recall_at_k, s_precision
+from ..metrics import METRICS, Gold, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import gold_names, names_as
 from ..programs import ReasoningTree
 from ..programs.tree import without_repeats
@@ -197,13 +197,13 @@ def checked_metrics(
             raise QuestreeError(f"{metric_name(one)!r} is the name of another column of the tables: give it another.")
         if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
             raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
-    graded = [one for one in listed if isinstance(one, Metric)]
+    graded = [one for one in listed if hasattr(one, "check")]
     for example in examples if graded else ():
         _check_gold(example, graded)
     return listed
 
 
-def _check_gold(example: dspy.Example, metrics: Sequence[Metric]) -> None:
+def _check_gold(example: dspy.Example, metrics: Sequence[Any]) -> None:
     """Raise if the question lacks what one of the metrics goes by."""
     if not example.get("answers"):
         raise QuestreeError(

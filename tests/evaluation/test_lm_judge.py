@@ -73,3 +73,7 @@ def test_patterns_are_not_judged():
     judge, _ = judging()
     with pytest.raises(QuestreeError, match="regular expressions"):
         judge(example("a", "say it", answers_are_regex=True), dspy.Prediction(answer="it"))
+    program = Parrot()
+    with pytest.raises(QuestreeError, match="'a' cannot be scored: An LM cannot judge by regular expressions"):
+        evaluate(program, [example("a", "say it", answers_are_regex=True)], [right, judge])
+    assert program.asked == []
