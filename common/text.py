@@ -42,15 +42,28 @@ _TEMPLATE = re.compile(
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
 )
 
+_TEXTS = r"(?:(?:given|provided|retrieved) )?(?:passages?|paragraphs?|texts?|articles?|notes|context)"
+_REMARK = (  # why there is no answer, such as "Unknown. No passage tells."; but no guess, and no "Unknown (2011 film)"
+    r"(?: (?:in|by|from) (?:the|these|this|any)\b[^.;:,]{0,80})?"
+    r"(?:(?:[.;:,]\s|\s[-–—]\s|[–—]|\s\((?!\d))"
+    r"(?!\s*but\b)(?!.*\b(?:perhaps|maybe|may be|might|probabl[ey]|possibl[ey]|likely|guess)\b).*)?"
+)
 _NO_ANSWER = re.compile(
-    r"\W*(?:null|none|nil|n/?a|empty|unknown|unsolved(?: query)?|unanswered|undetermined|unspecified|uncertain|unclear"
-    r"|not (?:known|sure|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
-    r"|no(?: such)? (?:answer|information|passage|idea)|cannot be (?:determined|answered|known)|can't say"
-    r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer)(?: (?:it|that|this))?|i am not sure|i'm not sure"
+    r"(?=(\W*))\1"  # all of it at once: else a long run of signs is gone through again and again
+    r"(?:empty(?: string)?|leave empty|blank|nil|undefined|uncertain|unclear|not sure"
+    r"|(?:.{0,300}\b(?:the answer|it|this) is:? )?"
+    r"(?:null|none|n/?a|unknown|unsolved(?: query)?|unanswered|undetermined|unspecified"
+    r"|not (?:known|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
+    r"|no(?: such| relevant)? (?:answer|information|passage|idea)(?: (?:is |was )?(?:found|given))?"
+    r"|(?:cannot|could not) be (?:determined|answered|known|found)|can't say"
+    r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer|determine)(?: (?:it|that|this|the (?:answer|question)))?"
+    r"|i am not sure|i'm not sure"
     r"|(?:none|nothing|no (?:more |other |further )?(?:facts?|information|search(?:es)?|quer(?:y|ies)"
     r"|(?:follow[- ]?up )?questions?|follow[- ]?ups?))(?: (?:is|are))? (?:missing|needed|required|necessary)"
-    r"|(?:this|the) (?:question|query) (?:is|does|cannot|can't)\b.{0,80})?\W*",
-    re.IGNORECASE,
+    rf"|(?:(?:the|this|these) {_TEXTS} (?:do(?:es)? not|don't|doesn't)|(?:no|none of the) {_TEXTS})"
+    rf" (?:say|tell|mention|state|specify|give|provide|contain|help)s?\b[^.;:,]{{0,120}}){_REMARK}"
+    r"|(?:this|the) (?:question|query) (?:(?:is not|is too|does not|cannot)\b.{0,200}|(?:is|does|can't)\b.{0,80}))?\W*",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

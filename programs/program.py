@@ -16,7 +16,8 @@ from pydantic import BaseModel
 from ..common.errors import QuestreeError
 from ..common.event_loop import run
 from ..common.secrets import without_secrets
-from ..common.text import neutralise, text_or_none
+from ..common.sentences import sentences
+from ..common.text import neutralise, stated, text_or_none
 from ..lm.failure import CallFailedError, Failure, raised_in
 from ..lm.ledger import enter, ledger
 from ..lm.limits import deadline, in_time
@@ -251,7 +252,7 @@ def answered(
     content = without_loose_marks(final_content, len(references))
     return _Answer(
         answer=said,
-        final_content=content if said else text_or_none(content) or "",
+        final_content=content if said or stated(sentences(content)) else "",
         references=references,
         passages=fields.pop("passages", tree.passages()),
         tree=tree,

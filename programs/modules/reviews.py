@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +35,13 @@ _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
     "paragraph": FuseParagraphs,
     "evidence": FuseEvidence,
 }
+
+_NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None of the passages says where"
+    r"(?=(\W*))\1(?:(?:nothing|none|null|nil|n/?a|empty|no|all (?:the )?(?:needed )?facts)\b"
+    r"(?: (?:else|more|other|further|missing|needed|required|facts?|information|is|are|known|there|given|found))*"
+    r"(?:(?: ?[.;:,–—]| -| \()(?!\s*but\b).*)?)?\W*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -70,13 +78,13 @@ class PathReview(dspy.Module):
             passages=numbered(passages),
         )
         answer, query = supported_answer(reply.supported_answer, answer_style), text_or_none(reply.next_query)
-        missing = None if reply.missing.strip(" .").casefold() == "nothing" else text_or_none(reply.missing)
-        supported = answer is not None and missing is None
+        complete = _NOTHING_MISSING.fullmatch(reply.missing) is not None
+        supported = answer is not None and complete
         review = Review(relevant=reply.last_adds, supported=supported, thoughts=text_or_none(reply.facts))
         action = action_of(review.relevant, review.supported, answer)
         kind = "reject after facts" if action == "reject" and review.thoughts else action
         judgements = [_judgement(review, passages, reply, last=self.judges_last)]
-        note(reply, kind, judgements, exemplary=(missing is None) == (query is None))
+        note(reply, kind, judgements, exemplary=complete == (query is None))
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
         return Verdict(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))

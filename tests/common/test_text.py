@@ -23,7 +23,25 @@ LONG = "The question is how the wall came to fall: in the summer of 1989 Hungary
         ("Nothing", "Nothing"),
         (LONG, LONG),
         ("  The Unknown ", "The Unknown"),
+        ("Unknown. The article does not mention who opened the school", None),  # as a recorded LM said it 50 times
+        ("Unknown (the passages do not say)", None),
+        ("None, the answers are enough.", None),
+        ("The producer is not named, so the answer is: Unknown", None),
+        ("The passages do not mention her birthplace.", None),
+        ("No passage tells when he died.", None),
+        ("Not mentioned in the passages", None),
+        ("This question is too vague. Please provide more information about the president that you refer to", None),
+        ("Unknown, but probably Paris", "Unknown, but probably Paris"),
+        ("Unknown. Perhaps it was Paris.", "Unknown. Perhaps it was Paris."),
+        ("Unknown (2011 film)", "Unknown (2011 film)"),
+        ("The passages say that he died in 1999.", "The passages say that he died in 1999."),
+        ("None but the Brave", "None but the Brave"),
+        ("It is not known by name, but as 221B Baker Street", "It is not known by name, but as 221B Baker Street"),
     ],
 )
 def test_what_says_nothing_is_none(text, said):
     assert text_or_none(text) == said
+
+
+def test_a_long_run_of_signs_takes_no_longer_than_others():
+    assert text_or_none("\n" * 200_000 + "a") == "a"

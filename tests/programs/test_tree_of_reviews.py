@@ -313,7 +313,14 @@ def test_of_a_claim_a_path_that_is_not_enough_is_no_evidence_and_the_answer_may_
         ("Nothing.", True),
         ("No fact is missing.", True),
         ("None is missing", True),
+        ("**Nothing**", True),
+        ("None – the passages tell all of it.", True),
+        ("No missing facts", True),
+        ("All facts are known.", True),
         ("Nothing's end", False),
+        ("None of the passages says where it is", False),
+        ("No passage tells where it is", False),
+        ("Unknown: where it is", False),
     ],
 )
 def test_a_path_is_enough_where_nothing_is_missing_in_any_words(answering, missing, enough):

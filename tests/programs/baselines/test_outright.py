@@ -169,3 +169,11 @@ def test_unknown_is_an_answer_where_a_reference_has_this_title(title, answer):
     found = [Passage(id="u", title=title, text="Unknown is a film of 2011.")]
     prediction = answered(ReasoningTree(question=Q), "Unknown", "It is Unknown [1].", found)
     assert (prediction.answer, prediction.references) == (answer, found)
+
+
+def test_without_an_answer_the_content_tells_how_far_it_came():
+    def content(said: str) -> str:
+        return answered(ReasoningTree(question=Q), "Unknown", said, []).final_content
+
+    assert content("Unknown. No passage tells.") == content("Unknown.") == ""
+    assert content(told := "Unknown. Kafka was born in Prague, but no passage tells of a river.") == told

@@ -54,6 +54,14 @@ def test_self_ask_asks_until_nothing_is_left_to_ask(scripted):
     assert prediction.final_content == "Born in Prague, on the Vltava."
 
 
+@pytest.mark.parametrize("said", ["Unknown. The article does not mention it.", "No passage tells where [1]."])
+def test_words_that_say_why_there_is_no_answer_are_none(said, scripted):
+    reads = {"query_answer": said, "references": "[1]"}
+    scripted({"follow_up": BORN}, reads, {"follow_up": "None, the steps are enough."}, TOLD)
+    (node,) = program("self-ask-retrieval", retriever=passages())(question=Q).tree.nodes
+    assert (node.answer, node.source, node.passage) == (None, "unsolved", None)
+
+
 def test_self_ask_stops_at_its_limit(scripted):
     scripted({"follow_up": BORN}, {"query_answer": "Prague"}, TOLD)
     assert len(program("self-ask", max_follow_ups=1)(question=Q).tree.nodes) == 1
