@@ -20,13 +20,24 @@ _OPENING = (  # they begin a sentence even after these
     r"(?:So|Thus|Therefore|Hence|The|It|They|This|He|She|His|Her|Its|In|At|On|When|After)\b"
 )
 _END = re.compile(
-    rf"(?:{_SHORT}{_NUMBER}{_LETTER}(?<![.!?])[.!?]+|\.(?=\s+{_OPENING}))[\"”’')\]]*"
-    r"(?=\s+[\"“‘'(\[]*[^\W_a-z])\s+"  # what follows begins with no small letter
+    rf"(?:{_SHORT}{_NUMBER}{_LETTER}(?<![.!?])[.!?]+|\.(?=\s+{_OPENING}))[\"”’')\]*_]*(?:\[\d{{1,3}}\])*"
+    r"(?=\s+[\"“‘'(\[*_]*[^\W_a-z])\s+"  # what follows begins with no small letter
+    r"|。[」』”’）]*\s*(?=\w)"  # no space parts Chinese and Japanese sentences
 )
+_ITEM = re.compile(r"^[ \t]*(?:[-•]|\*(?!\*)|[*_]*(?:Step[ ])?\(?\d{1,2}[.):][*_:]*)[ \t]+", re.MULTILINE)
+"""What begins an item of a list. Its number ends no sentence, and the line before it ends one also without a stop."""
 
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text, without space around them; initials and common abbreviations end none."""
-    starts = [0, *(found.end() for found in _END.finditer(text))]
+    items = [found.span() for found in _ITEM.finditer(text)]
+    numbers = {end for _, end in items}
+    ends = [end for found in _END.finditer(text) if (end := found.end()) not in numbers]
+    starts = sorted({0, *ends, *(start for start, _ in items)})
     cut = [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
     return [sentence for sentence in cut if sentence]
+
+
+def without_item_mark(sentence: str) -> str:
+    """Return a sentence without the number or bullet of an item of a list before it."""
+    return _ITEM.sub("", sentence, count=1)

@@ -51,9 +51,9 @@ _REMARK = (  # why there is no answer, such as "Unknown. No passage tells."; but
 _NO_ANSWER = re.compile(
     r"(?=(\W*))\1"  # all of it at once: else a long run of signs is gone through again and again
     r"(?:empty(?: string)?|leave empty|blank|nil|undefined|uncertain|unclear|not sure"
-    r"|(?:.{0,300}\b(?:the answer|it|this) is:? )?"
-    r"(?:null|none|n/?a|unknown|unsolved(?: query)?|unanswered|undetermined|unspecified"
-    r"|not (?:known|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
+    r"|(?:.{0,300}\bthe answer is:? )?"
+    r"(?:null|none|n/?a|(?:it is )?unknown|unsolved(?: query)?|unanswered|undetermined|unspecified"
+    r"|(?:it is )?not (?:known|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
     r"|no(?: such| relevant)? (?:answer|information|passage|idea)(?: (?:is |was )?(?:found|given))?"
     r"|(?:cannot|could not) be (?:determined|answered|known|found)|can't say"
     r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer|determine)(?: (?:it|that|this|the (?:answer|question)))?"

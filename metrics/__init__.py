@@ -22,6 +22,7 @@ from .citations import claim_terms as claim_terms
 from .citations import keep_marks as keep_marks
 from .citations import marked_fragments as marked_fragments
 from .citations import marking_accuracy as marking_accuracy
+from .citations import marks_before_stops as marks_before_stops
 from .citations import supported_knowledge_count as supported_knowledge_count
 from .citations import supports_fragment as supports_fragment
 from .found_passages import normalise_title as normalise_title

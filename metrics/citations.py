@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..common.sentences import sentences
+from ..common.sentences import sentences, without_item_mark
 from .answer_scores import contains, normalise, stands_in
 
 _MARK = re.compile(r"\[(\d{1,9})\]")  # an LM may write digits without end, more than Python makes a number of
@@ -154,7 +154,8 @@ def citation_recall(content: str, references: Sequence[str], question: str) -> f
 
     After ALCE's citation recall (section 4.2), with the same rule as `citation_precision`.
     """
-    telling = [one for one in sentences(_joined(content)) if claim_terms(_MARKS.sub("", one).strip())]
+    told = map(without_item_mark, sentences(marks_before_stops(content)))
+    telling = [one for one in told if claim_terms(_MARKS.sub("", one).strip())]
     cited = [
         any(
             1 <= number <= len(references) and supports_fragment(fragment, references[number - 1], question)
@@ -215,7 +216,7 @@ def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:
     start = 0
     for marks in _MARKS.finditer(content):
         before = content[start : marks.start()].strip()
-        yield marks, "".join(sentences(before)[-1:]).lstrip(".,;:!? ")
+        yield marks, without_item_mark("".join(sentences(before)[-1:])).lstrip(".,;:!? ")
         start = marks.end()
 
 
@@ -223,7 +224,7 @@ def _numbers(marks: re.Match[str]) -> list[int]:
     return [int(number) for number in _MARK.findall(marks.group())]
 
 
-def _joined(content: str) -> str:
+def marks_before_stops(content: str) -> str:
     """Return the content with each mark that follows a full stop moved before it, into its sentence."""
     return re.sub(r"([.!?])\s*(\[\d+\](?:[\s,;]*\[\d+\])*)", r"\2\1", content)
 

@@ -7,7 +7,8 @@ import re
 import dspy
 from pydantic import Field
 
-from ...common.sentences import sentences
+from ...common.sentences import sentences, without_item_mark
+from ...common.text import stated
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
@@ -105,8 +106,8 @@ class FLARE(Baseline):
         """Return the next sentence from memory, and the words of it that the LM is not certain of."""
         reply = call(self.write_tentatively, question=question, answer_style=answer_style, thoughts=thoughts)
         written = sentences(str(reply.tentative))
-        thought = written[0] if written else ""
-        uncertain = [words for words in map(str.strip, reply.uncertain) if words]
+        thought = without_item_mark(written[0]) if written else ""
+        uncertain = [words.strip("\"'“”‘’`* ") for words in stated(reply.uncertain)]
         ends = "answer is" in thought.lower()
         kind = "ends" if ends else "certain" if not uncertain else "uncertain later" if thoughts else "uncertain"
         note(reply, kind, exemplary=len(written) == 1)

@@ -9,11 +9,12 @@ from typing import Any
 
 import dspy
 
-from ...common.sentences import sentences
+from ...common.sentences import sentences, without_item_mark
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.failure import CallFailedError
 from ...lm.guard import adapter_in_use, guarded
+from ...metrics import marks_before_stops
 from ...retrieval import Passage
 from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
 from ..demonstrations import note
@@ -53,8 +54,8 @@ class NextThought(dspy.Module):
             **more,
         }
         reply = call(self.write, **given)
-        written = sentences(str(reply.thought))
-        thought = written[0] if written else ""
+        written = sentences(marks_before_stops(str(reply.thought)))
+        thought = without_item_mark(written[0]) if written else ""
         concludes = "answer is" in thought.lower()
         kind = "ends" if concludes else "told by a passage" if without_loose_marks(thought, 0) != thought else "goes on"
         note(reply, kind, exemplary=len(written) == 1)

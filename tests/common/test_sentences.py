@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from questree.common.sentences import sentences
+from questree.common.sentences import sentences, without_item_mark
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,22 @@ def test_what_ends_no_sentence(whole):
         ("It flows there [2].", "[3] It is long."),
         ("The fact is Joni's.", "Warner had another."),
         ("He cleared 4.48 m.", "At the next height he failed."),
+        ("It lies in Prague.[1]", "He was born there.[2]"),
+        ("**Step 1:** He was born in Prague.", "**Step 2:** It lies on the Vltava."),
+        ("He wrote **Ulysses.**", "It is long."),
+        ("他出生于布拉格。", "布拉格位于伏尔塔瓦河畔！"),
     ],
 )
 def test_where_a_sentence_ends(first, second):
     assert sentences(f"{first}  {second}") == [first, second]
+
+
+@pytest.mark.parametrize("mark", ["1.", "1)", "-", "*", "•", "**1.**", "Step 1."])
+@pytest.mark.parametrize("stop", [".", ""])
+def test_each_item_of_a_list_is_a_sentence_and_its_number_is_none(mark, stop):
+    told = [f"{mark} Kafka was born in Prague{stop}", f"{mark.replace('1', '2')} Prague lies on the Vltava{stop}"]
+    assert sentences("\n".join(told)) == told
+    assert list(map(without_item_mark, told)) == [f"Kafka was born in Prague{stop}", f"Prague lies on the Vltava{stop}"]
 
 
 def test_a_text_without_words_has_no_sentences():

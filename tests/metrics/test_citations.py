@@ -195,3 +195,13 @@ def test_recall_is_the_share_of_telling_sentences_with_a_mark_that_supports_them
 def test_the_sentence_behind_a_fragment_holds_most_of_it(fragment, sentence) -> None:
     passage = "Joyce wrote Ulysses. He was born in Dublin in 1882. It tells of one day."
     assert supporting_sentence(fragment, passage) == sentence
+
+
+def test_the_numbers_of_a_list_are_neither_sentences_nor_names():
+    content = "1. Kafka was born in Prague [1].\n2. Prague lies on the Vltava [2]."
+    references = ["Kafka, of Prague.", "Prague: on the Vltava."]
+    assert citation_recall(content, references, "Which river?") == 1
+    assert [fragment for fragment, _ in marked_fragments(content)] == [
+        "Kafka was born in Prague",
+        "Prague lies on the Vltava",
+    ]

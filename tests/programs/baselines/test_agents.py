@@ -337,6 +337,8 @@ def test_flare_searches_for_the_guess_where_the_sentence_without_it_finds_little
         ("Kafka was perhaps born in Prague.", "Kafka was perhaps born in Prague.", "lm"),
         ("It has to be found where he was born.", "It has to be found where he was born.", "lm"),
         ("Kafka was born in Vienna [1].", "Kafka was born in Vienna.", "lm"),  # the passage does not hold it
+        ("Kafka was born in Prague. [1]", "Kafka was born in Prague[1].", "completed"),
+        ("1. Kafka was born in Prague [1].\n2. So.", "Kafka was born in Prague [1].", "completed"),
     ],
 )
 def test_flare_cites_only_where_the_lm_wrote_a_mark_that_its_passage_supports(scripted, thought, content, source):
@@ -350,6 +352,15 @@ def test_flare_cites_only_where_the_lm_wrote_a_mark_that_its_passage_supports(sc
     prediction = program("flare", retriever=ListRetriever(found))(question="Where was Franz Kafka born?")
     assert prediction.final_content == f"{content} So the answer is Prague."
     assert (len(prediction.references), prediction.tree.nodes[0].source) == (int("[1]" in content), source)
+
+
+@pytest.mark.parametrize(("said", "query"), [(["none"], None), (['"1883"', "*Prague*"], "He was born in in .")])
+def test_flare_reads_the_words_that_it_doubts(said, query, scripted):
+    tentative = {"tentative": "He was born in Prague in 1883.", "uncertain": said}
+    scripted(tentative, {"thought": "So the answer is Prague."}, {"answer": "Prague"})
+    retriever = ListRetriever({})
+    program("flare", retriever=retriever, max_thoughts=1)(question=Q)
+    assert retriever.queries[:1] == ([query] if query else [])
 
 
 @pytest.mark.parametrize("mark", ["[1]", "[1, 2]"])
