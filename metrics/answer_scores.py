@@ -21,7 +21,11 @@ _ARTICLES = re.compile(r"[at](?:(?<=\ba)n?|(?<=\bt)he)\b")  # \b(a|an|the)\b; tw
 _PUNCTUATION = str.maketrans({chr(code): chr(code) for code in range(128)} | dict.fromkeys(string.punctuation))
 _CURLED = str.maketrans("‘’", "''")
 _JOINTS = re.compile(r"[-/\u2010-\u2015“”„«»…€£¥°]|'s\b|\b[dl]'|(?<=\d)(?=[^\W\d_])", re.IGNORECASE)
-_MARKS = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
+_NUMBERS = (  # of four digits it is a range of years
+    r"(?:(?:passages?|sources?)\s+|[#^])?\d+(?:(?<!\d{4})\s*[–-]\s*\d{1,3}(?!\d))?(?:†[^\]】]{0,20})?"
+)
+MARKS = re.compile(rf"\s?[\[【]\s*({_NUMBERS}(?:\s*(?:[,;&]|\band\b)\s*{_NUMBERS})*)\s*[\]】]", re.IGNORECASE)
+"""Reference marks as LMs write them: [1], [1, 2], [1-3], [Passage 1 and 2], 【1】, 【1†source】, [^1]."""
 _CLOSED = {"yes", "no", "noanswer"}
 
 _WORD = r"(yes|no|true|false)\b(?!-\w)"
@@ -86,8 +90,8 @@ def unjoined(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    """Return the text without its reference marks, such as ``[1]`` and ``[1, 2]``."""
-    return _MARKS.sub("", text)
+    """Return the text without its reference marks, in every form of `MARKS`."""
+    return MARKS.sub("", text)
 
 
 def exact_match(answer: str, golds: Sequence[str]) -> bool:

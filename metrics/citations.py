@@ -17,6 +17,11 @@ _NAME = r"[a-z]*[A-Z][\w'’&.-]*"
 _NAME_OR_NUMBER = re.compile(
     rf"(?<!\w)(?:{_NAME}(?:\s+(?:(?:of|the|de|and|von|van)\s+){{0,2}}{_NAME})*|\d(?:[\w,.:]*\w)?)"
 )
+_SOURCE = re.compile(
+    r"(?:(?:according to|as|in|from|by)\b\s*)?(?:the )?(?:passages?|paragraphs?|sources?|documents?|texts?|notes?)?",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"\s+[a-z]")
 _OPENING = re.compile(
     r"^(?:(?:a|an|the|this|that|these|those|it|its|he|she|his|her|they|their|there|we|i|in|on|at|of|for|from|by|to|with|as|"
     r"and|or|but|so|thus|hence|then|therefore|since|because|while|when|where|who|which|what|how|according|both|one|"
@@ -54,7 +59,8 @@ def marked_fragments(content: str) -> list[tuple[str, list[int]]]:
 
     A fragment reaches back to the mark or the end of the sentence before, whichever is nearer. Marks with no words
     between them (``[1][2]``, ``[1] and [2]``, ``[1]. [2]``) end the same fragment. A mark behind the full stop belongs
-    to the sentence that it closes.
+    to the sentence that it closes, but not if the content begins with a mark: then each stands before its sentence. So
+    does one that is its subject (``Passage [1] says``, ``According to [1]``).
     """
     return [(fragment, _numbers(marks)) for marks, fragment in _marked(content)]
 
@@ -213,11 +219,21 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
 
 def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:
     """Yield each run of marks with the fragment that it ends."""
-    start = 0
-    for marks in _MARKS.finditer(content):
+    start, leads, runs = 0, _leads(content), list(_MARKS.finditer(content))
+    for marks, end in zip(runs, [*(run.start() for run in runs[1:]), len(content)], strict=False):
         before = content[start : marks.start()].strip()
-        yield marks, without_item_mark("".join(sentences(before)[-1:])).lstrip(".,;:!? ")
+        fragment = without_item_mark("".join(sentences(before)[-1:])).lstrip(".,;:!? ")
+        after = content[marks.end() : end]
+        opens = _STOP.search(before[-1:]) and (leads or _GOES_ON.match(after))
+        if opens or _SOURCE.fullmatch(fragment):
+            fragment = "".join(sentences(after)[:1]).lstrip(".,;:!? ")
+        yield marks, fragment
         start = marks.end()
+
+
+def _leads(content: str) -> bool:
+    """Return whether the content begins with a mark: then its marks stand before what they are for."""
+    return bool(_MARKS.match(without_item_mark(content.lstrip())))
 
 
 def _numbers(marks: re.Match[str]) -> list[int]:
@@ -226,7 +242,7 @@ def _numbers(marks: re.Match[str]) -> list[int]:
 
 def marks_before_stops(content: str) -> str:
     """Return the content with each mark that follows a full stop moved before it, into its sentence."""
-    return re.sub(r"([.!?])\s*(\[\d+\](?:[\s,;]*\[\d+\])*)", r"\2\1", content)
+    return content if _leads(content) else re.sub(r"([.!?])\s*(\[\d+\](?:[\s,;]*\[\d+\])*)", r"\2\1", content)
 
 
 def _supports(reference: str, fragment: str, answers: Sequence[str]) -> bool:

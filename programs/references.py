@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..metrics import keep_marks, supports_fragment
+from ..metrics.answer_scores import MARKS
 from ..retrieval import Passage
 
-_NUMBERS = r"(?:passages?\s+)?\d+(?:(?<!\d{4})\s*[–-]\s*\d{1,3}(?!\d))?"  # of four digits it is a range of years
-_MARKS = re.compile(rf"\s?[\[【]\s*({_NUMBERS}(?:\s*(?:[,;&]|\band\b)\s*{_NUMBERS})*)\s*[\]】]", re.IGNORECASE)
-_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
+_RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?(?:†[^\]】]*)?")
+_LISTED = re.compile(  # "Sources:" and a line for each, at the end of a content
+    r"\n\W{0,5}(?:sources?|references?|citations?|passages?)\W{0,5}(?:\n\W{0,5}(?:passage )?\d{1,3}[\]】].*)+\s*\Z",
+    re.IGNORECASE,
+)
 
 
 def distinct(groups: Sequence[Sequence[Passage]]) -> list[Passage]:
@@ -47,15 +50,16 @@ def settle_marks(content: str, references: list[Passage], belongs: Belongs) -> t
     A mark that points nowhere, or to a passage that does not support its fragment, is removed; a reference that
     nothing marks is dropped, and what is left is renumbered without a gap, in the order of ``references``. ``[1, 2]``
     is read as ``[1][2]``, and so are ``[1-2]``, ``[1 and 2]``, ``[Passages 1, 2]`` and ``【1】【2】``.
+    A list of sources at the end is left out.
 
     Args:
         content: with marks.
         references: mark ``[n]`` is ``references[n-1]``.
         belongs: tells whether a fragment may cite a passage; see `supported_by` where no steps are known.
     """
-    settled = without_loose_marks(content, len(references))
+    settled = without_loose_marks(_LISTED.sub("", content), len(references))
     settled = keep_marks(settled, lambda fragment, n: belongs(fragment, references[n - 1]))
-    kept = sorted({n for found in _MARKS.finditer(settled) for n in _numbers(found)})
+    kept = sorted({n for found in MARKS.finditer(settled) for n in _numbers(found)})
     places = {old: new for new, old in enumerate(kept, start=1)}
     return renumbered(settled, places), [references[n - 1] for n in kept]
 
@@ -70,7 +74,7 @@ def without_loose_marks(content: str, count: int) -> str:
 
 def kept_all_marks(content: str, settled: str) -> bool:
     """Return whether a content lost no mark when it was settled."""
-    before, after = (sum(len(_numbers(marks)) for marks in _MARKS.finditer(text)) for text in (content, settled))
+    before, after = (sum(len(_numbers(marks)) for marks in MARKS.finditer(text)) for text in (content, settled))
     return before == after
 
 
@@ -87,7 +91,7 @@ def renumbered(content: str, numbers: dict[int, int]) -> str:
         space = found[0][0] if found[0][0].isspace() else ""
         return f"{space}{marks}" if marks else ""
 
-    return _MARKS.sub(rewrite, content)
+    return MARKS.sub(rewrite, content)
 
 
 def _numbers(found: re.Match[str]) -> list[int]:

@@ -42,12 +42,31 @@ def test_marks_without_words_between_them_end_the_same_fragment(between: str) ->
     assert citation_precision(content, paris, "Who?") == pytest.approx(2 / 3)
 
 
-def test_a_mark_without_words_before_it_supports_nothing() -> None:
-    assert marked_fragments("[1] Born in Warsaw.") == [("", [1])]
-    assert citation_precision("[1] Born in Warsaw.", ["Born in Warsaw."], "Where?") == 0
-    assert keep_marks("[1] Born in Warsaw.", lambda fragment, _: supports_fragment(fragment, "Warsaw")) == (
-        " Born in Warsaw."
-    )
+def test_a_mark_without_words_at_it_supports_nothing() -> None:
+    assert marked_fragments("[1]") == [("", [1])]
+    assert citation_precision("[1]", ["Born in Warsaw."], "Where?") == 0
+    assert keep_marks("See: [1]", lambda fragment, _: fragment != "See:") == "See:"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[1] Kafka was born in Prague. [2] The river is the Vltava.",
+        "1. [1] Kafka was born in Prague.\n2. [2] The river is the Vltava.",
+        "Passage [1] says Kafka was born in Prague. Passage [2] says the river is the Vltava.",
+        "According to [1], Kafka was born in Prague. By the passage [2], the river is the Vltava.",
+        "According to passage [1] Kafka was born in Prague. [2] says the river is the Vltava.",
+    ],
+)
+def test_a_mark_before_its_words_is_for_them(content: str) -> None:
+    told, numbers = zip(*marked_fragments(content), strict=True)
+    assert numbers == ([1], [2])
+    assert told[0].endswith("Kafka was born in Prague.")
+    assert told[1].endswith("he river is the Vltava.")
+    references = ["Kafka, of Prague.", "The Vltava."]
+    assert citation_precision(content, references, "Which river?") == 1
+    assert citation_precision(content, references[::-1], "Which river?") == 0
+    assert keep_marks(content, lambda fragment, number: ("Kafka" in fragment) == (number == 1)) == content
 
 
 def test_a_full_stop_between_marks_stays() -> None:

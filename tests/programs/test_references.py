@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from questree.common.placeholders import fill_in
-from questree.metrics import marked_fragments
+from questree.metrics import marked_fragments, without_marks
 from questree.programs.references import settle_marks, supported_by, without_loose_marks
 from questree.retrieval import Passage
 
@@ -44,11 +44,32 @@ def test_renumbering_keeps_the_order_of_the_references():
 
 
 @pytest.mark.parametrize(
-    "mark", ["[1, 2]", "[1;2]", "[1-2]", "[ 1 – 2 ]", "[1 and 2]", "[Passages 1 & 2]", "【1】【2】"]
+    "mark",
+    [
+        "[1, 2]",
+        "[1;2]",
+        "[1-2]",
+        "[ 1 – 2 ]",
+        "[1 and 2]",
+        "[Passages 1 & 2]",
+        "【1】【2】",
+        "[^1][#2]",
+        "【1†source】[source 2]",
+    ],
 )
 def test_joint_marks_are_parted(mark):
     assert settle_marks(f"Both {mark}.", [A, B], anywhere) == ("Both [1][2].", [A, B])
-    assert without_loose_marks(f"Both {mark}.", 0) == "Both."
+    assert without_loose_marks(f"Both {mark}.", 0) == without_marks(f"Both {mark}.") == "Both."
+
+
+@pytest.mark.parametrize("heading", ["Sources:", "**References**", "## Citations"])
+@pytest.mark.parametrize("line", ["[{}] Title", "- [{}]: Title", "[Passage {}] Title"])
+def test_a_list_of_sources_at_the_end_is_left_out(heading, line):
+    listed = "\n".join(line.format(number) for number in (1, 2))
+    assert settle_marks(f"One [1]. Two [2].\n\n{heading}\n{listed}\n", [A, B], anywhere) == (
+        "One [1]. Two [2].",
+        [A, B],
+    )
 
 
 def test_a_range_is_of_as_many_passages_as_there_are():
