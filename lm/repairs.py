@@ -116,7 +116,10 @@ def _object(value: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Return the text of a value: a number in its digits, several texts or numbers in a row."""
+    """Return the text of a value: a number in its digits, several texts or numbers in a row, also as JSON."""
+    if isinstance(value, str) and value.startswith('["') and value.endswith('"]'):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if isinstance(value, list) and value and all(isinstance(one, (str, int, float)) for one in value):
         return ", ".join(map(str, value))
     return "" if value is None else str(value) if isinstance(value, (int, float)) else value

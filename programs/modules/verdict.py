@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -23,6 +24,9 @@ from ..references import numbered
 from .reader import LMReader
 
 Agreement = Literal["words", "string"]
+
+_COMMA = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|\band\b|&)\s*")
+_NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
 
 @dataclass(frozen=True)
@@ -175,12 +179,14 @@ def sources_of(answer: str, asked: Sequence[str], passages: Sequence[Passage]) -
 
 def more_exact(proposed: str, found: str, passage: Passage) -> str:
     """Return the proposed answer if it holds the one that was found, and the passage holds it; else the found one."""
-    return proposed if contains(proposed, found) and holds(passage, proposed) else found
+    return proposed if contains(proposed, found) and stands_in(passage.shown(), proposed) else found
 
 
 def holds(passage: Passage, answer: str) -> bool:
-    """Return whether the answer stands in the passage, in their normal forms."""
-    return stands_in(passage.shown(), answer)
+    """Return whether the answer stands in the passage, in their normal forms; of listed names, each by itself."""
+    shown, parts = passage.shown(), _COMMA.split(answer)
+    names = parts if len(parts) > 1 and all(_NAME.fullmatch(part) for part in parts) else [answer]
+    return stands_in(shown, answer) or all(stands_in(shown, name) for name in names)
 
 
 def sentence_with(answer: str, passage: Passage, query: str) -> str | None:

@@ -201,6 +201,8 @@ def test_a_tool_without_arguments_is_called_in_any_words(said):
 
 def test_several_texts_for_one_are_written_in_a_row():
     assert read("json", CheckStep, "found", ["Paris", 1975]) == "Paris, 1975"
+    assert read("chat", CheckStep, "found", '["Joel Coen", "Ethan Coen"]') == "Joel Coen, Ethan Coen"
+    assert read("chat", CheckStep, "found", '["Heroes" and "Low"]') == '["Heroes" and "Low"]'
     assert repairs.in_shape([], str) == []
     assert repairs.in_shape([["Paris"]], str) == [["Paris"]]
 

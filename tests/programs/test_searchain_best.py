@@ -70,6 +70,29 @@ def test_what_was_recalled_and_supported_is_cited_step_by_step(scripted):
     assert "forgotten" not in engine.prompts[-1], "the sentence that holds the answer, not the whole passage"
 
 
+@pytest.mark.parametrize("said", ["Prague [1]", "**Prague**", "“Prague”", "Prague【1】", "Prague [Passage 1]"])
+def test_what_is_copied_from_a_passage_is_found_in_it_whatever_stands_round_it(said, scripted):
+    scripted({"planned_chain": [planned(BIRTH)]}, verdict("supports", said), TOLD)
+    (_, node) = searchain()(question=QUESTION).tree.nodes
+    assert (node.source, node.support) == ("completed", PASSAGES[BIRTH])
+
+
+@pytest.mark.parametrize(
+    ("said", "source"),
+    [
+        (["Brod", "Kafka"], "completed"),
+        ("Kafka, Brod and Weltsch", "completed"),
+        ("Kafka, Werfel", "lm"),
+        ("Kafka, 1883", "lm"),  # of a date, each part may stand in the passage by itself
+    ],
+)
+def test_listed_names_stand_in_a_passage_each_by_itself(said, source, scripted):
+    scripted({"planned_chain": [planned(BIRTH)]}, {**verdict("supports", "-"), "found": said}, TOLD)
+    text = "Kafka was born in 1883. In Prague he met Weltsch, and with Max Brod he travelled."
+    node = searchain({BIRTH: text})(question=QUESTION).tree.nodes[-1]
+    assert (node.source, node.support) == (source, text if source == "completed" else None)
+
+
 def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_it(scripted):
     class Scored(ListRetriever):
         def __call__(self, query: str, k: int = 1) -> list[Passage]:
