@@ -26,6 +26,8 @@ from dspy.adapters import chat_adapter, json_adapter, utils, xml_adapter
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 
+from ..common.text import text_or_none
+
 LONGEST = 10_000  # characters
 
 _library: Any = json_repair
@@ -37,12 +39,15 @@ _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
 
 LONGEST_WORD = 200  # characters of a number, a yes or no, or a choice, with its remark
-_NOTHING = {"", "none", "null", "n/a", "nothing"}
-_REMARK = re.compile(r"\s\(.*\)\W*$", re.DOTALL)
+_AROUND = " \t\n*`\"'"
+_REMARK = re.compile(r"(?:\s*\n|\s*[,;:.*–—]+\s+|\s+[(-]\s*)(?=[^\W\d]).*", re.DOTALL)  # words, and no other number
+_NONE_OF = re.compile(
+    r"\W*(?:nothing|none of .{0,80}|no (?:new |relevant )?(?:notes?|facts?|passages?).{0,40})\W*", re.I
+)
 _NUMBER = re.compile(r"(?:passage |no\. ?|#)?[\[(]?(\d+)[\])]?", re.IGNORECASE)
 _NUMBERS = re.compile(r"(?:[\d\s\[\]{},;&>#]|and|passages?)+\.?", re.IGNORECASE)
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+(\S.*)")
+_ITEM = re.compile(r"\s*(?:[-*•]|(?:\*\*)?(?:step )?\d{1,2}[.):](?:\*\*)?)\s+(\S.*)", re.IGNORECASE)
 
 
 def mend_repairs() -> None:
@@ -100,7 +105,7 @@ def in_shape(value: Any, kind: Any) -> Any:
     if _is_object(value, kind):
         return _object(value, kind)
     if get_origin(kind) is dict:  # a tool's arguments
-        return {} if not value or (isinstance(value, str) and value.strip(" \t\n*.").casefold() in _NOTHING) else value
+        return {} if not value or (isinstance(value, str) and text_or_none(value) is None) else value
     if kind is str:
         return _text(value)
     return _word(value, kind) if isinstance(value, str) else value
@@ -129,15 +134,17 @@ def _word(text: str, kind: Any) -> Any:
     """Return the number, the probability, the yes or no, or the choice that a text says, with or without a remark."""
     if len(text) > LONGEST_WORD:
         return text
-    bare = _REMARK.sub("", text).strip(" \t\n*`\"'.")
-    if get_origin(kind) is Literal and bare not in get_args(kind):
-        return {str(one).casefold(): one for one in get_args(kind)}.get(bare.casefold(), text)
+    bare = _REMARK.sub("", text.strip(_AROUND)).strip(_AROUND).rstrip(f"{_AROUND}.")
+    if get_origin(kind) is Literal:
+        choices = {str(one).casefold(): one for one in get_args(kind)}
+        named = {word for word in re.findall(r"[\w-]+", text.casefold()) if word in choices}
+        return choices.get(bare.casefold(), text) if len(named) < 2 else text
     if kind is int:
         number = _NUMBER.fullmatch(bare)
-        return 0 if bare.casefold() == "none" else int(number[1]) if number else text
+        return int(number[1]) if number else 0 if bare.strip() and text_or_none(text) is None else text
     if kind is float and (share := _SHARE.fullmatch(bare)):
         return float(share[1]) / 100
-    return bare if kind in (bool, float) or get_origin(kind) is Literal else text
+    return bare if kind in (bool, float) else text
 
 
 def _list(value: Any, kind: Any) -> Any:
@@ -169,7 +176,8 @@ def _items(text: str, kind: Any) -> Any:
     Raises:
         ValueError: see `in_shape`.
     """
-    if text.strip(" \t\n*.").casefold() in _NOTHING and (text.strip() or kind in (str, int)):
+    says_none = len(text) <= LONGEST_WORD and (text_or_none(text) is None or _NONE_OF.fullmatch(text))
+    if says_none and (text.strip() or kind in (str, int)):
         return []  # a list of objects that is not there at all is no empty one
     if kind is int and _NUMBERS.fullmatch(text) and (numbers := re.findall(r"\d+", text)):
         return numbers
@@ -180,4 +188,4 @@ def _items(text: str, kind: Any) -> Any:
     if kind is int and text.count("[") > 1:
         raise ValueError("several lists of numbers among words")  # DSPy would take the last one
     items = [_ITEM.fullmatch(line) for line in text.splitlines() if line.strip()]
-    return [found[1] for found in items if found] if kind is str and all(items) else text
+    return [found[1] for found in items if found] if kind in (str, int) and all(items) else text

@@ -16,7 +16,7 @@ from questree.lm.failure import CallFailedError
 from questree.lm.guard import adapter_named
 from questree.signatures import FilterKnowledge, JudgePassages, JudgeSearchesNeeded, PlanChain, TakeNotes
 from questree.signatures.reviews import ReviewPath
-from questree.signatures.subquestions import JudgeSteps
+from questree.signatures.subquestions import JudgeSteps, SplitQuestion
 from questree.signatures.verdict import CheckStep
 
 LISTS = dspy.Predict("question -> steps: list[str]")
@@ -111,11 +111,17 @@ def read(form, signature, name, said):
         (CheckStep, "passage_number", "Passage 2.", 2),
         (CheckStep, "passage_number", "None", 0),
         (CheckStep, "passage_number", "3 (the film)", 3),
+        (CheckStep, "passage_number", "2 - Franz Kafka", 2),
+        (CheckStep, "passage_number", "N/A", 0),
         (CheckStep, "verdict", "Supports", "supports"),
+        (CheckStep, "verdict", "supports: both mean the same", "supports"),
+        (CheckStep, "verdict", "contradicts\n\nThe passage says 1983.", "contradicts"),
         (CheckStep, "verdict", "**SILENT**.", "silent"),
         (JudgeSearchesNeeded, "searches_needed", "One", "one"),
         (ReviewPath, "last_adds", "True.", True),
         (ReviewPath, "last_adds", "No (it repeats)", False),
+        (ReviewPath, "last_adds", "**Yes**, it tells where he was born.", True),
+        (JudgeSteps, "promise", ".9", 0.9),
         (JudgeSteps, "promise", "85%", 0.85),
         (JudgeSteps, "promise", "0.85 (likely)", 0.85),
         (FilterKnowledge, "kept", "[1][3]", [1, 3]),
@@ -125,9 +131,14 @@ def read(form, signature, name, said):
         (FilterKnowledge, "kept", "Passages 1 and 3.", [1, 3]),
         (FilterKnowledge, "kept", '["[1]", "3"]', [1, 3]),
         (FilterKnowledge, "kept", "2", [2]),
+        (FilterKnowledge, "kept", "- 1\n- Passage 3", [1, 3]),
+        (FilterKnowledge, "kept", "None of the passages helps.", []),
         (FilterKnowledge, "kept", "none", []),
         (FilterKnowledge, "kept", "", []),
         (TakeNotes, "new_notes", "None.", []),
+        (TakeNotes, "new_notes", "No new facts", []),
+        (TakeNotes, "new_notes", "(empty)", []),
+        (SplitQuestion, "subquestions", "Step 1: Who?\n**2.** Where was #1 born?", ["Who?", "Where was #1 born?"]),
         (TakeNotes, "new_notes", "", []),
         (TakeNotes, "new_notes", "- a [1]\n- b [3]", ["a [1]", "b [3]"]),
         (TakeNotes, "new_notes", "1. a\n2. b", ["a", "b"]),
@@ -164,7 +175,9 @@ def test_an_object_alone_is_a_list_of_one_and_several_answers_are_a_text(form):
     [
         (CheckStep, "passage_number", "1 and 2"),
         (CheckStep, "passage_number", "the first"),
+        (CheckStep, "passage_number", "1, 2"),
         (CheckStep, "verdict", "supports or contradicts"),
+        (CheckStep, "verdict", "supports, contradicts or silent"),
         (ReviewPath, "last_adds", "null"),
         (JudgeSteps, "promise", "high"),
         (FilterKnowledge, "kept", "[1] helps, and [3] does not"),
