@@ -4,6 +4,9 @@ DSPy repairs what a reply gives for a list or an object. That takes time by the 
 20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server could keep all cores
 busy with replies of that kind, long after their questions had failed.
 
+A reasoning model whose server does not part the two writes its thoughts before its reply, and may draft fields in them:
+DSPy would take the first draft for the answer.
+
 DSPy repairs no XML: an LM that writes "AT&T" or "1 < 2" in its answer, as people do, would fail its question.
 
 DSPy reads a value by the type of its field alone. The year 1975 for a text, "[1]" for a number, or "none" for an empty
@@ -16,13 +19,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partialmethod
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import dspy
 import json_repair
 from dspy.adapters import chat_adapter, json_adapter, utils, xml_adapter
+from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 
@@ -32,9 +38,10 @@ LONGEST = 10_000  # characters
 
 _library: Any = json_repair
 _repaired = _library.loads
-_parsed = dspy.XMLAdapter.parse
+_parses = {adapter: adapter.parse for adapter in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter)}
 _value = utils.parse_value
 
+_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)  # a chat template may have opened them in the prompt
 _AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
 _LESS = re.compile(r"<(?![A-Za-z_/])")
 
@@ -51,20 +58,25 @@ _ITEM = re.compile(r"\s*(?:[-*•]|(?:\*\*)?(?:step )?\d{1,2}[.):](?:\*\*)?)\s+(
 
 
 def mend_repairs() -> None:
-    """Make DSPy repair no JSON that is longer than that, read XML whose text is not escaped, and values `in_shape`.
+    """Make DSPy repair no JSON that is longer than that, skip thoughts, read XML as text, and values `in_shape`.
 
     In a longer JSON, the first value has to be whole.
     """
     _library.loads = _loads
-    dspy.XMLAdapter.parse = _parse_xml
+    for kind, parse in _parses.items():
+        kind.parse = partialmethod(_parse, parse)
     for adapter in (chat_adapter, json_adapter, xml_adapter):
         adapter.parse_value = _parse_value
 
 
-def _parse_xml(adapter: dspy.XMLAdapter, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-    """Return the fields of a reply in XML; what can begin neither a tag nor an entity is text."""
-    fields: dict[str, Any] = _parsed(adapter, signature, _LESS.sub("&lt;", _AND.sub("&amp;", completion)))
-    return fields
+def _parse(
+    adapter: dspy.Adapter, parse: Callable[..., dict[str, Any]], signature: type[dspy.Signature], completion: str
+) -> dict[str, Any]:
+    """Return the fields of a reply without its thoughts; in XML, what can begin neither a tag nor an entity is text."""
+    reply = _THOUGHTS.sub("", completion, count=1)
+    if isinstance(adapter, dspy.XMLAdapter):
+        reply = _LESS.sub("&lt;", _AND.sub("&amp;", reply))
+    return parse(adapter, signature, reply)
 
 
 def _loads(text: str, *given: Any, **how: Any) -> Any:

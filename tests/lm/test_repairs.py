@@ -228,3 +228,12 @@ def test_several_texts_for_one_are_written_in_a_row():
 def test_what_is_no_list_is_not_taken_for_one(form, signature, name, said):  # an element of XML may be its own list
     with pytest.raises(repairs.AdapterParseError):
         read(form, signature, name, said)
+
+
+@pytest.mark.parametrize("opened", ["<think>\n", ""])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_reasoning_model_drafts_in_its_thoughts_is_no_reply(form, opened):
+    signature = dspy.Signature("question -> answer")
+    drafted, meant = (FORMS[form]("answer", said) for said in ("Vienna", "Prague"))
+    adapter = adapter_named(form) or dspy.ChatAdapter()
+    assert adapter.parse(signature, f"{opened}It may be\n{drafted}\nNo.\n</think>\n\n{meant}") == {"answer": "Prague"}
