@@ -15,6 +15,7 @@ from ...signatures import RankPassages
 from ..references import numbered
 
 CANDIDATES, WINDOW, STEP = 50, 20, 10
+_NONE = re.compile(r"\W*none\b", re.IGNORECASE)
 
 
 class LMRerankedRetriever(WrappingRetriever):
@@ -70,7 +71,12 @@ def window_starts(count: int) -> list[int]:
 
 
 def in_order(passages: list[Passage], ranking: str) -> list[Passage]:
-    """Return the passages in the order of their numbers in a text; those that it does not name come last."""
-    numbers = [int(found) for found in re.findall(r"\d{1,9}", ranking)]
-    named = [number for number in dict.fromkeys(numbers) if 1 <= number <= len(passages)]
-    return [passages[number - 1] for number in dict.fromkeys([*named, *range(1, len(passages) + 1)])]
+    """Return the passages in the order of their numbers in a text; those that it does not name come last.
+
+    Not all numbers in it are of passages: "1. [3]", or "none of the 20".
+    """
+    named = re.sub(r"(?m)^\s*\d{1,2}[.)](?=.*\d)", "", ranking)  # a list's own numbers
+    found = re.findall(r"\[(\d{1,9})\]", named) or re.findall(r"\d{1,9}", "" if _NONE.match(ranking) else named)
+    numbers = [int(digits) for digits in found]
+    order = [number for number in numbers if 1 <= number <= len(passages)]
+    return [passages[number - 1] for number in dict.fromkeys([*order, *range(1, len(passages) + 1)])]

@@ -42,6 +42,10 @@ def ids(passages: list[Passage]) -> list[str]:
         ("I cannot rank them.", [1, 2, 3, 4]),
         ("", [1, 2, 3, 4]),
         ("9" * 5000, [1, 2, 3, 4]),
+        ("1. [3]\n2. [1]", [3, 1, 2, 4]),
+        ("1. Passage 4: it states the answer\n2. Passage 2", [4, 2, 1, 3]),
+        ("Of the 4 passages: [3] > [2]", [3, 2, 1, 4]),
+        ("None of the 3 helps.", [1, 2, 3, 4]),
     ],
 )
 def test_a_ranking_is_read_by_rule(ranking: str, order: list[int]) -> None:
