@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from ..common.text import neutralise, without_surrogates
 
-_MARK = re.compile(r"\[(\s*\d+(?:\s*[,;]\s*\d+)*\s*)\]")
+_MARK = re.compile(r"\[(\s*(?:(?:passages?|sources?)\s|[#^])?\s*\d[^\[\]]{0,40})\]", re.IGNORECASE)  # in any form
 _Text = Annotated[str, BeforeValidator(without_surrogates)]
 
 
@@ -33,8 +33,8 @@ class Passage(BaseModel):
     def shown(self, max_words: int | None = None) -> str:
         """Return what an LM or a reader sees of the passage: title and text, with markers neutralised.
 
-        Marks of its own, ``[1]``, are shown as ``(1)``: copied into an answer they would cite another passage, and
-        at the beginning of a line they would number one.
+        Marks of its own, ``[1]`` or ``[1-3]``, are shown as ``(1)``: copied into an answer they would cite another
+        passage, and at the beginning of a line they would number one.
 
         Args:
             max_words: how many words of the text to keep; None keeps all.

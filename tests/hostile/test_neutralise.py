@@ -17,6 +17,7 @@ from reliability.hostile_texts import as_copied, hostile_text, marker
 from questree.common.caches import remembering
 from questree.common.text import changed_texts, neutralise
 from questree.lm.guard import guarded
+from questree.metrics import without_marks
 from questree.retrieval import Passage
 from questree.signatures import AnswerFromPassages, ReadPassage
 
@@ -166,3 +167,11 @@ def test_texts_are_remembered_unless_they_are_long():
     long = "x" * 10_001
     assert [kept(text) for text in ("a", "a", long, long)] == ["A", "A", long.upper(), long.upper()]
     assert asked == ["a", long, long]
+
+
+@pytest.mark.parametrize(
+    "mark", ["[1]", "[ 1, 2 ]", "[1-3]", "[1 and 2]", "[Passage 1]", "[^1]", "[#2]", "【1】", "【3†source】"]
+)
+def test_a_mark_of_a_passage_s_own_is_none_for_an_answer_that_copies_it(mark):
+    shown = Passage(id="p", title=f"Kafka {mark}", text=f"{mark} He was born in Prague{mark}.").shown()
+    assert without_marks(shown) == shown
