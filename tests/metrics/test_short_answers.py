@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from questree.common import patterns
 from questree.common.patterns import EndlessPatternError
-from questree.metrics import cover_exact_match, exact_match, f1, normalise, pattern_in, pattern_match
+from questree.metrics import cover_exact_match, exact_match, f1, normalise, pattern_in, pattern_match, stands_in
 
 texts = st.text(max_size=40) | st.sampled_from(["yes", "no", "the No.", "An apple", "apple pie", "noanswer", ""])
 
@@ -146,3 +146,18 @@ def test_a_pattern_has_no_more_repetitions_than_a_person_writes() -> None:
     for pattern in ("(" * 9 + "a{1,1000}" + "){1,1000}" * 9, "a{99}{99}{99}", "a{100000}", "("):
         with pytest.raises(ValueError, match=r"repetitions|unterminated|multiple repeat"):
             patterns.check_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "held"),
+    [
+        ("弗朗茨·卡夫卡出生于布拉格。", "布拉格", True),
+        ("《变形记》是弗兰兹·卡夫卡的小说。", "弗兰兹・卡夫卡。", True),
+        ("フランツ・カフカはプラハで生まれた", "プラハ", True),
+        ("卡夫卡出生于布拉格。", "维也纳", False),
+        ("卡夫卡出生于布拉格。", "。", False),
+        ("Pragues", "Prague", False),
+    ],
+)
+def test_where_no_spaces_part_words_none_are_asked_for(text, phrase, held):
+    assert stands_in(text, phrase) == held
