@@ -56,8 +56,8 @@ _NO_ANSWER = re.compile(
     r"|(?:it is )?not (?:known|certain|available|applicable|stated|specified|given|mentioned|found|provided|answerable)"
     r"|no(?: such| relevant)? (?:answer|information|passage|idea)(?: (?:is |was )?(?:found|given))?"
     r"|(?:cannot|could not) be (?:determined|answered|known|found)|can't say"
-    r"|i (?:do not|don't|cannot|can't) (?:know|tell|say|answer|determine)(?: (?:it|that|this|the (?:answer|question)))?"
-    r"|i am not sure|i'm not sure"
+    r"|(?:(?:i'm |i am )?sorry,? (?:but )?)?(?:i am not sure|i'm not sure|i (?:do not|don't|cannot|can't) "
+    r"(?:know|tell|say|answer|determine|(?:help|assist) with)(?: (?:it|that|this|the (?:answer|question)))?)"
     r"|(?:none|nothing|no (?:more |other |further )?(?:facts?|information|search(?:es)?|quer(?:y|ies)"
     r"|(?:follow[- ]?up )?questions?|follow[- ]?ups?))(?: (?:is|are))? (?:missing|needed|required|necessary)"
     rf"|(?:(?:the|this|these) {_TEXTS} (?:do(?:es)? not|don't|doesn't)|(?:no|none of the) {_TEXTS})"
@@ -163,7 +163,7 @@ def text_or_none(text: str | None) -> str | None:
 
     An LM that has no answer writes null as a word, or says in other words that it does not know.
     """
-    return None if text is None or _NO_ANSWER.fullmatch(text) else text.strip()
+    return None if text is None or _NO_ANSWER.fullmatch(text.replace("’", "'")) else text.strip()
 
 
 def stated(texts: Iterable[str]) -> list[str]:

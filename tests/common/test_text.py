@@ -31,6 +31,8 @@ LONG = "The question is how the wall came to fall: in the summer of 1989 Hungary
         ("No passage tells when he died.", None),
         ("Not mentioned in the passages", None),
         ("This question is too vague. Please provide more information about the president that you refer to", None),
+        ("I don’t know.", None),
+        ("I'm sorry, but I can't help with that.", None),
         ("Unknown, but probably Paris", "Unknown, but probably Paris"),
         ("Unknown. Perhaps it was Paris.", "Unknown. Perhaps it was Paris."),
         ("Unknown (2011 film)", "Unknown (2011 film)"),
