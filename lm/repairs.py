@@ -54,6 +54,7 @@ _NONE_OF = re.compile(
 _NUMBER = re.compile(r"(?:passage |no\. ?|#)?[\[(]?(\d+)[\])]?", re.IGNORECASE)
 _NUMBERS = re.compile(r"(?:[\d\s\[\]{},;&>#]|and|passages?)+\.?", re.IGNORECASE)
 _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_WRAPPED = re.compile(r"(\*\*|__|```|`)(?:(?<=```)\w*\n)?((?:(?!\1).)+)\1", re.DOTALL)
 _ITEM = re.compile(r"\s*(?:[-*•]|(?:\*\*)?(?:step )?\d{1,2}[.):](?:\*\*)?)\s+(\S.*)", re.IGNORECASE)
 
 
@@ -133,7 +134,12 @@ def _object(value: dict[str, Any], kind: type[BaseModel]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Return the text of a value: a number in its digits, several texts or numbers in a row, also as JSON."""
+    """Return the text of a value: a number in its digits, several texts or numbers in a row, also as JSON.
+
+    What is bold or code as a whole is the text in it.
+    """
+    if isinstance(value, str) and (wrapped := _WRAPPED.fullmatch(value.strip())):
+        return wrapped[2].strip()
     if isinstance(value, str) and value.startswith('["') and value.endswith('"]'):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)

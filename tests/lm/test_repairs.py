@@ -212,6 +212,13 @@ def test_a_tool_without_arguments_is_called_in_any_words(said):
     assert read("chat", arguments, "arguments", '{"query": 1}') == {"query": 1}
 
 
+@pytest.mark.parametrize("said", ["**Prague**", "`Prague`", "```\nPrague\n```", "```text\nPrague\n```", "__Prague__"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_that_is_bold_or_code_as_a_whole_is_the_text_in_it(form, said):
+    assert read(form, CheckStep, "found", said) == "Prague"
+    assert read(form, CheckStep, "found", "**Prague** or **Brno**") == "**Prague** or **Brno**"
+
+
 def test_several_texts_for_one_are_written_in_a_row():
     assert read("json", CheckStep, "found", ["Paris", 1975]) == "Paris, 1975"
     assert read("chat", CheckStep, "found", '["Joel Coen", "Ethan Coen"]') == "Joel Coen, Ethan Coen"
