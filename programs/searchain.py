@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 import dspy
 from pydantic import Field
 
+from ..common.placeholders import without_placeholders
 from ..lm.failure import CallFailedError
 from ..lm.outcomes import exchange
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
@@ -88,6 +89,7 @@ class SearChain(Program):
       one passage and no answer: variants of a name are then no contradiction.
     - Later queries refer to earlier answers by number. A corrected or completed answer is filled in, and the LM need
       not plan the rest anew.
+    - If the LM plans no query at all, the question itself is looked up.
 
     With ``preset=paper`` the queries looked up, the feedback and the stops are those of the authors' client, given the
     same replies, except for three things:
@@ -152,6 +154,8 @@ class SearChain(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Return the traced answer (algorithm 1, Main)."""
         plan = self.chain_of_query(question=tree.question, answer_style=answer_style)
+        if self.fills_in and not plan:  # else nothing would be looked up
+            plan = [PlannedStep(query=without_placeholders(tree.question))]
         branch = grow_branch(tree, None, plan, round=1, fill=self.fills_in)
         chains = 1
         while self.settings.retrieval:

@@ -108,6 +108,12 @@ def test_steps_that_one_passage_supports_cite_it_whatever_score_each_query_gave_
     assert len(prediction.references) == 1
 
 
+def test_where_no_query_is_planned_the_question_is_looked_up(scripted):
+    scripted({"planned_chain": []}, verdict("supports", "Vltava"), TOLD)
+    prediction = searchain({QUESTION: PASSAGES[RIVER]})(question=QUESTION)
+    assert [(node.query, node.answer) for node in prediction.tree.last_path()] == [(QUESTION, "Vltava")]
+
+
 def test_what_is_found_is_filled_into_later_queries_without_asking_the_lm_for_a_new_rest(scripted):
     found = [verdict("supports", answer) for answer in ("Franz Kafka", "Prague", "Vltava")]
     engine = scripted(plan(None, None, None), *found, TOLD)
