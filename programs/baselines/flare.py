@@ -39,9 +39,10 @@ class FLARE(Baseline):
     Each sentence of the reasoning is first written from memory. If the LM is certain of it, it stands; if not, the
     sentence without its uncertain words is the query, and it is written anew from the passages. The paper finds
     uncertain words by their probabilities; many LMs do not give these away, so here the LM itself names the words that
-    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. Three more
+    it is not certain of. That is another signal than the paper's, and an LM may be sure of what is wrong. Four more
     differences: a conclusion is not searched for; where this query finds mostly known passages, the whole sentence is
-    searched for too; and the LM sees the sentence that it writes anew, so that a guess is not made twice.
+    searched for too; the LM sees the sentence that it writes anew, so that a guess is not made twice; and a sentence
+    that was written before ends the reasoning.
 
     Args:
         retriever: finds the passages.
@@ -81,7 +82,7 @@ class FLARE(Baseline):
                 tree.update(last, answer=thought or None, source="completed" if cited else "lm")
             elif thought:
                 last = tree.grow(last, round=round, query=thought, answer=thought, sure=not uncertain, source="lm")
-            if not thought:
+            if not thought or thought in thoughts:  # an LM that repeats itself goes on to do so
                 break
             thoughts.append(thought)
             if concludes:

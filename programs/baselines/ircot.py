@@ -38,9 +38,9 @@ class IRCoT(Baseline):
     """IRCoT (Trivedi et al., ACL 2023, arXiv 2212.10509): retrieval and chain of thought take turns.
 
     The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
-    more, until one concludes with the answer, or none is written. A reader, which does not see the reasoning, answers
-    from all that was collected. As in the authors' code, a sentence that only concludes (``Thus …``, ``Therefore …``)
-    or calculates is no query (the fact before it was searched for), and a query has no question words.
+    more, until one concludes with the answer, or no new one is written. A reader, which does not see the reasoning,
+    answers from all that was collected. As in the authors' code, a sentence that only concludes (``Thus …``,
+    ``Therefore …``) or calculates is no query (the fact before it was searched for), and a query has no question words.
 
     Args:
         retriever: finds the passages.
@@ -67,7 +67,7 @@ class IRCoT(Baseline):
             thought, concludes = self.next_thought(
                 question=question, answer_style=answer_style, shown=numbered(collected), thoughts=thoughts
             )
-            if not thought:
+            if not thought or thought in thoughts:
                 break
             thoughts.append(thought)
             if concludes:

@@ -44,8 +44,9 @@ class SearchAgent(Baseline):
     The LM reasons and calls for a search where it lacks knowledge. What the search finds is condensed to what helps the
     reasoning (Reason-in-Documents, section 3.4), which goes on from there. Search-o1 needs one unbroken reply of a
     reasoning model; here each piece of reasoning is a call that is given all pieces before it, so that any LM can be
-    asked, and every step compiled. Search-R1 (Jin et al., COLM 2025, arXiv 2503.09516, section 3.2) trains the LM to
-    write ``<search>`` and ``<answer>``, and puts the passages between ``<information>`` tags, not condensed.
+    asked, and every step compiled. A query that was made before is not made again, as in the authors' code. Search-R1
+    (Jin et al., COLM 2025, arXiv 2503.09516, section 3.2) trains the LM to write ``<search>`` and ``<answer>``, and
+    puts the passages between ``<information>`` tags, not condensed.
 
     Args:
         retriever: finds the passages.
@@ -65,22 +66,28 @@ class SearchAgent(Baseline):
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason and search until the answer is there; if it does not come, read it from the reasoning."""
-        question, told, written, passages, last = tree.question, list[str](), list[str](), list[Passage](), None
+        question, told, written, last = tree.question, list[str](), list[str](), None
+        passages, queries = list[Passage](), set[str]()
         for searched in range(self.settings.max_searches + 1):
             text, query, answer = self.go_on(question, answer_style, written)
-            written, told = [*written, text], [*told, text]
+            written = [*written, text]
+            told.append(text)
             if query is None or searched == self.settings.max_searches:
                 break
+            if query.casefold() in queries:
+                written = [*written, *self.as_written(query, "searched before: see there")]
+                continue
+            queries.add(query.casefold())
             found = self.retrieve(query, self.settings.k)
             last = add_search(tree, last, query, found, source="query", round=searched + 1)
             passages = distinct([passages, found])
             shown = numbered_among(passages, found)
             if self.settings.tags:
-                lines = "\n".join(_ANY_TAG.sub(" ", text) for text in shown) or "Nothing was found."
-                written = [*written, f"<search>{query}</search>", f"<information>{lines}</information>"]
+                result = "\n".join(_ANY_TAG.sub(" ", text) for text in shown) or "Nothing was found."
             else:
-                finding = self.condense(question, written, query, shown)
-                written, told = [*written, f"[Search({query}) → {finding or 'nothing useful'}]"], [*told, finding]
+                told.append(finding := self.condense(question, written, query, shown))
+                result = finding or "nothing useful"
+            written = [*written, *self.as_written(query, result)]
         if answer is None:
             answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=written)
         content, references = settle_marks(" ".join(part for part in told if part), passages, supported_by(question))
@@ -95,6 +102,12 @@ class SearchAgent(Baseline):
             text, query, answer = str(reply.continuation), text_or_none(reply.search), text_or_none(reply.answer)
         note(reply, "searches" if query else "ends")
         return text, query, None if query else answer
+
+    def as_written(self, query: str, result: str) -> list[str]:
+        """Return a search and what it told as they stand in the reasoning."""
+        if self.settings.tags:
+            return [f"<search>{query}</search>", f"<information>{result}</information>"]
+        return [f"[Search({query}) → {result}]"]
 
     def condense(self, question: str, written: list[str], query: str, shown: list[str]) -> str:
         """Return what the passages tell that helps; empty if nothing does."""

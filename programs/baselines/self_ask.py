@@ -28,7 +28,8 @@ class SelfAsk(Solving):
     """Self-Ask without retrieval (Press et al., EMNLP Findings 2023, arXiv 2210.03350): follow-ups from memory.
 
     The paper writes follow-up questions and intermediate answers in one reply. Here each is a call of its own, as in
-    the variant with retrieval, so that the two differ only in retrieval.
+    the variant with retrieval, so that the two differ only in retrieval. A follow-up that was asked before is not asked
+    again: the question is then answered.
 
     Args:
         settings: see `SelfAskSettings`.
@@ -48,7 +49,7 @@ class SelfAsk(Solving):
         path, solutions = list[Node](), list[Solution]()
         while len(path) < self.settings.max_follow_ups:
             query = self.follow_up(question=tree.question, answer_style=answer_style, solved=path)
-            if query is None:
+            if query is None or query.casefold() in {node.query.casefold() for node in path}:
                 break
             solutions.append(self.solve(tree.question, path, query))
             path.append(add_solution(tree, path, solutions[-1]))

@@ -50,8 +50,8 @@ class TreeOfThought(Solving):
     With retrieval, as in SearChain (table 1): a thought is a subquestion with an answer that was read in retrieved
     passages. Each level proposes thoughts for every path, values the paths that they lead to, and continues the best.
     The paper's depth is fixed for each task; the depth of a question is not known, so the LM also says whether a path
-    is complete, and the best complete one ends the search. A path for which nothing is proposed stays as it is, and is
-    compared with the others. Calls that do not wait for each other run at the same time.
+    is complete, and the best complete one ends the search. A path for which nothing new is proposed stays as it is, and
+    is compared with the others. Calls that do not wait for each other run at the same time.
 
     Args:
         retriever: finds the passages.
@@ -94,7 +94,8 @@ class TreeOfThought(Solving):
             proposed: list[str] = self.follow_ups(
                 question=tree.question, answer_style=answer_style, solved=path, count=self.settings.candidates
             )
-            return proposed
+            asked = {node.query.casefold() for node in path}
+            return [query for query in proposed if query.casefold() not in asked]
 
         going = [thought for thought in frontier if not thought.ended]
         proposed = together([partial(propose, thought.path) for thought in going])

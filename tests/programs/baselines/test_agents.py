@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 from answering import Asked, TableRetriever
 from fakes import ListRetriever
@@ -402,17 +404,42 @@ def test_a_tentative_sentence_is_of_a_kind(reply, kind, shown):
     assert (kind_of(step), is_exemplary(step)) == (kind, shown)
 
 
+@pytest.mark.parametrize(
+    ("name", "calls", "searches"),
+    [("self-ask-retrieval", 4, 1), ("tree-of-thought", 5, 1), ("ircot", 3, 2), ("flare", 3, 0), ("search-agent", 8, 1)],
+)
+def test_what_was_asked_before_is_not_asked_again(name, calls, searches, answering):
+    engine = answering(
+        lambda asked: {
+            "follow_up": {"follow_up": "q"},
+            "follow_ups": {"follow_ups": ["Q"] if asked.given("solved") else ["q"]},
+            "query_answer": {"query_answer": "A", "references": [1]},
+            "complete": {"complete": False, "promise": 0.5},
+            "continuation": reasons("On.", "q"),
+            "finding": {"finding": "Nothing."},
+            "tentative": {"tentative": "It is A.", "uncertain": []},
+            "thought": {"thought": "It is A."},
+            "final_content": {"final_content": "So.", "answer": "a"},
+            "answer": {"answer": "a"},
+        }[asked.wants]
+    )
+    retriever = TableRetriever({"q": "A"})
+    assert program(name, retriever=retriever)(question=Q).answer == "a"
+    assert (len(engine.asked), len(retriever.queries)) == (calls, searches)
+
+
 @pytest.mark.parametrize("name", ["multi-hop", "search-agent", "flare"])
 def test_each_ends_at_its_limit(name, answering):
     """However much an LM would like to search on."""
+    numbers = count()
     engine = answering(
         lambda asked: {
             "thoughts": {"thoughts": "Missing.", "query": "q"},
             "new_notes": {"new_notes": []},
-            "continuation": reasons("On.", "q"),
+            "continuation": reasons("On.", f"q{next(numbers)}"),
             "finding": {"finding": "Nothing."},
             "tentative": {"tentative": "It is A.", "uncertain": ["A"]},
-            "thought": {"thought": "It is A."},
+            "thought": {"thought": f"It is A{next(numbers)}."},
             "final_content": {"final_content": "So.", "answer": "a"},
             "answer": {"answer": "a"},
         }[asked.wants]
