@@ -14,6 +14,7 @@ from ...signatures import AnswerStyle
 from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
 from ..demonstrations import note
 from ..modules import ThoughtsAnswer
+from ..modules.searches import up_to_search
 from ..program import answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
@@ -99,7 +100,9 @@ class SearchAgent(Baseline):
         if self.settings.tags:
             text, query, answer = in_tags(str(reply.turn))
         else:
-            text, query, answer = str(reply.continuation), text_or_none(reply.search), text_or_none(reply.answer)
+            answer = text_or_none(reply.answer)
+            text, called = up_to_search(str(reply.continuation))
+            query = text_or_none(reply.search) or (None if answer else called)
         note(reply, "searches" if query else "ends")
         return text, query, None if query else answer
 
@@ -124,5 +127,6 @@ def in_tags(turn: str) -> tuple[str, str | None, str | None]:
     found = _TAG.search(turn)
     if found is None:
         return turn.strip(), None, None
-    before, held = turn[: found.start()].strip(), text_or_none(found[2])
+    told = re.split("<information>", turn[: found.start()], maxsplit=1, flags=re.IGNORECASE)[0]  # it made that up
+    before, held = told.strip(), text_or_none(found[2])
     return (before, held, None) if found[1].lower() == "search" else (before, None, held)

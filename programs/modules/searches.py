@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,7 @@ from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOr
 from ..demonstrations import note
 from ..references import numbered, without_loose_marks
 
+_CALL = re.compile(r"\[Search\(([^)\]→]*)", re.IGNORECASE)
 _SEARCH = "Finds passages of an encyclopedia, each behind its number. The query is complete in itself."  # in the prompt
 
 
@@ -87,9 +89,20 @@ class Writing(dspy.Module):
     ) -> tuple[str, str | None, str | None]:
         """Return the next piece; the query to search for, None at the end of the text; the answer, None before it."""
         reply = call(self.write, question=question, answer_style=answer_style, written=written)
-        search = text_or_none(reply.search)
+        answer = text_or_none(reply.answer)
+        continuation, called = up_to_search(str(reply.continuation))
+        search = text_or_none(reply.search) or (None if answer else called)
         note(reply, "searches" if search else "ends")
-        return str(reply.continuation), search, text_or_none(reply.answer)
+        return continuation, search, answer
+
+
+def up_to_search(text: str) -> tuple[str, str | None]:
+    """Return a text up to where it writes a search into itself, as the prompt shows them, and the query, if any.
+
+    What stands behind it would be taken for what a search told, but the LM made it up.
+    """
+    called = _CALL.search(text)
+    return (text[: called.start()].rstrip(), text_or_none(called[1])) if called else (text, None)
 
 
 def search(query: str) -> str:
