@@ -23,7 +23,7 @@ class WriteOrSearch(dspy.Signature):
     question: str = question_field()
     answer_style: str = answer_style_field()
     written: list[str] = dspy.InputField(desc="the text so far, with the results of its searches")
-    continuation: str = dspy.OutputField(desc="what comes next in the text")
+    continuation: str = dspy.OutputField(desc="what comes next in the text, up to the search")
     search: str | None = dspy.OutputField(desc="what to look up, complete in itself; null at the end of the text")
     answer: str | None = dspy.OutputField(
         desc="the answer alone, in the form that it should have; null when a search is called"
@@ -121,7 +121,7 @@ class ReasonOrSearch(dspy.Signature):
     written: list[str] = dspy.InputField(
         desc="the reasoning so far, with its searches: [Search(query) → what it told]; may be empty"
     )
-    continuation: str = dspy.OutputField(desc="what comes next in the reasoning")
+    continuation: str = dspy.OutputField(desc="what comes next in the reasoning, up to the search")
     search: str | None = dspy.OutputField(desc="one search query, complete in itself; null when the answer is given")
     answer: str | None = dspy.OutputField(
         desc="the answer alone, in the form that it should have; null when a search is made"

@@ -70,7 +70,9 @@ class AnswerSubquestion(dspy.Signature):
     question: str = question_field()
     solved: list[Step] = dspy.InputField(desc="the steps before it")
     query: str = dspy.InputField(desc="the step that is to be answered now")
-    query_answer: str | None = dspy.OutputField(desc="in a few words; null when you do not know it")
+    query_answer: str | None = dspy.OutputField(
+        desc="the answer to the query alone, in a few words; null when you do not know it"
+    )
 
 
 class AnswerSubquestionFromPassages(dspy.Signature):
@@ -82,5 +84,7 @@ class AnswerSubquestionFromPassages(dspy.Signature):
     solved: list[Step] = dspy.InputField(desc="the steps before it")
     query: str = dspy.InputField(desc="the step that is to be answered now")
     passages: list[str] = passages_field("found for the query")
-    query_answer: str | None = dspy.OutputField(desc="in a few words; null when neither the passages nor you can tell")
+    query_answer: str | None = dspy.OutputField(
+        desc="the answer to the query alone, in a few words; null when neither the passages nor you can tell"
+    )
     references: list[int] = dspy.OutputField(desc="numbers of the passages that it rests on; empty when none")

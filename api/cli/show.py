@@ -176,6 +176,7 @@ def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool)
 
 
 def _table(records: Sequence[Record], *, simulated: bool) -> Any:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
@@ -183,14 +184,17 @@ def _table(records: Sequence[Record], *, simulated: bool) -> Any:
     from .report import SIMULATED
 
     metrics = list(dict.fromkeys(name for record in records for name in record.scores))
-    table = Table(title=SIMULATED if simulated else None)
-    for heading in ("id", "question", "answer", "gold", *metrics, "calls", "failure"):
+    texts = {"question": 3, "answer": 2, "gold": 2}  # shares of the width that the other columns leave
+    failed = any(record.failure for record in records)
+    table = Table(title=SIMULATED if simulated else None, box=SIMPLE_HEAD, expand=True)
+    for heading in ("id", *texts, *metrics, "calls", *(["failure"] if failed else [])):
         # whoever reads an id wants to type it: only texts are broken
-        table.add_column(heading, no_wrap=heading in ("id", *metrics, "calls"), overflow="fold")
+        table.add_column(heading, no_wrap=heading not in texts, overflow="fold", ratio=texts.get(heading))
     for record in records:
         cells = [record.id, record.question, record.answer, next(iter(record.answers), "")]
         cells += [f"{record.scores[metric]:.2f}" if metric in record.scores else "–" for metric in metrics]
-        cells += [str(record.spent.calls), "" if record.failure is None else record.failure.cause]
+        cells += [str(record.spent.calls)]
+        cells += ["" if record.failure is None else record.failure.cause] if failed else []
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 

@@ -130,6 +130,19 @@ def test_an_evaluation_goes_on_where_it_was(questree, index):
     assert shown == [0, 0, 0], "also a question that the last evaluation did not have"
 
 
+def test_a_narrow_screen_leaves_room_for_the_questions(questree, index, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = questree(
+        "evaluate", "searchain", "--retriever", index, "--tracking-uri", "none", "--out", "run", "--limit", "3"
+    )
+    assert ran.code == 0, ran.err
+    rows = questree("show", "run").out.splitlines()
+    heading = next(row for row in rows if "question" in row)
+    assert max(map(len, rows)) <= 80
+    assert heading.index("answer") - heading.index("question") > 15
+    assert "failure" not in heading, "none failed"
+
+
 def test_show_says_why_a_question_failed(questree, index):
     ran = questree("evaluate", "cot", "--tracking-uri", "none", "--out", "run", "--limit", "1", "--window", "60")
     assert "context-window" in ran.out
@@ -144,6 +157,7 @@ def test_show_says_why_a_question_failed(questree, index):
     ):
         assert told in why
     assert "QUESTION --why" in questree("show", "run", "--why").err
+    assert "failure" in questree("show", "run").out
     del record["failure"]["where"]
     (index.parent / "run" / "records.jsonl").write_text(json.dumps(record) + "\n")
     old = questree("show", "run", record["id"], "--why").out
