@@ -86,7 +86,8 @@ class Program(dspy.Module):
             ``dspy.Prediction(answer, final_content, references, passages, seen, tree, failure, spent, dropped,
             seconds)``. ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
             rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``answer`` is
-            empty if the LM finds none; ``final_content`` then tells how far it came. ``failure`` is None, or says what
+            empty if the LM finds none, and NOT ENOUGH INFO in the style ``label``, in which no answer means that;
+            ``final_content`` then tells how far it came. ``failure`` is None, or says what
             went wrong: then ``answer`` is empty, the tree holds the reasoning until the failure, and ``passages`` is
             all that was found. ``dropped`` lists what was left out of prompts so that
             they fit the LM's window.
@@ -100,6 +101,8 @@ class Program(dspy.Module):
                 if self.lacks_retriever:  # before the LM is asked for what would then be searched
                     raise self._without_retriever()
                 prediction = self.reason(tree, answer_style)
+                if answer_style == "label" and not prediction.answer and prediction.failure is None:
+                    prediction.answer = "NOT ENOUGH INFO"
             except CallFailedError as error:
                 self._add_where(error)
                 prediction = _failed(tree, error.failure, distinct([ranked([], kept.found), tree.passages()]))

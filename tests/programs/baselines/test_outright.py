@@ -164,6 +164,21 @@ def test_an_answer_that_says_there_is_none_is_empty_in_every_program(name, said,
     assert prediction.final_content in ("", "So.")
 
 
+@pytest.mark.parametrize(
+    ("style", "answer"), [("label", "NOT ENOUGH INFO"), ("two-label", ""), ("yes-no", ""), ("short", "")]
+)
+def test_no_answer_to_a_claim_with_three_labels_means_that_it_is_open(style, answer, answering):
+    answering(lambda asked: {"final_content": "Kafka wrote it.", "answer": "Cannot be determined."})
+    prediction = program("oner-cot", retriever=Shelf())(question=Q, answer_style=style)
+    assert (prediction.answer, prediction.final_content) == (answer, "Kafka wrote it.")
+
+
+def test_a_claim_that_failed_is_not_open(answering):
+    answering(lambda asked: {"final_content": "So.", "answer": "REFUTES"})
+    prediction = program("oner-cot")(question=Q, answer_style="label")
+    assert (prediction.answer, prediction.failure.cause) == ("", "retrieval")
+
+
 @pytest.mark.parametrize(("title", "answer"), [("Unknown (2011 film)", "Unknown"), ("Berlin", "")])
 def test_unknown_is_an_answer_where_a_reference_has_this_title(title, answer):
     found = [Passage(id="u", title=title, text="Unknown is a film of 2011.")]
