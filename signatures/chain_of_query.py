@@ -174,7 +174,8 @@ class TraceAnswer(dspy.Signature):
     begins; if it has a mark, tell it with its mark. Where a step has no answer, say that it was not found. If the steps
     leave the answer open, say that it is a guess. If a support does not say exactly what its query asks, tell what the
     support says. If two supports contradict each other, say which you follow. Add no facts that are not in the queries,
-    answers, titles and supports of the steps, except what a common word means, or what follows by calculation.
+    answers, titles and supports of the steps, except what a common word means, what everybody knows, or what
+    follows by calculation.
     """
 
     question: str = question_field()

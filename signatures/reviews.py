@@ -5,7 +5,7 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import answer_field, answer_style_field, passages_field, question_field, tried_field
+from .answers import answer_field, answer_style_field, passages_field, question_field
 
 
 class ReviewPath(dspy.Signature):
@@ -19,7 +19,9 @@ class ReviewPath(dspy.Signature):
 
     question: str = question_field()
     answer_style: str = answer_style_field()
-    tried: list[str] = tried_field()
+    tried: list[str] = dspy.InputField(
+        desc="queries that were looked up before, on this way and others; asking them again finds the same"
+    )
     passages: list[str] = passages_field("found on this way so far", "the last one is new")
     facts: str = dspy.OutputField(
         desc="the facts that the answer needs, each with the number of its passage: [1]; empty without any"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import dspy
@@ -101,6 +102,9 @@ def reads_well(step: TraceStep) -> bool:
     read = _texts([value for name, value in inputs.items() if name not in _GIVEN])
     concluded = [one for one in inputs.get("thoughts") or [] if "answer is" in one]
     answer = str(reply.get("answer") or "")
+    thoughts = [*(inputs.get("thoughts") or []), str(reply.get("thought") or reply.get("tentative") or "")]
+    if any(_TO_FIND in open and "answer is" in end for open, end in pairwise(thoughts)):
+        return False  # it was never found
     follows = not (answer and _GAP in str(reply.get("final_content"))) and all(answer in one for one in concluded)
     told = [*replied, *_texts([inputs.get(name) for name in _TOLD])]
     return follows and not any(map(_DANGLING.search, told)) and not any(map(_STILTED.search, [*read, *replied]))

@@ -10,6 +10,7 @@ from pydantic import Field
 from ...common.sentences import sentences, without_item_mark
 from ...common.text import stated
 from ...lm.call import call
+from ...metrics import stands_in
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import RegenerateSentence, WriteTentatively
@@ -63,7 +64,7 @@ class FLARE(Baseline):
         """Write sentence by sentence, look up what is uncertain, and answer."""
         question, thoughts, passages, last = tree.question, list[str](), list[Passage](), None
         for round in range(1, self.settings.max_thoughts + 1):
-            thought, uncertain = self.tentative(question, answer_style, thoughts)
+            reply, thought, uncertain = self.tentative(question, answer_style, thoughts)
             concludes, found = "answer is" in thought.lower(), list[Passage]()
             if uncertain and not concludes:
                 query, found = self.look_up(thought, masked(thought, uncertain) or question, passages)
@@ -78,6 +79,8 @@ class FLARE(Baseline):
                     tentative=thought,
                     uncertain=uncertain,
                 )
+                if not all(stands_in(thought, words) for words in uncertain):
+                    note(reply, exemplary=False)  # it would teach to write what is wrong
                 _, cited = settle_marks(thought, passages, supported_by(question))
                 tree.update(last, answer=thought or None, source="completed" if cited else "lm")
             elif thought:
@@ -103,8 +106,10 @@ class FLARE(Baseline):
             return query, found
         return thought, distinct([found, self.retrieve(thought, self.settings.k)])
 
-    def tentative(self, question: str, answer_style: AnswerStyle, thoughts: list[str]) -> tuple[str, list[str]]:
-        """Return the next sentence from memory, and the words of it that the LM is not certain of."""
+    def tentative(
+        self, question: str, answer_style: AnswerStyle, thoughts: list[str]
+    ) -> tuple[dspy.Prediction, str, list[str]]:
+        """Return a reply, the next sentence from memory in it, and the words of that which the LM is not certain of."""
         reply = call(self.write_tentatively, question=question, answer_style=answer_style, thoughts=thoughts)
         written = sentences(str(reply.tentative))
         thought = without_item_mark(written[0]) if written else ""
@@ -112,7 +117,7 @@ class FLARE(Baseline):
         ends = "answer is" in thought.lower()
         kind = "ends" if ends else "certain" if not uncertain else "uncertain later" if thoughts else "uncertain"
         note(reply, kind, exemplary=len(written) == 1)
-        return thought, uncertain
+        return reply, thought, uncertain
 
 
 def masked(sentence: str, uncertain: list[str]) -> str:

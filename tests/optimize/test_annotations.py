@@ -259,6 +259,18 @@ def test_an_earlier_sentence_without_its_subject_is_no_demonstration_either():
     )
 
 
+@pytest.mark.parametrize("field", ["thought", "tentative"])
+def test_no_answer_follows_what_has_to_be_found(field):
+    thoughts = ["Ibsen wrote Peer Gynt [1].", "Ibsen was perhaps born in Skien."]
+    concluding = dspy.Prediction(**{field: "So the answer is: Skien."})
+    asked = dspy.Predict(f"thoughts -> {field}")
+    assert reads_well((asked, {"thoughts": thoughts}, concluding))
+    thoughts[1] = "The birthplace of Ibsen has to be found."
+    assert not reads_well((asked, {"thoughts": thoughts}, concluding))
+    told = [*thoughts, "So the answer is: Skien."]
+    assert not reads_well((dspy.Predict("thoughts -> answer"), {"thoughts": told}, dspy.Prediction(answer="Skien")))
+
+
 def test_plain_facts_a_quoted_passage_and_an_open_end_are_demonstrated():
     told = "Ibsen wrote Peer Gynt [1]. It has to be found where he was born."
     step = (dspy.Predict("q -> thought"), {"passages": ["[1] He was born in Skien."]}, dspy.Prediction(thought=told))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import dspy
 import pytest
 from answering import Asked, TableRetriever
 from fakes import ListRetriever
@@ -374,6 +375,18 @@ def test_flare_cites_only_where_the_lm_wrote_a_mark_that_its_passage_supports(sc
     prediction = program("flare", retriever=ListRetriever(found))(question="Where was Franz Kafka born?")
     assert prediction.final_content == f"{content} So the answer is Prague."
     assert (len(prediction.references), prediction.tree.nodes[0].source) == (int("[1]" in content), source)
+
+
+@pytest.mark.parametrize(
+    ("thought", "taught"),
+    [("He was born in Vienna [1].", True), ("He was born in Prague [1].", False), ("It has to be found.", False)],
+)
+def test_a_sentence_of_flare_that_turned_out_wrong_is_no_demonstration(thought, taught, scripted):
+    scripted({"tentative": "He was born in Vienna.", "uncertain": ["Vienna"]}, {"thought": thought}, {"answer": "x"})
+    flare = program("flare", retriever=ListRetriever({"He was born in .": "He was born somewhere."}), max_thoughts=1)
+    with dspy.context(trace=[]):
+        flare(question=Q)
+        assert is_exemplary(dspy.settings.trace[0]) is taught
 
 
 @pytest.mark.parametrize(("said", "query"), [(["none"], None), (['"1883"', "*Prague*"], "He was born in in .")])
