@@ -15,8 +15,8 @@ Stance = Literal["supports", "contradicts", "silent"]
 class CheckStep(dspy.Signature):
     """Look up the query in the passages. Say which passage answers it and what answer stands there, and compare that
     with the proposed answer, which comes from memory and may be wrong.
-    supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or the passage gives
-    several answers, and the proposed one is among them. When no answer is proposed, a passage that answers the query
+    supports: both mean the same, or one is only a longer, shorter or more exact form of the other; or one of them
+    names several answers, and the other is among them. When no answer is proposed, a passage that answers the query
     supports.
     contradicts: the passage answers the query with another answer, even if both may be right; the passage is followed.
     June 1982 and 1982 are the same answer, and so are 4,810 m and about 4,800 m; 1982 and 1983 are not.
