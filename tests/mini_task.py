@@ -34,14 +34,21 @@ class WordIndex(BaseRetriever):
         for position, passage in enumerate(passages):
             for word in {word.strip("?,.") for word in f"{passage.title} {passage.text}".lower().split()}:
                 self.holders.setdefault(word, []).append(position)
+        self.found: dict[tuple[str, int], list[tuple[int, float]]] = {}
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
+        if (query, k) not in self.found:
+            self.found[query, k] = self.search(query, k)
+        return [self.passages[i].model_copy(update={"score": score}) for i, score in self.found[query, k]]
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Find the best positions with their scores."""
         scores = Counter[int]()
         for word in {word.strip("?,.") for word in query.lower().split()}:
             for position in self.holders.get(word, []):
                 scores[position] += 1 / len(self.holders[word])
         best = sorted(scores, key=lambda position: (-scores[position], position))[:k]
-        return [self.passages[i].model_copy(update={"score": scores[i]}) for i in best]
+        return [(position, scores[position]) for position in best]
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         return [self(query, k) for query in queries]

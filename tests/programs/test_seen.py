@@ -40,7 +40,7 @@ class Noting(WordIndex):
     name = fingerprint = "noting"
 
     def __init__(self, index: WordIndex):
-        self.passages, self.holders = index.passages, index.holders
+        self.passages, self.holders, self.found = index.passages, index.holders, index.found
         self.ids: set[str] = set()
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
