@@ -61,7 +61,7 @@ def test_a_question_that_is_scored_is_none_of_training_whatever_its_id(mini):
 def test_the_program_that_was_compiled_stays_as_it_is(mini):
     program = mini.program()
     before = program.dump_state()
-    compile_program(program, mini.examples(), mini.metric, optimizer=SEARCH)
+    compile_program(program, mini.examples(dev=1), mini.metric, optimizer=SEARCH)
     assert program.dump_state() == before
 
 
@@ -93,7 +93,7 @@ def interrupted(mini, out):
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as stopped:
-        compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=out, on_progress=stop)
+        compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=out, on_progress=stop)
     return str(stopped.value)
 
 
@@ -105,7 +105,7 @@ def test_an_interrupted_compilation_goes_on_and_finds_its_candidates_again(mini,
     assert interrupted(mini, tmp_path).startswith("Stopped while compiling; what was scored is kept in")
     kept = marks(tmp_path / "candidates")
     assert (len(kept), (tmp_path / "program").exists()) == (2, False)
-    done = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    done = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path)
     assert kept.items() <= marks(tmp_path / "candidates").items()
     assert not caplog.text
     assert done.program.dump_state() == searched[1].program.dump_state()
@@ -117,7 +117,7 @@ def test_candidates_that_are_not_found_again_are_put_aside(mini, tmp_path, caplo
     second = json.loads((folder / "001.json").read_text()) | {"score": 0.125}
     (folder / "001.json").write_text(json.dumps(second))
     (folder / "009.json").write_text(json.dumps(second))
-    done = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    done = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path)
     assert json.loads((folder / "attempt-1" / "001.json").read_text())["score"] == 0.125
     assert (folder / "attempt-1" / "009.json").exists()
     assert len(list(folder.glob("*.json"))) == len(done.compilation.candidates)
@@ -396,7 +396,7 @@ def test_what_was_made_while_the_lm_gave_no_answers_is_not_kept_and_is_made_by_t
 
     def compiled():
         return compile_program(
-            mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=turn_away
+            mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path, on_progress=turn_away
         )
 
     engine = Limited()
@@ -425,7 +425,7 @@ def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_p
         raise QuestreeError("no space left")
 
     monkeypatch.setattr(observers, "write_atomically", full)
-    compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=SEARCH, out=tmp_path)
+    compiled = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path)
     assert "Candidate 0 was not kept: no space left" in caplog.text
     assert compiled.artifact is not None
 

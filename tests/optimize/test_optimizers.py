@@ -102,7 +102,9 @@ def test_every_teleprompter_of_dspy_has_a_name_or_a_reason():
 def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
     student = mini.program()
     before = [predictor.signature.instructions for predictor in student.predictors()]
-    taught = compile_program(student, mini.examples(), mini.metric, optimizer=optimizer("infer-rules", candidates=2))
+    taught = compile_program(
+        student, mini.examples(dev=1), mini.metric, optimizer=optimizer("infer-rules", candidates=2)
+    )
     assert [predictor.signature.instructions for predictor in student.predictors()] == before
     assert [predictor.signature.instructions for predictor in mini.program().predictors()] == before
     for predictor, instructions in zip(taught.program.predictors(), before, strict=True):
@@ -125,7 +127,7 @@ def test_gepa_reflects_above_temperature_0(monkeypatch, temperature, reflects_at
 def test_the_seed_decides(mini):
     def states(seed):
         student = mini.program()
-        done = compile_program(student, mini.examples(), mini.metric, optimizer="bootstrap-few-shot", seed=seed)
+        done = compile_program(student, mini.examples(dev=1), mini.metric, optimizer="bootstrap-few-shot", seed=seed)
         return done.program.dump_state()
 
     assert states(1) == states(1) != states(2)
@@ -133,7 +135,7 @@ def test_the_seed_decides(mini):
 
 def test_a_labeled_demonstration_is_a_row_of_the_task(mini):
     program = build("direct", {})
-    compiled = compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
+    compiled = compile_program(program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
     (predictor,) = compiled.program.predictors()
     rows = {(example.question, example.answer) for example in mini.examples().train}
     assert {(demo.question, demo.answer) for demo in predictor.demos} < rows
@@ -141,7 +143,7 @@ def test_a_labeled_demonstration_is_a_row_of_the_task(mini):
 
 def test_auto_cot_demonstrates_one_answered_question_of_each_cluster_whatever_the_metric_says(mini):
     program = build("auto-cot", {})
-    compiled = compile_program(program, mini.examples(), lambda example, prediction, trace=None: False)
+    compiled = compile_program(program, mini.examples(dev=1), lambda example, prediction, trace=None: False)
     (predictor,) = compiled.program.predictors()
     assert len({demo.question for demo in predictor.demos}) == 4
     assert {demo.question for demo in predictor.demos} <= {example.question for example in mini.train[:12]}
@@ -176,7 +178,7 @@ def test_clusters_hold_questions_of_a_kind():
 
 def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
     program = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("knn-few-shot", k=1)
+        mini.program(), mini.examples(dev=1), mini.metric, optimizer=optimizer("knn-few-shot", k=1)
     ).program
     assert isinstance(program, NearestDemonstrations)
     wanted = program.lessons[1].inputs["question"]
@@ -261,7 +263,7 @@ def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
 def test_a_random_search_stops_at_a_share_of_the_questions(mini):
     def scores(**settings):
         chosen = optimizer("bootstrap-random-search", candidates=3, **settings)
-        compiled = compile_program(mini.program(), mini.examples(), mini.metric, optimizer=chosen)
+        compiled = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=chosen)
         return [one.score for one in compiled.compilation.candidates]
 
     every = scores()
@@ -283,7 +285,7 @@ def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
 def test_compiling_prints_nothing(mini, capfd, name):
     chosen = optimizer(name, **SMALL[name])
     own = {} if "prompt_lm" in chosen.unused else {"prompt_lm": dspy.settings.lm.copy()}
-    compile_program(mini.program(), mini.examples(), mini.metric, optimizer=chosen, **own)
+    compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=chosen, **own)
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "")
 
@@ -369,7 +371,9 @@ def test_no_prompt_shows_a_demonstration_that_lacks_a_field(name, mini):
 def test_only_complete_demonstrations_are_kept(mini):
     for name, shows in (("direct", {"direct_answer.answer"}), ("searchain", set())):
         program = build(name, {}, retriever=mini.index)
-        compiled = compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=4))
+        compiled = compile_program(
+            program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=4)
+        )
         named = compiled.program.named_predictors()
         assert {predictor for predictor, part in named if part.demos} == shows
 
@@ -387,7 +391,7 @@ def test_a_null_in_a_demonstration_is_written_and_not_taken_for_missing():
 
 def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
     program = build("oner-cot", {}, retriever=mini.index)
-    compile_program(program, mini.examples(), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
+    compile_program(program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
     assert "of a prompt of oner-cot: it has no demonstrations. Try annotated-few-shot" in caplog.text
 
 
