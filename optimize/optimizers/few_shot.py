@@ -120,6 +120,7 @@ class BootstrapRandomSearch(Demonstrating):
     name = "bootstrap-random-search"
     unused = frozenset({"prompt_lm"})
     compares = True
+    max_bootstrapped_demos: int = Field(default=4, ge=1)  # DSPy draws a number from 1 on
     max_rounds: int = Field(default=1, ge=1)
     candidates: int = Field(default=8, ge=1)
     stop_at_score: float | None = Field(default=None, ge=0, le=1)

@@ -15,6 +15,7 @@ from ...common.errors import QuestreeError
 from ...evaluation.records import plain
 from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
+from ...lm.policy import RunPolicy
 from ...programs import Program
 from ...programs.demonstrations import as_found, select_demonstrations
 from .base import PATIENCE, Job, Optimizer
@@ -35,10 +36,16 @@ class Mipro(Demonstrating):
     minibatch_size: int = Field(default=35, ge=1)
     init_temperature: float = Field(default=1.0, ge=0)
 
+    def check(self, program: Program, policy: RunPolicy) -> None:
+        """Check that either DSPy chooses how long to search, or the settings do."""
+        chosen = [self.candidates is not None, self.trials is not None]
+        if any(chosen) if self.auto else not all(chosen):
+            raise QuestreeError(
+                "mipro takes either auto, or both candidates and trials with auto=None (--optimizer-set auto=null)."
+            )
+
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.MIPROv2``."""
-        if (self.auto is None) != (self.candidates is not None and self.trials is not None):
-            raise QuestreeError("mipro takes either auto, or auto=None with both candidates and trials.")
         teleprompter = dspy.MIPROv2(
             metric=job.verdicts,
             prompt_model=job.prompt_lm,
@@ -135,6 +142,11 @@ class Gepa(Optimizer):
     max_metric_calls: int | None = Field(default=None, ge=1)
     reflection_minibatch_size: int = Field(default=3, ge=1)
     use_merge: bool = True
+
+    def check(self, program: Program, policy: RunPolicy) -> None:
+        """Check that something bounds the search."""
+        if self.auto is None and self.max_metric_calls is None:
+            raise QuestreeError("gepa takes auto, or max_metric_calls: without both nothing bounds its search.")
 
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.GEPA``. A greedy LM reflects at temperature 1: it would make the same proposals again."""

@@ -203,6 +203,23 @@ def test_a_metric_that_gives_numbers_must_give_a_full_score(score, verdict, mini
     assert judge.accepted == 2 * verdict
 
 
+def test_a_full_score_may_be_added_up(mini):
+    judge = Verdicts(lambda example, prediction, trace=None: 0.7 + 0.2 + 0.1)  # 0.9999999999999999
+    assert judge(mini.train[0], dspy.Prediction(answer="x", failure=None), []) is True
+
+
+def test_a_metric_of_ones_own_gives_its_verdict_where_an_optimizer_asks_without_a_trace(mini):
+    def graded(example, prediction, trace=None):
+        return 0.8 if trace is None else True
+
+    judge, answer = Verdicts(graded), dspy.Prediction(answer="x", failure=None)
+    told = judge.with_feedback(mini.train[0], answer)
+    assert (told.score, told.accepted) == (0.8, True)
+    assert told.feedback.startswith("The answer 'x' is right.")
+    assert judge.accepts(mini.train[0], answer) is True
+    assert (judge.asked, judge.accepted) == (2, 2)
+
+
 def test_candidates_are_compared_by_scores_and_demonstrations_chosen_by_verdicts():
     example = dspy.Example(question="Who?", answers=["the old Charles Bridge"])
     judge = Verdicts(metric("f1"))
@@ -249,6 +266,20 @@ def test_wrong_names_and_values_say_what_there_is():
         optimizer("bootstrap-random-search", candidate=3)
     with pytest.raises(QuestreeError, match="candidates=0 does not fit"):
         optimizer("bootstrap-random-search", candidates=0)
+    with pytest.raises(QuestreeError, match="max_bootstrapped_demos=0 does not fit"):
+        optimizer("ensemble", max_bootstrapped_demos=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("mipro", {"candidates": 3}), ("mipro", {"trials": 3}), ("mipro", {"auto": None}), ("gepa", {"auto": None})],
+)
+def test_settings_that_do_not_go_together_are_refused_before_anything_is_asked(name, settings, mini, tmp_path):
+    with pytest.raises(QuestreeError, match=f"{name} takes .*auto"):
+        compile_program(
+            mini.program(), mini.examples(), mini.metric, optimizer=optimizer(name, **settings), out=tmp_path / "out"
+        )
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
