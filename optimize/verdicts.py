@@ -64,7 +64,7 @@ class Verdicts:
 
     def accepts(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> bool:
         """Return whether the prediction is good enough, also without a trace."""
-        return self._judge(example, prediction, trace).accepted
+        return self._judge(example, prediction, [] if trace is None else trace).accepted
 
     def told(self) -> str:
         """Return what was judged, in words."""
@@ -74,10 +74,13 @@ class Verdicts:
             f"{f', and {self.failures.total()} failed ({failed})' if failed else ''}. It accepts by True or 1."
         )
 
-    def _judge(self, example: dspy.Example, prediction: Any, trace: Any) -> _Judged:
+    def _judge(self, example: dspy.Example, prediction: Any, trace: Any, *, verdict: bool = False) -> _Judged:
+        """Return what the metric gives; without a trace its score, and where asked for its verdict as well."""
         failure: Failure | None = prediction.get("failure") if prediction is not None else None
         failed = prediction is None or failure is not None
         judged = _Judged(0.0, False, "") if failed else self._ask_metric(example, prediction, trace)
+        if verdict and 0 < judged.score < 1:  # a full score is a yes
+            judged = judged._replace(accepted=self._ask_metric(example, prediction, []).accepted)
         with self._lock:
             self.asked += 1
             self.accepted += judged.accepted
@@ -106,7 +109,7 @@ class Verdicts:
         They end with the metric's own, if it returns ``dspy.Prediction(score=..., feedback=...)``. GEPA asks for words
         on one predictor, by a call of it (``predictor_trace``). ``accepted`` says whether the answer is good enough.
         """
-        judged = self._judge(example, prediction, None)  # without the trace: they reflect on all of it
+        judged = self._judge(example, prediction, None, verdict=True)  # they reflect on all of the trace
         words = [feedback(example, prediction, judged.accepted, next(iter(predictor_trace or ()), None)), judged.said]
         if 0 < judged.score < 1:
             words.insert(1, f"Its score is {judged.score:.2f}, of at most 1.")
@@ -118,7 +121,7 @@ class Verdicts:
             if not given <= 1 + ROUNDING:
                 raise ValueError(f"it gave {float(given)}, and a full score is 1")
             score = min(float(given), 1.0)
-            accepted = bool(given >= 1)
+            accepted = bool(given >= 1 - ROUNDING)
             if trace is None and isinstance(self.metric, Metric):
                 accepted = self.metric.accepts(score, example)
             return _Judged(score, accepted, str(getattr(given, "feedback", None) or ""))
