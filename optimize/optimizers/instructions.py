@@ -17,8 +17,9 @@ from ...lm.failure import CallFailedError
 from ...lm.guard import complete_demonstrations
 from ...lm.policy import RunPolicy
 from ...programs import Program
-from ...programs.demonstrations import as_found, select_demonstrations
+from ..verdicts import Verdicts
 from .base import PATIENCE, Job, Optimizer
+from .dspy_changes import replaced
 from .few_shot import Demonstrating
 
 Effort = Literal["light", "medium", "heavy"]
@@ -90,18 +91,28 @@ class Simba(Optimizer):
             num_threads=job.concurrency,
         )
         teleprompter.strategies = [
-            _with_plain_values(strategy) if strategy is append_a_rule else _with_sound_demonstrations(strategy)
+            _about_what_ran(strategy)
+            if strategy is append_a_rule
+            else _with_sound_demonstrations(strategy, job.verdicts)
             for strategy in teleprompter.strategies
         ]
         return teleprompter.compile(student, trainset=job.trainset, seed=job.seed)
 
 
-def _with_plain_values(append: Callable[..., bool]) -> Callable[..., bool]:
-    """Return SIMBA's strategy, shown what is no JSON as JSON: it would show the mere kind of a step in its place."""
+def _about_what_ran(append: Callable[..., bool]) -> Callable[..., bool]:
+    """Return SIMBA's strategy, asking for advice on those predictors alone that were called in one of the two runs.
+
+    It would ask for all, and add to a prompt what the LM makes up of a step that it saw nothing of. What is no JSON
+    is shown as JSON: it would show the mere kind of a step in its place.
+    """
 
     @wraps(append)
-    def append_plain(bucket: list[dict[str, Any]], system: Any, **how: Any) -> bool:
-        return append([_in_plain_values(run) for run in bucket], system, **how)
+    def append_plain(bucket: list[dict[str, Any]], system: Program, **how: Any) -> bool:
+        compared = (bucket[0], bucket[-1])
+        called = {how["predictor2name"].get(id(step[0])) for run in compared for step in run["trace"] or []}
+        named = [(name, predictor) for name, predictor in system.named_predictors() if name in called]
+        with replaced(system, "named_predictors", lambda: named):
+            return bool(named) and append([_in_plain_values(run) for run in bucket], system, **how)
 
     return append_plain
 
@@ -112,7 +123,7 @@ def _in_plain_values(run: dict[str, Any]) -> dict[str, Any]:
     return {**run, "trace": trace, "prediction": told}
 
 
-def _with_sound_demonstrations(append: Callable[..., bool]) -> Callable[..., bool]:
+def _with_sound_demonstrations(append: Callable[..., bool], verdicts: Verdicts) -> Callable[..., bool]:
     """Return SIMBA's strategy, given only those calls of the best run that make good demonstrations.
 
     SIMBA takes demonstrations from a copy of the trace that the metric does not see, and of the best run also where
@@ -124,9 +135,7 @@ def _with_sound_demonstrations(append: Callable[..., bool]) -> Callable[..., boo
         best = bucket[0]
         if not best["output_metadata"].get("accepted"):
             return False
-        trace = select_demonstrations(best["trace"] or [], best["example"])
-        tree = getattr(best["prediction"], "tree", None)
-        sound = [as_found(step, tree) for step in trace] if tree is not None else trace
+        sound = verdicts.sound(best["trace"] or [], best["example"], best["prediction"])
         return append([best | {"trace": sound}, *bucket[1:]], system, **how)
 
     return append_sound

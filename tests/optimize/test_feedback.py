@@ -6,9 +6,10 @@ import dspy
 import pytest
 
 from questree.lm.failure import Failure
+from questree.metrics import metric
 from questree.metrics.found_passages import passage_fingerprint
 from questree.optimize.feedback import feedback
-from questree.optimize.optimizers.instructions import _with_sound_demonstrations
+from questree.optimize.optimizers.instructions import _about_what_ran, _with_sound_demonstrations
 from questree.optimize.verdicts import Verdicts
 from questree.programs.demonstrations import note
 from questree.programs.tree import ReasoningTree
@@ -201,18 +202,37 @@ def test_simba_is_given_no_call_that_contradicts_and_plans_as_they_turned_out():
     planned = dspy.Prediction(planned_chain=[PlannedStep(query="Who wrote it?", recalled="Max Brod", sure=True)])
     false_mark = dspy.Prediction(final_content="He did [9].")
     note(false_mark, exemplary=False)
-    trace = [(plan, {"question": "q"}, planned), (tells, {"steps": []}, false_mark)]
-    shown = []
+    whole = {"question": EXAMPLE.question}
+    wrong = (dspy.Predict("question -> answer"), whole, dspy.Prediction(answer="Danube"))
+    trace = [(plan, whole, planned), (tells, {"steps": []}, false_mark), wrong]
+    shown, verdicts = [], Verdicts(metric("cover-em"))
 
     def append(bucket, system):
         shown.extend(bucket[0]["trace"])
         return True
 
     best = {"trace": trace, "example": EXAMPLE, "prediction": answered(tree), "score": 0.4}
-    assert not _with_sound_demonstrations(append)([best | {"output_metadata": {"accepted": False}}], None)
+    assert not _with_sound_demonstrations(append, verdicts)([best | {"output_metadata": {"accepted": False}}], None)
     assert not shown
     bucket = [best | {"output_metadata": {"accepted": True}}, {"score": 0.0}]
-    _with_sound_demonstrations(append)(bucket, None)
+    _with_sound_demonstrations(append, verdicts)(bucket, None)
     ((_, _, reply),) = shown
     assert [(one.recalled, one.sure) for one in reply.planned_chain] == [(None, False)]
-    assert len(bucket[0]["trace"]) == 2
+    assert len(bucket[0]["trace"]) == 3
+
+
+def test_simba_asks_for_advice_on_the_steps_that_ran_alone(mini):
+    ran, *others = mini.program().predictors()
+    program, named = mini.program(), {}
+    assert others
+    (name, _), *_ = program.named_predictors()
+
+    def append(bucket, system, **how):
+        named.update(system.named_predictors())
+        return True
+
+    runs = [{"trace": [(ran, {}, {})], "prediction": None}, {"trace": [], "prediction": None}]
+    assert _about_what_ran(append)(runs, program, predictor2name={id(ran): name})
+    assert {*named} == {name}
+    assert len(program.named_predictors()) == 1 + len(others)  # as before
+    assert not _about_what_ran(append)(runs[1:], program, predictor2name={})  # nothing to ask about
