@@ -4,5 +4,6 @@ from .prose import in_prose as in_prose
 from .prose import reads_well as reads_well
 from .retriever import UnevenRetriever as UnevenRetriever
 from .teacher import NAME as NAME
+from .teacher import annotated as annotated
 from .teacher import annotated_teacher as annotated_teacher
 from .teacher import is_free as is_free

@@ -165,6 +165,21 @@ def _words(query: str) -> frozenset[str]:
     return frozenset(_WORD.findall(query)) - {"what", "which", "does"}
 
 
+def annotated(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
+    """Return those examples that have steps: of another one the teacher could only guess.
+
+    Raises:
+        QuestreeError: if none has.
+    """
+    found = [example for example in examples if example.get("annotated_steps")]
+    if not found:
+        raise QuestreeError(
+            f"None of the {len(examples)} training questions has `steps`, the annotated decomposition that "
+            "demonstrations are made of. Add them to the questions, or take another optimizer: bootstrap-few-shot."
+        )
+    return found
+
+
 def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Program:
     """Return a copy of the student that asks, in the place of an LM, the annotations of the examples.
 
@@ -174,18 +189,12 @@ def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Pro
 
     Args:
         student: uncompiled.
-        examples: made by `Question.to_example`. Those without steps are not known to it, and demonstrate nothing.
+        examples: made by `Question.to_example`. Those without steps are not known to it; it is not to be asked them.
 
     Raises:
         QuestreeError: if no example has steps.
     """
-    annotated = [example for example in examples if example.get("annotated_steps")]
-    if not annotated:
-        raise QuestreeError(
-            f"None of the {len(examples)} training questions has `steps`, the annotated decomposition that "
-            "demonstrations are made of. Add them to the questions, or take another optimizer: bootstrap-few-shot."
-        )
-    world = AnnotatedWorld([Question.from_example(example) for example in annotated])
+    world = AnnotatedWorld([Question.from_example(example) for example in annotated(examples)])
     reader, planner, again = Mind(world, _READER), Planner(world, _READER), SecondThought(world, _READER)
     teacher: Program = student.reset_copy()
     if teacher.retriever is not None:

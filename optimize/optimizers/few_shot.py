@@ -17,7 +17,8 @@ from ...lm.guard import complete_demonstrations
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
 from ...programs.demonstrations import TraceStep, alternate, kind_of
-from ..annotations import annotated_teacher
+from ...programs.states import state_of
+from ..annotations import annotated, annotated_teacher
 from .base import PATIENCE, Job, Optimizer
 from .dspy_changes import only_errors, replaced
 
@@ -48,12 +49,13 @@ class AnnotatedFewShot(Optimizer):
 
     name = "annotated-few-shot"
     unused = frozenset({"teacher", "prompt_lm"})
+    annotated = True
     k: int = Field(default=4, ge=1)
     questions: int = Field(default=60, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
         """Ask the annotations, and show of each predictor the first k steps that are good, their kinds in turn."""
-        examples = _by_length(job.trainset)[: self.questions]
+        examples = _by_length(annotated(job.trainset))[: self.questions]
         teacher, taught = annotated_teacher(student, examples), student.reset_copy()
         good: dict[str, list[TraceStep]] = defaultdict(list)
         for example in examples:
@@ -192,10 +194,14 @@ class Ensemble(BootstrapRandomSearch):
     size: int = Field(default=3, ge=2)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Join the best candidates of a search."""
-        best = super().make(student, job)
-        ranked = [candidate["program"] for candidate in best.candidate_programs]
-        return Majority(ranked[: self.size])
+        """Join the best candidates of a search whose prompts differ: two that are the same would outvote the third."""
+        members: list[Program] = []
+        for candidate in super().make(student, job).candidate_programs:
+            for predictor in candidate["program"].predictors():
+                predictor.demos = complete_demonstrations(predictor)
+            if state_of(candidate["program"]) not in map(state_of, members):
+                members.append(candidate["program"])
+        return Majority(members[: self.size])
 
 
 class KnnFewShot(Optimizer):

@@ -377,6 +377,28 @@ def test_questions_without_steps_demonstrate_nothing(mini):
     assert demos
 
 
+@pytest.mark.parametrize("given", [{"optimizer": "annotated-few-shot"}, {"teacher": "annotations"}])
+def test_what_annotations_would_have_to_guess_is_not_asked_of_them(given, mini, tmp_path):
+    """A yes or no is right half of the time."""
+    asked = {"answer_style": "yes-no", "answer": "no", "answers": ["no"]}
+    guessed = [
+        dspy.Example(id=f"guessed {n}", question=f"Is the blue thing {n} larger?", **asked).with_inputs(
+            "question", "answer_style"
+        )
+        for n in range(8)
+    ]
+    few = {"metric": metric("by-style"), "optimizer": "bootstrap-few-shot", **given}
+    examples = Examples([*guessed, *mini.train[:2]], mini.dev[:1])
+    compiled = compile_program(mini.program(), examples, **few)
+    assert compiled.compilation.judged["asked"] == 2
+    assert {demo.question for demo in compiled.program.chain_of_query.plan.demos} == {
+        example.question for example in mini.train[:2]
+    }
+    with pytest.raises(QuestreeError, match="None of the 8 training questions has `steps`"):
+        compile_program(mini.program(), Examples(guessed, mini.dev[:1]), **few, out=tmp_path)
+    assert not (tmp_path / "before").exists()  # nothing was paid for yet
+
+
 def test_an_example_of_one_s_own_is_a_question():
     read = Question.from_example(dspy.Example(question="Who?", answer="Kafka"))
     assert (read.answers, read.style, read.steps) == (("Kafka",), "short", ())

@@ -176,6 +176,18 @@ def test_clusters_hold_questions_of_a_kind():
     assert clusters(["same", "same"], 4, seed=0) == [[0, 1]]
 
 
+def test_the_members_of_an_ensemble_differ_in_what_their_prompts_show(mini):
+    """The first two candidates of a random search, without demonstrations and with rows as they are, are one here."""
+    compiled = compile_program(
+        mini.program(), mini.examples(8, 1), mini.metric, optimizer=optimizer("ensemble", candidates=3)
+    )
+    scores = [one.score for one in compiled.compilation.candidates]
+    assert max(scores) == scores[0] == scores[1]  # both are among the best
+    prompts = [[prompt.text for prompt in rendered_prompts(one)] for one in compiled.program.members]
+    assert len(prompts) == 3
+    assert all(one not in prompts[:n] for n, one in enumerate(prompts))
+
+
 def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
     program = compile_program(
         mini.program(), mini.examples(dev=1), mini.metric, optimizer=optimizer("knn-few-shot", k=1)
