@@ -10,14 +10,16 @@ import dspy
 
 from ..common.placeholders import fill_in
 from ..evaluation.records import plain
-from ..metrics import contains, normalise, read_label, read_yes_no
+from ..metrics import contains, f1, normalise, read_label, read_yes_no
 from ..metrics.found_passages import gold_names, names_as, normalise_title
 from ..programs.demonstrations import TraceStep
 from ..programs.tree import Node, ReasoningTree
 from ..retrieval import Passage
+from ..signatures import PlannedStep, Step
 
 _LOST = {"rejected": "rejected", "filtered out": "filtered out"}
 _PLANS, _TELLS = ("every plan",), ("the final content",)
+LIKE = 0.5  # F1 of the words of two queries that may ask for the same
 
 
 class _Remark(NamedTuple):
@@ -34,7 +36,9 @@ class _Remark(NamedTuple):
     given: bool = False
 
 
-def feedback(example: dspy.Example, prediction: Any, right: bool, step: TraceStep | None = None) -> str:
+def feedback(
+    example: dspy.Example, prediction: Any, right: bool, step: TraceStep | None = None, *, full: bool = True
+) -> str:
     """Return the verdict on an answer in words, with a line for each thing that went wrong.
 
     Args:
@@ -45,6 +49,7 @@ def feedback(example: dspy.Example, prediction: Any, right: bool, step: TraceSte
         step: whose instructions are to be written anew. What it has no part in is then left out: remarks on queries
             that stand in neither its inputs nor its reply, on what was never found where it asks nothing, on citations
             where it tells nothing. And it is said where a wrong answer came from.
+        full: whether an answer that the metric takes has the full score; if not, the right one is told as well.
     """
     if prediction is None:
         return "No answer was given."
@@ -54,15 +59,18 @@ def feedback(example: dspy.Example, prediction: Any, right: bool, step: TraceSte
     remarks = [] if tree is None else [*_steps(tree, example), *_searches(tree, example), *_citations(tree, prediction)]
     lines = [one.text for one in remarks if step is None or _takes_part(step, one, tree)]
     if step is not None and not right:
-        lines = lines + _origin(step, answer) or ["No fault of this step by itself is known."]
-    return "\n".join([_verdict(example, answer, right, step), *dict.fromkeys(lines)])
+        told = lines + _origin(step, answer) or _wrong_memories(step, example)
+        lines = told or ["No fault of this step by itself is known."]
+    return "\n".join([_verdict(example, answer, right, step, full), *dict.fromkeys(lines)])
 
 
-def _verdict(example: dspy.Example, answer: Any, right: bool, step: TraceStep | None) -> str:
+def _verdict(example: dspy.Example, answer: Any, right: bool, step: TraceStep | None, full: bool) -> str:
     gold = example.get("answers") or [example.get("answer")]
     told = f"The answer {answer!r}" if step is None else f"In the end, the answer {answer!r} to {example.question!r}"
-    if right:
+    if right and full:
         return f"{told} is right."
+    if right:
+        return f"{told} is good enough, without the full score; right is {' or '.join(map(repr, gold))}."
     if not answer:
         return f"In the end, {example.question!r} got no answer; right is {' or '.join(map(repr, gold))}."
     if normalise(str(answer)) in {normalise(str(one)) for one in gold}:  # the metric asks for more
@@ -92,6 +100,42 @@ def _origin(step: TraceStep, answer: Any) -> list[str]:
     if contains(_text(given), wrong):
         return [f"The wrong answer {wrong!r} stands in what this step was given."]
     return [f"The wrong answer {wrong!r} began in this reply."] if contains(_text(dict(reply)), wrong) else []
+
+
+def _wrong_memories(step: TraceStep, example: dspy.Example) -> list[str]:
+    """Return what a plan or a guess remembers otherwise than the annotations have it."""
+    known = _annotated(example)
+    true = {normalise(query): answer for queries, answer in known for query in queries}
+    reply, wrong = step[2], list[str]()
+    for planned in (one for value in reply.values() if isinstance(value, list) for one in value):
+        if isinstance(planned, Step | PlannedStep):
+            memory = planned.answer if isinstance(planned, Step) else planned.recalled
+            right = true.get(normalise(planned.query))
+            if memory and right and not contains(memory, right) and not contains(right, memory):
+                wrong.append(f"What this reply remembers for {planned.query!r}, {memory!r}, is wrong; it is {right!r}.")
+    guess, asked = str(reply.get("guess") or ""), str(reply.get("next_query") or "")
+    for queries, answer in known if guess else []:
+        if _alike(asked, queries) and not contains(guess, answer):
+            wrong.append(f"The guess of this reply does not name {answer!r}, which answers {queries[-1]!r}.")
+    return wrong
+
+
+def _annotated(example: dspy.Example) -> list[tuple[list[str], str]]:
+    """Return the annotated answers, each with its query: as it is annotated, and with the earlier answers in it."""
+    steps = example.get("annotated_steps") or []
+    answers = [step.get("answer") for step in steps]
+    queries = [step.get("question") or "" for step in steps]
+    return [
+        ([query, fill_in(query, answers[:number])], str(answers[number]))
+        for number, query in enumerate(queries)
+        if answers[number]
+    ]
+
+
+def _alike(query: str, others: Sequence[str]) -> str | None:
+    """Return the one of the other queries that has most words in common with this one; None where most words differ."""
+    best = max(others, key=lambda other: f1(other, [query]), default="")
+    return best if f1(best, [query]) >= LIKE else None
 
 
 def _is_closed(answer: str) -> bool:
@@ -170,7 +214,13 @@ def _never_found(tree: ReasoningTree, example: dspy.Example, missing: Sequence[s
         if title and normalise_title(title) not in seen:
             seen.add(normalise_title(title))
             asked = fill_in(step["question"], answers[:number])
-            told.append(f"No query found the article {title!r}, which answers {asked!r}.")
+            query = _alike(asked, [one for node in tree.nodes for one in _queries(node)])
+            answers_it = f"found the article {title!r}, which answers"
+            told.append(
+                f"No query is like {asked!r}, and none {answers_it} it."
+                if query is None
+                else f"No query {answers_it} {asked!r}; the most like it was {query!r}."
+            )
     others = [title for title in example.get("gold_titles") or [] if normalise_title(title) not in seen]
     told += [f"No query found the article {title!r}, which the answer needs." for title in others]
     return told or [f"No query found {len(missing)} of the passages that the answer needs."]

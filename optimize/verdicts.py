@@ -110,8 +110,9 @@ class Verdicts:
         on one predictor, by a call of it (``predictor_trace``). ``accepted`` says whether the answer is good enough.
         """
         judged = self._judge(example, prediction, None, verdict=True)  # they reflect on all of the trace
-        words = [feedback(example, prediction, judged.accepted, next(iter(predictor_trace or ()), None)), judged.said]
-        if 0 < judged.score < 1:
+        step, full = next(iter(predictor_trace or ()), None), judged.score >= 1 - ROUNDING
+        words = [feedback(example, prediction, judged.accepted, step, full=full), judged.said]
+        if judged.score > 0 and not full:
             words.insert(1, f"Its score is {judged.score:.2f}, of at most 1.")
         return dspy.Prediction(score=judged.score, accepted=judged.accepted, feedback="\n".join(filter(None, words)))
 

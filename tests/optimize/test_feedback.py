@@ -78,7 +78,45 @@ def test_a_fact_that_was_never_looked_up_is_told_as_its_annotation_has_it():
     ]
     example = EXAMPLE.copy(gold_titles=["The Metamorphosis", "Franz Kafka"], annotated_steps=steps)
     told = feedback(example, answered(tree), right=False).splitlines()
-    assert told[1:] == ["No query found the article 'Franz Kafka', which answers 'Where was Franz Kafka born?'."]
+    asked, answers_it = "Where was Franz Kafka born?", "found the article 'Franz Kafka', which answers"
+    assert told[1:] == [f"No query is like {asked!r}, and none {answers_it} it."]
+    tree.grow(None, query="Where was Kafka born?", found=(NOVEL,))
+    told = feedback(example, answered(tree), right=False).splitlines()
+    assert told[1:] == [f"No query {answers_it} {asked!r}; the most like it was 'Where was Kafka born?'."]
+
+
+def test_a_step_is_told_what_it_remembered_wrongly():
+    steps = [
+        {"question": "Who wrote it?", "answer": "Franz Kafka"},
+        {"question": "Where was #1 born?", "answer": "Prague"},
+    ]
+    example = EXAMPLE.copy(annotated_steps=steps)
+
+    def told(**reply):
+        step = (dspy.Predict("question -> answer"), {"question": "q"}, dspy.Prediction(**reply))
+        return feedback(example, answered(None), right=False, step=step).splitlines()[1:]
+
+    planned = [PlannedStep(query="Who wrote it?", recalled="Kafka"), PlannedStep(query="Where was #1 born?")]
+    assert told(planned_chain=planned) == ["No fault of this step by itself is known."]
+    planned[1] = PlannedStep(query="Where was #1 born?", recalled="Vienna", sure=True)
+    assert told(planned_chain=planned) == [
+        "What this reply remembers for 'Where was #1 born?', 'Vienna', is wrong; it is 'Prague'."
+    ]
+    asked = {"next_query": "Where was the author Franz Kafka born?"}
+    assert told(**asked, guess="Kafka was born in Prague.") == ["No fault of this step by itself is known."]
+    assert told(**asked, guess="Kafka was born in Vienna.") == [
+        "The guess of this reply does not name 'Prague', which answers 'Where was Franz Kafka born?'."
+    ]
+
+
+def test_of_an_answer_without_the_full_score_the_right_one_is_told():
+    judged = Verdicts(metric("f1")).with_feedback(
+        EXAMPLE.copy(answers=["the old Vltava"]), answered(None, answer="Vltava")
+    )
+    assert judged.accepted
+    assert judged.feedback.splitlines()[0] == (
+        "The answer 'Vltava' is good enough, without the full score; right is 'the old Vltava'."
+    )
 
 
 def test_a_needed_passage_that_was_turned_away_is_told():

@@ -227,7 +227,7 @@ def test_a_metric_of_ones_own_gives_its_verdict_where_an_optimizer_asks_without_
     judge, answer = Verdicts(graded), dspy.Prediction(answer="x", failure=None)
     told = judge.with_feedback(mini.train[0], answer)
     assert (told.score, told.accepted) == (0.8, True)
-    assert told.feedback.startswith("The answer 'x' is right.")
+    assert told.feedback.startswith("The answer 'x' is good enough")
     assert judge.accepts(mini.train[0], answer) is True
     assert (judge.asked, judge.accepted) == (2, 2)
 
