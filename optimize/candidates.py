@@ -27,7 +27,7 @@ class Candidate:
 
     Attributes:
         number: from 0, in the order in which they were scored.
-        score: share of the questions answered well enough, from 0 to 1.
+        score: the mean score of the questions, from 0 to 1.
         questions: how many it was scored on; few for a minibatch.
         state: its demonstrations and instructions.
     """

@@ -27,7 +27,14 @@ _AUXILIARY = r"(?!is\b|was\b|are\b|were\b|did\b|does\b|do\b|has\b|have\b|can\b)"
 _BORN = r"(is|was|were) (.+?)( first|) ((?-i:[a-z]+))$"  # was Kafka born, was Don Giovanni first performed
 _PLACED = "on|in|at|into|through|from"
 _VERBS = "stand|lie|live|flow|run|rise|begin|start|end"  # those with nothing behind them but the answer
+_LED_ON = re.compile(  # what is Skien part of, named after, a tributary of
+    r"^what (is|was) ((?:(?!\b(?:is|was|are|were)\b).)+?) ((?:an? |the )?\w+ (?:after|at|by|from|in|of|on|to|with))$",
+    re.IGNORECASE,
+)
+_BORDERS = re.compile(r"^what (shares a border with .+)$", re.IGNORECASE)
 _STATEMENTS = [
+    (_LED_ON, "{1} {0} {2} {answer}"),
+    (_BORDERS, "{answer} {}"),
     (re.compile(rf"^who ({_AUXILIARY}.+)$", re.IGNORECASE), "{answer} {}"),
     (re.compile(r"^what (is|was) (the currency .+)$", re.IGNORECASE), "{1} {0} the {answer}"),
     (re.compile(r"^(?:who|what) (is|was) (the .+)$", re.IGNORECASE), "{1} {0} {answer}"),
@@ -44,12 +51,15 @@ _MAKERS = {"wrote": "author", "directed": "director", "composed": "composer", "p
 _MADE = re.compile(rf"^who ({'|'.join(_MAKERS)}) (.+?)\??$", re.IGNORECASE)
 _NESTED = re.compile(r"\b(?:the one who|the place (?:of|where)|(?:in|of) which|the answer to|that)\b", re.IGNORECASE)
 _BAD_ENGLISH = re.compile(
-    r"“| that (?:\w+ )?(?:is|was|are|were|did|does|do|has|have) | (?:is|was)$"
+    r"“|^the (?:is|was|did|does) that |^the \w+s that (?:an? |the |#|[A-Z\d]|\w+$)"
+    r"| that (?:\w+ )?(?:is|was|are|were|did|does|do|has|have) | (?:is|was)$"
     r"|^the (?!one who).* (?:which|where) .* [^\Wa-z_]\S*$"
 )
 _MARK = re.compile(r"\[(\d+)\]")
 _END = END_OF_FACT.replace("$", r"$|\]")  # a fact may stand in brackets
-_STILTED = re.compile(r"answer to “|\bthe the\b")  # a query with its quotation marks, an answer that was not filled in
+_STILTED = re.compile(
+    r"answer to “|” stays open|\bthe the\b"
+)  # a query in its quotation marks, an answer that was not filled in
 # A sentence that does not name its subject.
 _DANGLING = re.compile(r"(?:^|[.!?\]:] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE)
 _GAP, _TO_FIND = "has not been found", "has to be found"
@@ -192,8 +202,13 @@ def noun_phrase(query: str) -> str | None:
     """Return what a query asks for as a noun phrase: "the place where Ibsen was born"; None where it is bad English."""
     if _NESTED.search(query, 1):
         return None
-    if made := _MADE.match(query.strip()):
+    bare = query.strip().rstrip("?").strip()
+    if made := _MADE.match(bare):
         return f"the {_MAKERS[made[1].lower()]} of {made[2]}"
+    if led := _LED_ON.match(bare):
+        return f"what {led[2]} {led[1]} {led[3]}"
+    if borders := _BORDERS.match(bare):
+        return f"what {borders[1]}"
     described = describe(query)
     return None if _BAD_ENGLISH.search(described) else described
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import dspy
 
@@ -166,18 +167,26 @@ def _words(query: str) -> frozenset[str]:
 
 
 def annotated(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
-    """Return those examples that have steps: of another one the teacher could only guess.
+    """Return those examples that have steps, each of which needs earlier ones alone: of others the teacher would guess.
 
     Raises:
         QuestreeError: if none has.
     """
-    found = [example for example in examples if example.get("annotated_steps")]
+    found = [example for example in examples if _in_order(example.get("annotated_steps") or [])]
     if not found:
         raise QuestreeError(
             f"None of the {len(examples)} training questions has `steps`, the annotated decomposition that "
-            "demonstrations are made of. Add them to the questions, or take another optimizer: bootstrap-few-shot."
+            "demonstrations are made of, in their order (#1 stands for the answer of the first). Add them to the "
+            "questions, or take another optimizer: bootstrap-few-shot."
         )
     return found
+
+
+def _in_order(steps: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether there are steps, and each number in one is that of an earlier step."""
+    return bool(steps) and all(
+        1 <= number <= earlier for earlier, step in enumerate(steps) for number in numbers_in(step["question"])
+    )
 
 
 def annotated_teacher(student: Program, examples: Sequence[dspy.Example]) -> Program:

@@ -13,6 +13,7 @@ from questree.metrics import contains, metric
 from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.annotations import annotated_teacher, in_prose, reads_well
+from questree.optimize.annotations.prose import _state, noun_phrase
 from questree.optimize.annotations.teacher import AnnotatedWorld, Planner, SecondThought
 from questree.optimize.optimizers import Job
 from questree.optimize.verdicts import Teaching, Verdicts
@@ -230,6 +231,35 @@ def test_a_fact_in_prose(told, in_sentences):
     assert in_prose(step, EXAMPLE)[2].facts == in_sentences
 
 
+@pytest.mark.parametrize(
+    ("query", "phrase", "stated"),
+    [
+        ("What is Skien part of?", "what Skien is part of", "Skien is part of Telemark"),
+        ("What is #1 a tributary of?", "what #1 is a tributary of", "#1 is a tributary of Telemark"),
+        ("What shares a border with Skien?", "what shares a border with Skien", "Telemark shares a border with Skien"),
+        ("What country contains Skien?", "the country that contains Skien", "Telemark contains Skien"),
+        ("What is the name of the city that Ibsen was born in?", None, None),
+        ("What borders Skien?", None, None),
+        ("What scatters light?", None, None),
+        ("What did Ibsen write?", None, None),
+    ],
+)
+def test_a_query_is_told_in_english_or_not_at_all(query, phrase, stated):
+    assert (noun_phrase(query), _state(query, "Telemark")) == (phrase, stated)
+
+
+@pytest.mark.parametrize("first", ["Where was #1 born?", "Where was #2 born?"])
+def test_a_question_whose_steps_need_later_ones_demonstrates_nothing(first, mini):
+    told = load_task("mini").questions["train"][0]
+    steps = (AnnotatedStep(question=first, answer="Skien"), AnnotatedStep(question="Who wrote #1?", answer="Ibsen"))
+    turned = told.model_copy(update={"id": "turned", "question": "Where?", "steps": steps}).to_example()
+    few = optimizer("annotated-few-shot", k=40)
+    compiled = compile_program(
+        mini.program(), Examples([turned, *mini.train[:3]], mini.dev[:1]), mini.metric, optimizer=few
+    )
+    assert compiled.compilation.judged == {"asked": 3, "accepted": 3}
+
+
 def test_a_thought_says_what_has_to_be_found_in_the_words_of_its_signature():
     open_fact = "The question “Who wrote Peer Gynt?” stays open."
     step = (dspy.Predict(RegenerateSentence), {"thoughts": [open_fact]}, dspy.Prediction(thought=open_fact))
@@ -245,6 +275,7 @@ def test_a_thought_says_what_has_to_be_found_in_the_words_of_its_signature():
         "He was born in Skien [1].",
         "Ibsen wrote Peer Gynt [1]. He was born in Skien.",
         "The author of Peer Gynt has not been found. Ibsen was born in Skien.",
+        "The question “Who wrote it?” stays open. Ibsen was born in Skien.",
     ],
 )
 def test_what_nobody_would_write_is_no_demonstration(told):
