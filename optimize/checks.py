@@ -131,9 +131,13 @@ def asked_by(optimizer: Optimizer, **parts: Any) -> None:
     Raises:
         QuestreeError: if it would leave one of them aside.
     """
-    for name in sorted(name for name, part in parts.items() if part is not None and name in optimizer.unused):
+    aside = optimizer.leaves_aside()
+    for name in sorted(name for name, part in parts.items() if part is not None and name in aside):
         others = ", ".join(other for other, kind in OPTIMIZERS.items() if name not in kind.unused)
-        raise QuestreeError(f"{optimizer.name} asks no {name}: leave it out, or take one that does: {others}.")
+        settings = "" if name in optimizer.unused else " with these settings"
+        raise QuestreeError(
+            f"{optimizer.name} asks no {name}{settings}: leave it out, or take one that does: {others}."
+        )
 
 
 def policy(given: Any) -> RunPolicy:

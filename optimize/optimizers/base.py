@@ -64,7 +64,11 @@ class Optimizer(BaseModel):
     trains: ClassVar[bool] = False
     """Whether it trains the LM. What `make` returns then has, on its predictors, the LM that it is to be asked with."""
     unused: ClassVar[frozenset[str]] = frozenset()
-    """Which of ``teacher`` and ``prompt_lm`` it never asks; `compile` refuses these."""
+    """Which of ``teacher`` and ``prompt_lm`` it never asks, whatever its settings; `compile` refuses these."""
+
+    def leaves_aside(self) -> frozenset[str]:
+        """Return which of ``teacher`` and ``prompt_lm`` it never asks with these settings."""
+        return self.unused
 
     def check(self, program: Program, policy: RunPolicy) -> None:
         """Check that the program can be compiled with the configured LM, before anything is asked.

@@ -124,6 +124,11 @@ class BetterTogether(Training):
     strategy: str = Field(default="p -> w -> p", pattern=r"^[pw]( -> [pw])*$")
     prompt_optimizer: str = Field(default="bootstrap-random-search", pattern=f"^({'|'.join(_PROMPTS)})$")
 
+    def leaves_aside(self) -> frozenset[str]:
+        """Return what neither of the optimizers that the strategy names asks."""
+        kinds = {"p": _PROMPTS[self.prompt_optimizer], "w": BootstrapFinetune}
+        return frozenset.intersection(*(kinds[step].unused for step in self.strategy.split(" -> ")))
+
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.BetterTogether``; the predictors of what it returns have the LM that did best."""
         student.set_lm(dspy.settings.lm)

@@ -295,3 +295,20 @@ def test_the_tracked_run_names_the_trained_lm(mini, trainer, monkeypatch):
     monkeypatch.setattr("questree.optimize.compilation.log_model", lambda folder: None)
     _track(run, compiled, Path("program"))
     run.params.assert_called_once_with({"trained lm": "simulated/trained-1"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({}, {"prompt_lm": dspy.LM("openai/m")}),  # the default prompt_optimizer asks for no instructions
+        ({"strategy": "w", "prompt_optimizer": "copro"}, {"prompt_lm": dspy.LM("openai/m")}),
+        ({"strategy": "p", "prompt_optimizer": "copro"}, {"teacher": "annotations"}),
+    ],
+)
+def test_what_no_step_of_the_strategy_asks_is_refused(settings, part, mini, trainer):
+    named = optimizer("better-together", **settings)
+    (name,) = part
+    with pytest.raises(QuestreeError, match=f"better-together asks no {name} with these settings: .*mipro|infer-rules"):
+        compile(mini.program(), mini.examples(8, 4), mini.metric, optimizer=named, **part)
+    asking = optimizer("better-together", strategy="p -> w", prompt_optimizer="mipro")
+    assert not asking.leaves_aside()
