@@ -261,10 +261,10 @@ class Parts:
                 settings name none.
         """
         from .optimize import load
-        from .optimize.artifact import fetch, read_artifact
+        from .optimize.artifact import read_artifact
 
-        folder = fetch(place)
-        manifest, told = read_artifact(folder).manifest, self.settings.model_fields_set
+        artifact = read_artifact(place)
+        manifest, told = artifact.manifest, self.settings.model_fields_set
         if "lm" not in told and not manifest.lm.get("simulated"):
             raise QuestreeError(
                 f"{place} was compiled with the LM {manifest.lm.get('name')!r}. Say which LM to ask: --lm or "
@@ -284,7 +284,7 @@ class Parts:
         else:
             retriever = self.retriever
         return load(
-            folder,
+            artifact,
             retriever=retriever,
             reader=self.reader,
             duplicates=self.duplicates,

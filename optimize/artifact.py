@@ -14,11 +14,11 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from dspy.utils.saving import get_dependency_versions
@@ -76,7 +76,7 @@ def save(program: Program, folder: str | Path, **facts: Any) -> Path:
         raise QuestreeError(f"{target} is not empty and holds no saved program; name another folder.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        temporary = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
             _write(program, temporary, facts)
             _put_in_place(temporary, target)
@@ -159,7 +159,7 @@ class Artifact:
     """An artifact as it was read: whole, and of the form that it should have. Nothing is built yet.
 
     Attributes:
-        folder: that it was read from.
+        folder: that it was read from; the address of one in MLflow.
         manifest: what it says of itself.
         states: one for each member.
         lessons: of a program that chooses its demonstrations by question.
@@ -171,13 +171,42 @@ class Artifact:
     lessons: list[Lesson]
 
 
-def read_artifact(folder: Path) -> Artifact:
+def read_artifact(place: str | Path) -> Artifact:
     """Read the files of an artifact, each once, and check them; all of one `save`, even if another goes on meanwhile.
+
+    Args:
+        place: a folder, or the address of one in MLflow, which is trusted no more than any other folder.
 
     Raises:
         QuestreeError: if there is none, or a file is damaged or sets what no file may; names the file.
     """
-    return read_unswapped(folder, lambda: _old(folder), _read)
+    if not str(place).startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
+        folder = Path(place)
+        return read_unswapped(folder, lambda: _old(folder), _read)
+    with TemporaryDirectory() as temporary:
+        folder = _download(str(place), temporary)
+        try:
+            return replace(_read(folder), folder=Path(place))
+        except QuestreeError as error:
+            raise QuestreeError(str(error).replace(str(folder), str(place))) from error
+
+
+def _download(address: str, target: str) -> Path:
+    """Download the artifact at an address in MLflow; return its folder."""
+    import mlflow
+
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    try:
+        found = Path(mlflow.artifacts.download_artifacts(artifact_uri=address, dst_path=target))
+    except Exception as error:  # MLflow checks little of what a server sends, and fails in any way over the rest
+        raise QuestreeError(
+            f"Cannot fetch {address} from {without_password(mlflow.get_tracking_uri())}: "
+            f"{first_line(error).rstrip('.')}. Check the address, and the tracking URI (--tracking-uri)."
+        ) from error
+    manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
+    if len(manifests) != 1:
+        raise QuestreeError(f"{address} holds {len(manifests)} saved programs, not one; give the path to it.")
+    return manifests[0].parent
 
 
 def _read(folder: Path) -> Artifact:
@@ -220,7 +249,7 @@ def _naming(file: Path) -> Iterator[None]:
 
 
 def load(
-    folder: str | Path,
+    folder: str | Path | Artifact,
     *,
     retriever: Retriever | None = None,
     reader: Reader | None = None,
@@ -231,7 +260,8 @@ def load(
     """Return a saved program, ready to be asked. It asks the configured LM, and never one that a file names.
 
     Args:
-        folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``.
+        folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``; or what
+            `read_artifact` read there.
         retriever: where passages come from. One with another fingerprint than at compile time gives a warning.
         reader: as at compile time; where None, the LM reads if it did, with the threshold of compile time.
         duplicates: for programs that skip repeated queries; by their words where None.
@@ -246,7 +276,7 @@ def load(
     """
     for name in allow_code:
         REGISTRY.allow(name)
-    artifact = read_artifact(fetch(str(folder)))
+    artifact = folder if isinstance(folder, Artifact) else read_artifact(folder)
     members = [_build(artifact, retriever, reader, duplicates) for _ in artifact.states]
     _check_reader(artifact, members[0])
     _check_signatures(artifact, members[0], allow_changed_signatures)
@@ -257,30 +287,6 @@ def load(
         program = composed(artifact.manifest.form, members, artifact.lessons, artifact.manifest.k)
     _compare_retriever(artifact, program)
     return program
-
-
-def fetch(place: str) -> Path:
-    """Return the folder of an artifact; one in MLflow is downloaded, and is trusted no more than any other folder.
-
-    Raises:
-        QuestreeError: if it cannot be fetched, or is not one.
-    """
-    if not place.startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
-        return Path(place)
-    import mlflow
-
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    try:
-        found = Path(mlflow.artifacts.download_artifacts(artifact_uri=place))
-    except Exception as error:  # MLflow checks little of what a server sends, and fails in any way over the rest
-        raise QuestreeError(
-            f"Cannot fetch {place} from {without_password(mlflow.get_tracking_uri())}: "
-            f"{first_line(error).rstrip('.')}. Check the address, and the tracking URI (--tracking-uri)."
-        ) from error
-    manifests = [found / MANIFEST] if (found / MANIFEST).exists() else sorted(found.rglob(MANIFEST))
-    if len(manifests) != 1:
-        raise QuestreeError(f"{place} holds {len(manifests)} saved programs, not one; give the path to it.")
-    return manifests[0].parent
 
 
 def _build(

@@ -247,10 +247,10 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
 
 
 def _artifact(source: str, tracking_uri: str | None) -> Artifact:
-    from ..optimize.artifact import fetch, read_artifact
+    from ..optimize.artifact import read_artifact
 
     if tracking_uri:
         import mlflow
 
         mlflow.set_tracking_uri(tracking_uri)
-    return read_artifact(fetch(source))
+    return read_artifact(source)

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import dspy
 import pytest
@@ -274,6 +275,21 @@ def test_a_program_is_loaded_from_its_run(tracked_compile, mini):
     assert state_of(loaded) == state_of(compiled.program)
     with pytest.raises(QuestreeError, match="Cannot fetch runs:/0000/program"):
         load("runs:/0000/program")
+    with pytest.raises(QuestreeError, match=rf"^{compiled.address} was compiled without a reader"):
+        load(compiled.address, retriever=mini.index, reader=ListReader({}))
+
+
+def test_a_damaged_program_is_named_by_its_address(tracked_compile, tmp_path):
+    import mlflow
+
+    _, tracking, compiled, _ = tracked_compile
+    mlflow.set_tracking_uri(tracking.uri)
+    kept = Path(mlflow.artifacts.download_artifacts(artifact_uri=compiled.address, dst_path=str(tmp_path)))
+    (kept / "program.json").write_text("{}")
+    with mlflow.start_run() as run:
+        mlflow.log_artifacts(str(kept), "program")
+    with pytest.raises(QuestreeError, match=rf"^runs:/{run.info.run_id}/program/program.json is damaged"):
+        load(f"runs:/{run.info.run_id}/program")
 
 
 def test_no_key_and_no_address_is_left_behind(tracked_compile):
