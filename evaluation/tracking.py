@@ -82,6 +82,7 @@ class Tracking:
         import mlflow
 
         tags = {"simulated": str(simulated).lower(), **process_tags()}
+        bound_retries()
         with _store_in_use(self.uri):
             outer = mlflow.active_run()
             try:
@@ -411,6 +412,11 @@ def _figure_name(name: str) -> str:
 
 
 _FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
+
+
+def bound_retries() -> None:
+    """Let MLflow try for half a minute to reach a server, unless its variable says how often; on its own, for four."""
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "4")  # after 2, 4, 8 and 16 seconds
 
 
 def _check_store(uri: str) -> None:

@@ -319,6 +319,21 @@ def test_a_run_that_raises_is_marked_failed(tracked_compile):
     assert mlflow.MlflowClient(tracking.uri).get_run(run.id).info.status == "FAILED"
 
 
+@pytest.mark.parametrize(("told", "waits"), [(None, [2, 4, 8, 16]), ("1", [2])])
+def test_a_server_that_is_gone_holds_the_work_for_half_a_minute(told, waits, monkeypatch):
+    from urllib3.util.retry import Retry
+
+    monkeypatch.delenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", raising=False)
+    if told:
+        monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", told)
+    waited = []
+    monkeypatch.setattr(Retry, "sleep", lambda retry, *_: waited.append(retry.get_backoff_time()))
+    with pytest.raises(QuestreeError, match="Cannot track to"), Tracking(uri="http://127.0.0.1:9").run("gone", {}):
+        pass
+    assert len(waited) == len(waits)
+    assert all(wait <= most + 1 for wait, most in zip(waited, waits, strict=True))  # MLflow adds up to a second
+
+
 def test_a_store_that_is_lost_costs_no_result(mini, tmp_path, tracking_store, monkeypatch, caplog):
     import mlflow
 
