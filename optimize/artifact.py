@@ -192,7 +192,7 @@ def read_artifact(place: str | Path) -> Artifact:
 
 
 def _download(address: str, target: str) -> Path:
-    """Download the artifact at an address in MLflow; return its folder."""
+    """Fetch the artifact at an address in MLflow into a folder; return the folder that holds it."""
     import mlflow
 
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
