@@ -40,7 +40,6 @@ from ..programs import Program, saved_name
 from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of
 from . import checks
-from .annotations import NAME as ANNOTATIONS
 from .annotations import annotated, annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
@@ -194,7 +193,7 @@ class _Plan:
     def carry_out(self, run: TrackedRun) -> Compiled:
         """Score the program, compile it, save it and score it again; return what came of it."""
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
-        if self.teacher == ANNOTATIONS or self.optimizer.annotated:
+        if self.teacher == "annotations" or self.optimizer.annotated:
             train = annotated(train)
         if self.out is not None or run.on:  # what cannot be saved is refused at once, and what is saved is known here
             saved_name(type(members_of(self.program)[0]))
@@ -304,7 +303,7 @@ class _Plan:
         keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
-        teacher = annotated_teacher(self.program, train) if self.teacher == ANNOTATIONS else _as_it_is(self.teacher)
+        teacher = annotated_teacher(self.program, train) if self.teacher == "annotations" else _as_it_is(self.teacher)
         trainings = Trainings(self.out and self.out / TRAININGS, bill.check)
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher, trainings)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])

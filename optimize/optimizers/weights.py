@@ -126,7 +126,7 @@ class BetterTogether(Training):
 
     def leaves_aside(self) -> frozenset[str]:
         """Return what neither of the optimizers that the strategy names asks."""
-        kinds = {"p": _PROMPTS[self.prompt_optimizer], "w": BootstrapFinetune}
+        kinds: dict[str, type[Optimizer]] = {"p": _PROMPTS[self.prompt_optimizer], "w": BootstrapFinetune}
         return frozenset.intersection(*(kinds[step].unused for step in self.strategy.split(" -> ")))
 
     def make(self, student: Program, job: Job) -> Any:
