@@ -20,7 +20,8 @@ DEFAULT_COSINE = 0.92
 """By the embedded encoder, eight hand-made pairs that ask the same had .877 to .976, eight near misses .618 to .871.
 It is strict: a repeat that is missed costs a search; a wrong one leaves an answer unverified."""
 
-_NOT_WORDS = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
+_NOT_WORDS = regex.compile(r"[^\p{L}\p{M}\p{N}\p{Sm}\p{Sc}#%]+")
+"""Signs that name something are words too: they tell C++ from C#, and $5 from €5."""
 
 
 class ExactDuplicates:

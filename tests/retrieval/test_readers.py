@@ -208,6 +208,9 @@ def test_code_of_its_own_in_a_models_folder_is_not_run(published, tmp_path):
         ("Ｗho?", ["who"], 0),
         ("दिन क्या है?", ["दीन क्या है?"], None),
         ("ปี", ["ปู"], None),
+        ("When was C++ made?", ["When was C made?", "When was C# made?"], None),
+        ("Who earns €5?", ["Who earns $5?", "Who earns 5%?"], None),
+        ("Is C++ “old”?", ["is C++ old"], 0),
     ],
 )
 def test_exact_duplicates(query, seen, expected):
