@@ -62,7 +62,10 @@ class AdaptedRetriever(BaseRetriever):
         self._search, self._takes_k = search, _takes_k(search)
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return one list of passages for each query, best first; what cannot be asked for k may give fewer."""
+        """Return one list of passages for each query, best first, none twice.
+
+        What cannot be asked for k may give fewer.
+        """
         return [self._found(query, k) for query in queries]
 
     def _found(self, query: str, k: int) -> list[Passage]:
@@ -73,7 +76,11 @@ class AdaptedRetriever(BaseRetriever):
             raise TypeError(f"{self.name} gave {type(found).__name__}, and no list of passages")
         ids = getattr(found, "indices", None) or [None] * len(passages)
         pairs = zip(passages, ids, strict=True)
-        return [_passage(one, id, rank) for rank, (one, id) in enumerate(pairs, start=1)][:k]
+        distinct: dict[tuple[str, str, str], Passage] = {}
+        for rank, (one, id) in enumerate(pairs, start=1):
+            passage = _passage(one, id, rank)
+            distinct.setdefault((passage.id, passage.title, passage.text), passage)
+        return list(distinct.values())[:k]
 
 
 def _takes_k(search: Callable[..., Any]) -> bool:

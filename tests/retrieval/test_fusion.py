@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from questree.common.errors import IndexRefused, QueryError, QuestreeError
-from questree.retrieval import BaseRetriever, BM25Retriever, Passage, Retriever, build_index
+from questree.retrieval import BaseRetriever, BM25Retriever, Passage, Retriever, as_retriever, build_index
 from questree.retrieval.fusion import FusionRetriever, FusionSettings, check_agreement
 from questree.retrieval.retriever_names import named_members, open_retriever
 
@@ -32,6 +32,13 @@ class Likening(Listed):
 
 def ids(passages: list[Passage]) -> str:
     return "".join(passage.id for passage in passages)
+
+
+def test_a_passage_that_a_retriever_of_others_gives_twice_counts_once():
+    given = [Passage(id=id, text=f"text of {id}") for id in "aab"]
+    own = as_retriever(lambda query: given)
+    assert ids(own("q", k=2)) == "ab"
+    assert FusionRetriever([own, Listed("ca")])("q", k=1)[0].score == pytest.approx(1 / 61 + 1 / 62)
 
 
 def test_ranks_are_fused_as_in_the_paper():
