@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.sse import format_sse_event
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..common.text import printable_json
 from ..lm.progress import Event
 from ..pages.asked_question import AskedQuestion, Citation
 from ..programs.program import MAX_QUESTION_CHARACTERS
@@ -142,7 +143,8 @@ async def _events(question: Question, request: Request) -> AsyncIterator[bytes]:
 def _as_event(number: int, event: Event, request: Request) -> bytes:
     kind: str = event.kind  # type: ignore[attr-defined]  # every kind of event has one
     said = AskReply.of(event.asked, request) if isinstance(event, Ended) else event
-    return sent(said.model_dump_json(), event=kind, id=str(number))
+    data = printable_json(said.model_dump_json())  # httpx, among others, ends a line at U+2028 and U+0085 too
+    return sent(data, event=kind, id=str(number))
 
 
 async def finished(question: Question, request: Request) -> None:

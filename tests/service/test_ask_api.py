@@ -56,6 +56,13 @@ def test_events_are_the_tree_as_it_grows(client):
     assert {kind for kind, _ in told} == {"node grown", "node changed", "call begun", "call ended"}
 
 
+def test_an_event_is_one_line_to_any_client(client):
+    question = "Where is\u2028 \u2029 Prague?"
+    stream = client.post("/ask", json=ASKED | {"question": question}, headers={"accept": "text/event-stream"})
+    told = [json.loads(line.removeprefix("data:")) for line in stream.iter_lines() if line.startswith("data:")]
+    assert told[-1]["question"] == question
+
+
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
