@@ -68,6 +68,8 @@ def create_app(
 async def _invalid(request: Request, error: Exception) -> Response:
     """Refuse a request that does not fit, as all is refused here: by the door, to a browser with a page."""
     assert isinstance(error, RequestValidationError)
+    if isinstance(error.body, bytes):  # it was not read as JSON, as curl's -d sends a form
+        raise Refused(400, "the body is not JSON; send it with Content-Type: application/json", "invalid_request")
     fault = error.errors()[0]
     where = ".".join(map(str, fault["loc"])) or "body"
     raise Refused(400, f"{where}: {fault['msg']}", "invalid_request")
