@@ -114,7 +114,7 @@ def chat_routes(service: Service) -> APIRouter:
         """List the programs."""
         return {"object": "list", "data": [_model(name) for name in service.names]}
 
-    @routes.get("/models/{name}", responses=refusals(404))
+    @routes.get("/models/{name:path}", responses=refusals(404))
     async def model(name: str) -> dict[str, Any]:
         """Return a program."""
         service.check_name(name)

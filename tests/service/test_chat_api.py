@@ -38,6 +38,13 @@ def test_a_program_is_a_model_by_its_name(client):
         client.models.retrieve("serchain")
 
 
+def test_the_name_of_a_model_may_have_a_slash(make_service):
+    service = make_service()
+    service.programs["team/best"] = service.programs["searchain"]
+    with running(create_app(service)) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as client:
+        assert client.models.retrieve("team/best").id == "team/best"
+
+
 def test_citations_are_annotations(client):
     whole = client.chat.completions.create(model="searchain", messages=ASKED, extra_body={"answer_style": "short"})
     message = whole.choices[0].message
