@@ -163,7 +163,8 @@ class Guard:
 
 def brings_token(headers: Mapping[bytes, bytes], token: str) -> bool:
     """Return whether a request brings the token as ``Authorization: Bearer``."""
-    return secrets.compare_digest(headers.get(b"authorization", b""), b"Bearer " + token.encode())
+    scheme, _, brought = headers.get(b"authorization", b"").partition(b" ")
+    return scheme.lower() == b"bearer" and secrets.compare_digest(brought.strip(), token.encode())
 
 
 def _check_page(headers: Mapping[bytes, bytes]) -> None:

@@ -104,7 +104,8 @@ def test_a_body_that_is_no_json_is_a_400(kind):
 
 
 def test_with_its_token_it_does(kind):
-    assert posted(kind, Limits(token=TOKEN), headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    for scheme in ("Bearer", "bearer"):  # in any case, as HTTP has it
+        assert posted(kind, Limits(token=TOKEN), headers={"Authorization": f"{scheme} {TOKEN}"}).status_code == 200
 
 
 def test_a_long_body_is_refused_whether_its_length_is_told_or_not(kind):
