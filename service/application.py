@@ -49,7 +49,6 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, refuse_unrouted)
 
-    @app.head("/health", include_in_schema=False)  # as load balancers ask
     @app.get("/health", tags=["the server"])
     async def health() -> dict[str, str]:
         """Report that the server lives. This needs no token, and no turn."""

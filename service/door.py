@@ -50,6 +50,8 @@ class Door(Guard):
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
+        if scope.get("method") == "HEAD":  # of which the server sends no body
+            scope = {**scope, "method": "GET"}
         await super().__call__(scope, receive, send_with_headers)
 
     def check_caller(self, scope: Scope) -> None:

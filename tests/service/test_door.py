@@ -74,6 +74,16 @@ def test_a_browser_brings_the_token_once(guarded):
     assert guarded.post("/ask", json=ASKED, headers={"origin": "http://elsewhere.example"}).status_code == 403
 
 
+def test_what_can_be_got_can_be_asked_for_without_its_content(make_service):
+    with running(create_app(make_service())) as address:
+        for path in ("/", "/api", "/v1/models", "/health"):
+            asked = httpx.head(address + path)
+            assert (asked.status_code, asked.content) == (200, b"")
+            assert asked.headers["content-length"] == httpx.get(address + path).headers["content-length"]
+        assert httpx.head(f"{address}/questions/x").status_code == 404
+        assert httpx.head(f"{address}/ask").status_code == 405
+
+
 def test_whoever_brings_the_token_gets_the_page_that_was_wanted(guarded):
     asked = guarded.get("/questions/none?x=1&y=%20", headers={"accept": "text/html"})
     assert '<input type="hidden" name="then" value="/questions/none?x=1&amp;y=%20">' in asked.text
