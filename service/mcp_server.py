@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import aclosing
 from typing import Annotated, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import anyio.to_thread
 from mcp.server.mcpserver import Context, MCPServer
@@ -87,7 +87,7 @@ def mcp_server(service: Service, retriever: Retriever | None) -> MCPServer[Any]:
     @server.resource("passage://{id}", mime_type="text/plain")
     def passage(id: str) -> str:
         """Return a passage that was found, with its title."""
-        found = passages.get(unquote(id)) or passages.get(id)
+        found = passages.get(id)  # the SDK has undone the quoting
         if found is None:
             raise ResourceNotFoundError("no passage of this address was found lately; search again")
         return f"{found.title}\n\n{found.text}"

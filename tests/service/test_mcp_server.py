@@ -18,6 +18,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from questree.retrieval import BM25Retriever, Passage
 from questree.retrieval.serving.listener import running
 from questree.service import mcp_server as mcp_module
 from questree.service.mcp_server import mcp_app, mcp_server
@@ -75,6 +76,21 @@ def test_what_was_just_found_can_be_read_however_much_was_found_before(server, m
                     assert (await client.read_resource(one["uri"])).contents[0].text.startswith(one["title"])
 
     monkeypatch.setattr(mcp_module, "_MOST_PASSAGES", 2)
+    asyncio.run(talk())
+
+
+def test_each_passage_is_read_by_its_own_address(make_service):
+    ids = ["a/b", "a%2Fb", "a%252Fb", "AC DC", "Ä?x#y", "{id}"]
+    found = [Passage(id=id, text=f"amber {number}") for number, id in enumerate(ids)]
+    server = mcp_server(make_service(), BM25Retriever.from_passages(found))
+
+    async def talk() -> None:
+        async with Client(server) as client:
+            listed = (await client.call_tool("search", {"query": "amber", "k": 9})).structured_content["result"]
+            assert len(listed) == len(ids)
+            for one in listed:
+                assert (await client.read_resource(one["uri"])).contents[0].text.strip() == one["text"]
+
     asyncio.run(talk())
 
 
