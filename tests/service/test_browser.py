@@ -231,6 +231,23 @@ def test_axe_finds_no_fault(browser, make_service, tap, scheme, size):
         check(page)
 
 
+def test_a_question_in_hebrew_runs_from_the_right(page, make_service):
+    service = make_service()
+    asked = failed_question()
+    asked.tree.question = "מי כתב את Ulysses?"
+    service.kept.keep(asked)
+    with running(create_app(service)) as address:
+        page.goto(f"{address}/questions/{asked.id}")
+        places = """question => [0, question.firstChild.length - 1].map(place => {
+            const sign = document.createRange();
+            sign.setStart(question.firstChild, place);
+            sign.setEnd(question.firstChild, place + 1);
+            return sign.getBoundingClientRect().left;
+        })"""
+        first, last = page.locator("h1").evaluate(places)
+        assert last < first
+
+
 def check(page) -> None:
     """Fail if axe finds a fault, folded parts included, or if the page is wider than the screen."""
     page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
