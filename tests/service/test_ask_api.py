@@ -83,7 +83,8 @@ def test_what_does_not_fit_is_refused_and_says_where(client, body, status, said)
 
 @pytest.mark.parametrize("path", ["/ask", "/v1/chat/completions"])
 def test_a_body_that_is_not_said_to_be_json_is_refused_and_says_why(client, path):
-    refused = client.post(path, content=json.dumps(ASKED), headers={"content-type": "application/x-www-form-urlencoded"})
+    as_form = {"content-type": "application/x-www-form-urlencoded"}
+    refused = client.post(path, content=json.dumps(ASKED), headers=as_form)
     assert refused.status_code == 400
     assert "Content-Type: application/json" in refused.json()["error"]["message"]
 
