@@ -82,9 +82,9 @@ def read_corpus(
 ) -> Iterator[Passage]:
     """Yield the passages of a corpus; it is never held whole, only a hash of each id (see `SeenIds`).
 
-    The forms are JSON lines (``id``, ``title``, ``text``; without ``id`` the line's number is the id), ColBERT's and
-    DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge source;
-    see ``FORMATS``. Files may be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
+    The forms are JSON lines (``id`` or ``_id``, ``title``, ``text``; without an id the line's number is it), ColBERT's
+    and DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge
+    source; see ``FORMATS``. Files may be compressed: ``.gz``, ``.bz2``, ``.xz``. Blank lines are passed over.
 
     Args:
         path: a file, or the folder of an archive.

@@ -1,4 +1,4 @@
-"""A JSON object a line: ``id``, ``title``, ``text``; without ``id`` the line's number is the id."""
+"""A JSON object a line: ``id`` (or BEIR's ``_id``), ``title``, ``text``; without an id the line's number is it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _passages(line: str, number: int) -> Iterable[Passage]:
     row = object_of(line)
     if "text" not in row:
         raise BadText("it lacks the field `text`")
-    given = id_of(row, "id")
+    given = id_of(row, "_id" if row.get("id") is None else "id")
     yield passage_of(str(number) if given is None else given, row["text"], row.get("title") or "")
 
 

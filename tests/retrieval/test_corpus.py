@@ -19,6 +19,11 @@ def test_json_lines(tmp_path):
     assert list(read_corpus(file)) == [Passage(id="7", title="A", text="one"), Passage(id="3", text="two")]
 
 
+def test_an_id_is_found_where_beir_has_it(tmp_path):
+    file = written(tmp_path, "c.jsonl", '{"_id": "MED-10", "text": "one"}', '{"id": "a", "_id": "b", "text": "two"}')
+    assert [passage.id for passage in read_corpus(file)] == ["MED-10", "a"]
+
+
 def test_byte_order_mark_and_crlf(tmp_path):
     file = tmp_path / "c.jsonl"
     file.write_bytes('\ufeff{"id": "a", "text": "Öl"}\r\n'.encode())
