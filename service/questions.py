@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cache
 from typing import Literal
 
 import anyio
@@ -63,6 +64,12 @@ class Waiting(Event):
 
     kind: Literal["waiting"] = "waiting"
     place: int
+
+
+@cache
+def waiting(place: int) -> Waiting:
+    """Return the event of a place: all who wait hear of each turn, so a full queue would hold a million of them."""
+    return Waiting(place=place)
 
 
 class Ended(Event):
@@ -307,7 +314,7 @@ class Service:
         """Wait for a turn, answer the question, and keep it however it ended."""
         try:
             with anyio.move_on_after(seconds) as time_left:
-                turn = self._queue.turn(lambda place: question.hear(Waiting(place=place)))
+                turn = self._queue.turn(lambda place: question.hear(waiting(place)))
                 async with turn:
                     await self._run(question)
             if time_left.cancelled_caught:

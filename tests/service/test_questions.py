@@ -130,6 +130,21 @@ def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(make_serv
     asyncio.run(wait())
 
 
+def test_those_who_wait_hold_one_event_for_each_place(make_service, tap):
+    async def wait() -> None:
+        service = make_service(running=1)
+        first, second, third = (service.ask(RIVER.question, client="a") for _ in range(3))
+        await asked(tap, 1)
+        await first.stopped()
+        await asked(tap, 2)
+        (at_first,), (_, moved_up) = second._events[:1], third._events
+        assert at_first.place == 1
+        assert moved_up is at_first
+        await service.close()
+
+    asyncio.run(wait())
+
+
 def test_a_question_gets_no_more_time_than_is_asked_for(make_service, tap):
     async def hurry() -> None:
         question = make_service(seconds=0.05).ask(RIVER.question, client="a", seconds=100)
