@@ -13,6 +13,7 @@ from .encoders import modules_of, read_settings
 Pooling = Literal["mean", "cls"]
 _LONGEST = 512
 _PROMPTS = "config_sentence_transformers.json"
+_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Usage:
 _KNOWN: tuple[tuple[str, dict[str, Any]], ...] = (
     # Izacard et al. (2022): the mean, by inner product
     (r"contriever", {"pooling": "mean", "normalised": False}),
+    # multilingual-e5-large-instruct, and its model card: only queries have an instruction
+    (r"e5-.*instruct", {"query_prefix": f"Instruct: {_TASK}\nQuery: "}),
     # Wang et al. (2022), and their model cards
     (r"e5-(small|base|large)", {"query_prefix": "query: ", "passage_prefix": "passage: "}),
     # Xiao et al. (2023), and their model cards

@@ -292,6 +292,7 @@ def test_a_precision_that_the_device_has_not_is_refused(sentence_folder):
 
 
 E5 = {"query_prefix": "query: ", "passage_prefix": "passage: "}
+INSTRUCTION = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 BGE = "Represent this sentence for searching relevant passages: "
 
 
@@ -303,6 +304,7 @@ BGE = "Represent this sentence for searching relevant passages: "
         ("intfloat/e5-base-v2", Usage(**E5)),
         ("intfloat/multilingual-e5-large", Usage(**E5)),
         ("/models/e5-small", Usage(**E5)),
+        ("intfloat/multilingual-e5-large-instruct", Usage(query_prefix=INSTRUCTION)),
         ("BAAI/bge-small-en-v1.5", Usage(pooling="cls", query_prefix=BGE)),
         ("sentence-transformers/multi-qa-mpnet-base-dot-v1", Usage(normalised=False)),
         ("somebody/encoder", Usage()),
