@@ -77,7 +77,8 @@ class Door(Guard):
         if refused.status == 401 and scope["method"] in _SAFE:
             wanted = scope["path"] + ("?" + scope["query_string"].decode("latin-1") if scope["query_string"] else "")
             return RedirectResponse(f"/login?then={quote(wanted)}", 303)
-        return HTMLResponse(error_page("This cannot be done", f"{str(refused).rstrip('.')}."), refused.status)
+        page = error_page("This cannot be done", f"{str(refused).rstrip('.')}.")
+        return HTMLResponse(page, refused.status, refused.headers)
 
 
 def door_limits(token: str | None) -> Limits:

@@ -57,19 +57,25 @@ class Refused(Exception):
         message: for a person.
         code: for a program.
         retry: whether OpenAI's clients may send the request again by themselves, as they do after any status of 5xx.
+        allowed: the methods that a 405 names.
     """
 
-    def __init__(self, status: int, message: str, code: str, *, retry: bool = True):
+    def __init__(self, status: int, message: str, code: str, *, retry: bool = True, allowed: str = ""):
         super().__init__(message)
-        self.status, self.code, self.retry = status, code, retry
+        self.status, self.code, self.retry, self.allowed = status, code, retry, allowed
 
     def response(self) -> Response:
         """Return the answer."""
         from starlette.responses import JSONResponse
 
+        return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers of the answer that belong to its status."""
         headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(_RETRY_AFTER)}}.get(self.status, {})
         headers |= {} if self.retry else {"x-should-retry": "false"}
-        return JSONResponse(self.body(), status_code=self.status, headers=headers)
+        return headers | ({"Allow": self.allowed} if self.allowed else {})
 
     def body(self) -> dict[str, dict[str, str | None]]:
         """Return what the answer says."""
@@ -86,7 +92,8 @@ async def refuse_unrouted(request: Request, error: Exception) -> Response:
     from starlette.exceptions import HTTPException
 
     assert isinstance(error, HTTPException)
-    raise Refused(error.status_code, error.detail, HTTPStatus(error.status_code).name.lower())
+    code, allowed = HTTPStatus(error.status_code).name.lower(), (error.headers or {}).get("Allow", "")
+    raise Refused(error.status_code, error.detail, code, allowed=allowed)
 
 
 class Guard:

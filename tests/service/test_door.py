@@ -154,6 +154,7 @@ def test_what_no_route_takes_is_refused_in_the_same_forms(client, method, path, 
     assert (page.status_code, "This cannot be done" in page.text) == (status, True)
     said = client.request(method, path)
     assert (said.status_code, said.json()["error"]["code"]) == (status, code)
+    assert page.headers.get("allow") == said.headers.get("allow") == ("POST" if status == 405 else None)
 
 
 def test_a_form_and_a_place_of_any_length_are_answered(client):
