@@ -92,7 +92,7 @@ def test_a_run_over_many_questions_adds_up(behind, world, tmp_path):
     schedule = behind(*LM_FAULTS, rate=0.8, seed=6)
     policy = RunPolicy(concurrency=4, retries=2, timeout=0.4, deadline=30, hopeless_after=1000)
     asked = world.examples[:12]
-    found = evaluate(program("oner-cot", retriever=world.retriever), asked, answered, out=tmp_path, policy=policy)
+    found = evaluate(program("oner-cot", retriever=world.retriever), asked, has_answer, out=tmp_path, policy=policy)
     assert found.n == len(asked)
     assert sent(found) == schedule.requests
     assert found.spent.failed > 0
@@ -100,7 +100,7 @@ def test_a_run_over_many_questions_adds_up(behind, world, tmp_path):
     assert {record.failure is None for record in found.records} == {True, False}
 
 
-def answered(example, prediction, trace=None) -> float:
+def has_answer(example, prediction, trace=None) -> float:
     return float(bool(prediction.answer))
 
 
