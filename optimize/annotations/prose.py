@@ -57,9 +57,8 @@ _BAD_ENGLISH = re.compile(
 )
 _MARK = re.compile(r"\[(\d+)\]")
 _END = END_OF_FACT.replace("$", r"$|\]")  # a fact may stand in brackets
-_STILTED = re.compile(
-    r"answer to “|” stays open|\bthe the\b"
-)  # a query in its quotation marks, an answer that was not filled in
+_STILTED = re.compile(r"answer to “|” stays open|\bthe the\b")
+"""A query in its quotation marks, or an answer that was not filled in."""
 # A sentence that does not name its subject.
 _DANGLING = re.compile(r"(?:^|[.!?\]:] )(?:he|she|they|his|her|their|its|it (?!has to be found))\b", re.IGNORECASE)
 _GAP, _TO_FIND = "has not been found", "has to be found"

@@ -109,7 +109,7 @@ class FLARE(Baseline):
     def tentative(
         self, question: str, answer_style: AnswerStyle, thoughts: list[str]
     ) -> tuple[dspy.Prediction, str, list[str]]:
-        """Return a reply, the next sentence from memory in it, and the words of that which the LM is not certain of."""
+        """Return a reply, the sentence in it, which is from memory, and the words that the LM is not certain of."""
         reply = call(self.write_tentatively, question=question, answer_style=answer_style, thoughts=thoughts)
         written = sentences(str(reply.tentative))
         thought = without_item_mark(written[0]) if written else ""
