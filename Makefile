@@ -6,6 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.10; do $$p -c '
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LINKED := $(VENV)/.linked
+ROOMS := $(shell find $$(sed -n 's/^    questree[a-z._-]* = \([a-z_/]*\)$$/\1/p' setup.cfg) -type d -not -name __pycache__)
 
 # PyTorch's build depends on the machine, so it stands outside the lock: CUDA where there is a GPU, else the CPU build
 # (the extra index is skipped at once where it cannot be reached). Override either, e.g. TORCH_INDEX= make test.
@@ -21,39 +23,43 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
 
-setup: $(READY)  ## install everything into .venv
+setup: $(LINKED)  ## install everything into .venv
 
 $(READY): requirements.lock setup.cfg
-	@test -n "$(PYTHON)" || { echo "Questree needs Python 3.10, 3.11 or 3.12; name one: make PYTHON=/path/to/python"; exit 2; }
+	@$(or $(PYTHON),false) -c '$(FITS)' 2>/dev/null || { echo "Questree needs Python 3.10, 3.11 or 3.12, which" \
+		"$(or $(PYTHON),python3) is not; name one: make PYTHON=/path/to/python"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --retries 0 $(TORCH_INDEX) $(TORCH)
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
-demo: $(READY)  ## index, compile, track, load and ask, on the bundled questions with a simulated LM
+# Strict: a folder of links to the files. Without it, the clone seen from the folder above it is an empty package of the
+# same name, and goes first. A folder is newer than its links where a file came or went.
+$(LINKED): $(READY) $(ROOMS)
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=strict --editable .
+	@touch $(LINKED)
+
+demo: $(LINKED)  ## index, compile, track, load and ask, on the bundled questions with a simulated LM
 	$(BIN)/questree demo
 
-test: $(READY)  ## all tests but the slow ones, on all cores
+test: $(LINKED)  ## all tests but the slow ones, on all cores
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
-	$(BIN)/python -m pytest -m "ray and not slow" tests/common tests/interruptions
+	$(BIN)/python -m pytest -m "ray and not slow" tests/retrieval/test_cluster.py tests/interruptions
 
-test-slow: $(READY)  ## the tests that take minutes
+test-slow: $(LINKED)  ## the tests that take minutes
 	$(BIN)/python -m pytest -m "slow and not ray"
-	$(BIN)/python -m pytest -m "ray and slow" tests/common tests/interruptions
+	$(BIN)/python -m pytest -m "ray and slow" tests/retrieval/test_cluster.py tests/interruptions
 
-reliability: $(READY)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
+reliability: $(LINKED)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
 	$(BIN)/python -m benchmarks.reliability --out runs/reliability
 
-check: $(READY)  ## lint, formatting, strict types of the whole package, and its floors
+check: $(LINKED)  ## lint, formatting, strict types of the whole package, and its floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	rm -rf build $(VENV)/types  # mypy cannot follow an editable install: it is given an installed copy
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --target $(VENV)/types .
-	MYPYPATH=$(VENV)/types $(BIN)/mypy --config-file setup.cfg -p questree
-	PYTHONPATH=$(VENV)/types $(BIN)/lint-imports --config setup.cfg --no-cache --no-logo
+	$(BIN)/mypy --config-file setup.cfg -p questree
+	$(BIN)/lint-imports --config setup.cfg --no-cache --no-logo
 
-lock: $(READY)  ## resolve setup.cfg anew into requirements.lock
+lock: $(LINKED)  ## resolve setup.cfg anew into requirements.lock
 	$(BIN)/python -m pip install --quiet uv
 	echo "torch ; python_version < '0'" > $(VENV)/no-torch.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --override $(VENV)/no-torch.txt \

@@ -227,7 +227,7 @@ class Experiment(Parts):
             shared += [settings.rerank] if settings.rerank else []
             shared += [settings.defence] if settings.defence != "none" else []
             out = self._folder(f"compare-{_plain(Path(settings.task).stem)}-{digest(shared)[:8]}")
-            programs = self._labelled(names, out, "*")
+            programs = self._labelled(names, out)
             scores, title = self._scores(metrics, judge), f"compare on {settings.task}"
             return self._compare(programs, scores, out, title=title, on_progress=on_progress, **how), out
 
@@ -265,7 +265,7 @@ class Experiment(Parts):
         self.use_lm()
         shared = [lm_facts(), str(settings.retriever), settings.reader, settings.seed, writer]
         out = self._folder(f"attack-{Path(settings.task).stem}-{digest(shared)[:8]}")
-        programs = self._labelled(names, out, "*/*/*")
+        programs = self._labelled(names, out)
         run = attack(
             programs,
             self._questions_for(programs.values()),
@@ -297,17 +297,20 @@ class Experiment(Parts):
 
         Those who answer are the workers of the cluster that ``--on`` names; None for this process.
         """
+        from .lm.failure import address_of
+        from .lm.policy import GivenUpError
         from .remote_answers import answering
 
         settings = self.settings
         with nullcontext() if settings.on is None else answering(settings) as answerers:
             self.use_lm()
-            yield {
-                "seed": settings.seed,
-                "policy": settings.policy,
-                "answerers": answerers,
-                "tracking": self.tracking,
-            }
+            how = {"seed": settings.seed, "policy": settings.policy, "answerers": answerers, "tracking": self.tracking}
+            try:
+                yield how
+            except GivenUpError as error:
+                if error.shared and (address := address_of(self.lm)):  # which no record shows
+                    error.args = (f"{error} The LM was asked at {address}.",)
+                raise
 
     def _folder(self, name: str) -> Path:
         return self.settings.out or Path("runs") / name
@@ -331,22 +334,20 @@ class Experiment(Parts):
         asked = self.settings.model_copy(update={"lm": judge, "api_base": address, "temperature": 0.0})
         return [*scores, Judge(Parts(asked).lm)]
 
-    def _labelled(self, names: Iterable[str], out: Path, inside: str) -> dict[str, Program]:
+    def _labelled(self, names: Iterable[str], out: Path) -> dict[str, Program]:
         """Return programs by the name to show: ``searchain``, ``searchain-compiled``.
 
         Args:
             names: of programs, or the places of compiled ones.
             out: the folder of the comparison or attack; a compiled program keeps the name that it has there.
-            inside: where in it runs stand, as a pattern.
         """
         from .evaluation.comparison.labels import of_compiled, unused
         from .programs import REGISTRY
 
         programs: dict[str, Program] = {}
-        there = [file.parent for file in sorted(out.glob(f"{inside}/run.json"))]
         for name in dict.fromkeys(names):
             program = self.program(name)
-            label = program.name if REGISTRY.means(name) else of_compiled(program, there, programs)
+            label = program.name if REGISTRY.means(name) else of_compiled(program, out, programs)
             programs[unused(label, programs)] = program
         return programs
 

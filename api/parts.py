@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from .common.errors import IndexRefused, QuestreeError
 from .common.secrets import remember_address
@@ -33,7 +34,11 @@ class Parts:
 
     def __init__(self, settings: RunSettings):
         self.settings = settings
-        for address in (settings.api_base, settings.tracking_uri, *(settings.retriever or "").split("+")):
+        for address in (
+            settings.api_base,
+            settings.tracking_uri,
+            *(settings.retriever or "").removeprefix("linked:").split("+"),
+        ):
             remember_address(address)
 
     @cached_property
@@ -284,7 +289,7 @@ class Parts:
         elif "retriever" not in told and self.retriever.fingerprint != compiled_over.get("fingerprint"):
             raise QuestreeError(
                 f"{place} was compiled over the index {compiled_over.get('name')!r} "
-                f"({compiled_over.get('fingerprint')}). Say which index to search: --retriever or QUESTREE_RETRIEVER."
+                f"({compiled_over.get('fingerprint')}). Name it: --retriever, QUESTREE_RETRIEVER or model_config."
             )
         else:
             retriever = self.retriever
@@ -332,6 +337,7 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
 
     server: dict[str, Any] = {}
     if settings.api_base is not None:
+        _keep_from_proxies(settings.api_base)
         # Local servers ask for no key, but the client does.
         server = {"api_base": settings.api_base, "api_key": os.environ.get("OPENAI_API_KEY", "none")}
     greedy = 0.0 if takes_temperature(settings.lm) else None
@@ -346,3 +352,14 @@ def _served_lm(settings: RunSettings) -> dspy.LM:
         )
     except LMConfigurationError as error:
         raise QuestreeError(f"--lm {settings.lm} cannot be asked so: {error}") from None
+
+
+def _keep_from_proxies(address: str) -> None:
+    """Keep the requests to a server on this machine from a proxy of the environment, which would read the key."""
+    from .retrieval.serving.access import is_loopback
+
+    with suppress(ValueError):  # no address; whoever asks there says so
+        if is_loopback(host := urlsplit(address).hostname or ""):
+            for name in ("NO_PROXY", "no_proxy"):
+                direct = os.environ.get(name, "").split(",")
+                os.environ[name] = ",".join(filter(None, {**dict.fromkeys(direct), host: None}))

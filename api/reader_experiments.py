@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .common.errors import QuestreeError
 from .parts import Parts
-from .retrieval.calibrated import Calibrated, DuplicatesManifest, ReaderManifest, store, stored
+from .retrieval.calibrated import Calibrated, DuplicatesManifest, ReaderManifest, folder_of, store, stored
 
 if TYPE_CHECKING:
     from .metrics import Interval
@@ -140,6 +141,8 @@ class ReaderExperiment(Parts):
                 nowhere to store the threshold.
         """
         from .evaluation.leak import refuse_leak
+        from .evaluation.run_file import writing
+        from .lm.account import Account
         from .optimize.readers import best_theta, plot_theta, score_readings
 
         settings = self.settings
@@ -149,11 +152,14 @@ class ReaderExperiment(Parts):
         held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
         refuse_leak(_questions(examples), _questions(held_out))
         reader, simulated = self._reader_or_lm()
-        readings, failed = self._read(reader, settings.split, examples, on_read)
-        chosen, scores = best_theta(readings), None
-        if test_split:
-            others, failed_later = self._read(reader, test_split, held_out, on_read)
-            scores, failed = score_readings(others, chosen.theta), failed + failed_later
+        book = nullcontext() if folder is None else writing(folder, "calibration", shared=True)
+        with book as file, Account(file).open() as account:
+            on_read = account.bounded(on_read, settings.policy)
+            readings, failed = self._read(reader, settings.split, examples, on_read)
+            chosen, scores = best_theta(readings), None
+            if test_split:
+                others, failed_later = self._read(reader, test_split, held_out, on_read)
+                scores, failed = score_readings(others, chosen.theta), failed + failed_later
         calibration = Calibration(
             reader.name,
             folder,
@@ -205,7 +211,8 @@ class ReaderExperiment(Parts):
         if f1 is not None:
             facts["held_out"] = {"pairs": f1.n, "f1": f1.mean, "f1_low": f1.low, "f1_high": f1.high}
         before = stored(DuplicatesManifest, name) or DuplicatesManifest(
-            kind="retriever" if name == "retriever" else "cross-encoder", model=_model_named(name)
+            kind="retriever" if name == "retriever" else "cross-encoder",
+            model=None if folder_of(DuplicatesManifest, name) else name,
         )
         store(folder, before.model_copy(update={"threshold": chosen.theta, "calibration": facts}))
         plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
@@ -259,7 +266,8 @@ class ReaderExperiment(Parts):
     def _manifest(self, calibration: Calibration, test_split: str | None) -> ReaderManifest:
         settings, chosen, scores = self.settings, calibration.chosen, calibration.scores
         before = stored(ReaderManifest, settings.reader) or ReaderManifest(
-            kind="lm" if settings.reader == "lm" else "dpr", model=_model_named(settings.reader)
+            kind="lm" if settings.reader == "lm" else "dpr",
+            model=None if folder_of(ReaderManifest, settings.reader) else settings.reader,
         )
         if before.kind == "lm":
             before = before.model_copy(update={"model": settings.lm})
@@ -282,19 +290,15 @@ def _questions(examples: Sequence[ReadingExample]) -> set[str]:
     return {example.question for example in examples}
 
 
-def _model_named(name: str) -> str | None:
-    """Return the model that a manifest has to name; None where it lies in the manifest's own folder."""
-    return None if Path(name).expanduser().is_dir() else name
-
-
 def _folder_for(name: str, out: Path | None, default: Path, kind: type[Calibrated]) -> Path:
     """Return where a threshold goes: into the model's own folder, if it has one."""
-    own = Path(name).expanduser()
-    if own.is_dir():
+    own = folder_of(kind, name)
+    if own is not None:
         if out not in (None, own):
             raise QuestreeError(f"{own} is a folder: its threshold is stored in it, not in {out}.")
         return own
     folder = out or default / name.replace("/", "-")
-    if folder.is_dir() and any(folder.iterdir()) and stored(kind, folder) is None:
+    others = [one for one in folder.iterdir() if not one.name.startswith("runs.db")] if folder.is_dir() else []
+    if others and stored(kind, folder) is None:
         raise QuestreeError(f"{folder} exists and holds something else; choose another --out.")
     return folder

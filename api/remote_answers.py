@@ -19,7 +19,6 @@ from typing import Any
 import dspy
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from .common.cluster import ClusterError, WorkerLostError, Workers, connected
 from .common.errors import QuestreeError
 from .common.secrets import without_secrets
 from .evaluation.pools import EventLoop, Pool, Threads
@@ -32,6 +31,7 @@ from .parts import Parts
 from .programs import Program, allow, build, saved_name
 from .programs.modules import LMReader
 from .programs.states import CompiledState, compiled_state, members_of
+from .retrieval.indexes.cluster import ClusterError, WorkerLostError, Workers, connected
 from .settings import RunSettings, run_settings
 
 _KEPT_HERE = {"tracking_uri", "experiment", "out", "on", "workers"}  # settings that mean nothing to a worker

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from .common.caches import cache_folder
 from .common.errors import QuestreeError, did_you_mean
 from .lm.policy import RunPolicy
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 logger = logging.getLogger(__name__)
 
@@ -134,12 +143,25 @@ class RunSettings(RunPolicy, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the sources of settings, the strongest first: options, environment, file."""
-        config = init_settings().get("config") or CONFIG_FILE
-        return init_settings, env_settings, _KnownKeys(settings_cls, toml_file=config)
+        return init_settings, env_settings, _SettingsFile(settings_cls, init_settings().get("config"))
 
 
-class _KnownKeys(TomlConfigSettingsSource):
-    """A TOML file whose unknown keys are mistakes, not decoration."""
+class _SettingsFile(TomlConfigSettingsSource):
+    """A TOML file whose unknown keys are mistakes, and which acts only if somebody has named it once.
+
+    Args:
+        settings_cls: whose settings it holds.
+        named: the file that the user named; None for that of the working folder, which may have come with the folder.
+    """
+
+    def __init__(self, settings_cls: type[BaseSettings], named: Path | None):
+        self._named, self._digest = named, ""
+        super().__init__(settings_cls, toml_file=named or CONFIG_FILE)
+
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
+        content = file_path.read_bytes()
+        self._digest = hashlib.sha256(f"{file_path.resolve()}\n".encode() + content).hexdigest()
+        return tomllib.loads(content.decode())
 
     def __call__(self) -> dict[str, Any]:
         found = super().__call__()
@@ -147,7 +169,39 @@ class _KnownKeys(TomlConfigSettingsSource):
         if unknown:
             known = ", ".join(self.settings_cls.model_fields)
             raise QuestreeError(f"{self.toml_file_path}: unknown settings {', '.join(sorted(unknown))}; known: {known}")
+        used = [key for key in found if key not in self.current_state]
+        if acting := [key for key in (found if self._named else used) if _acts(key, found[key])]:
+            self._check_consent(acting)
+        if used and not self._named and self._digest not in _told:
+            _told.add(self._digest)
+            logger.warning("%s of this folder sets %s.", CONFIG_FILE, ", ".join(used))
         return found
+
+    def _check_consent(self, acting: list[str]) -> None:
+        """Remember a file that the user named, and refuse one that was never named as it is now.
+
+        Raises:
+            QuestreeError: it was not named, or has changed since.
+        """
+        consent = cache_folder() / "trusted-settings" / self._digest
+        if self._named:
+            with suppress(OSError):  # then it has to be named each time
+                consent.parent.mkdir(parents=True, exist_ok=True)
+                consent.touch()
+        elif not consent.exists():
+            raise QuestreeError(
+                f"{CONFIG_FILE} of this folder sets {', '.join(acting)}: that can run code, or send your questions and "
+                f"keys to others. Read the file. If you trust it, name it once: --config {CONFIG_FILE}. That is "
+                "remembered until the file changes."
+            )
+
+
+_told = set[str]()
+
+
+def _acts(key: str, value: Any) -> bool:
+    """Return whether a setting may run code, or say who gets questions and keys: an address, or ``package:name``."""
+    return key in ("api_base", "allow_code", "on") or (key == "lm" and value != "simulated") or ":" in str(value)
 
 
 def run_settings(config: Path | None = None, **given: Any) -> RunSettings:

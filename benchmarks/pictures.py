@@ -26,7 +26,7 @@ from questree.simulate import Traits, simulated_lm
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 STORE = "sqlite:///mlflow.db"
 QUESTION = "Which river flows by the native city of the composer of The Magic Flute?"
-SHORT_QUESTION = "What is the highest mountain of the country where IKEA was founded?"
+SHORT_QUESTION = "Which river nearly encircles the birthplace of Charles Darwin?"
 SIZES = {"wide": {"width": 1100, "height": 820}, "narrow": {"width": 390, "height": 820}}
 
 

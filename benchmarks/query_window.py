@@ -33,7 +33,7 @@ from questree.data import Question, load_task
 from questree.metrics import mean_interval, paired_interval, passage_names, recall_at_k
 from questree.programs.modules import QueryBlending
 from questree.retrieval import BM25Retriever, Passage, Retriever, build_index, load_index, read_corpus
-from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint, load_encoder
+from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
 from questree.simulate import recorded_lm
 
@@ -74,7 +74,7 @@ def main() -> None:
         exact = load_index(build_index(passages, Path(work) / "index", kind="exact"))
         print(recall_table(questions, queries, exact), flush=True)
         folders = {"embedded": None, "of ColBERTv2's size": write_large(Path(work) / "large")}
-        encoders = {name: load_encoder(find_checkpoint(one), precision="float32") for name, one in folders.items()}
+        encoders = {name: Encoder.load(find_checkpoint(one), precision="float32") for name, one in folders.items()}
         print(cost_table(encoders, questions, " ".join(passage.text for passage in passages[:20])))
     print(f"{time.perf_counter() - began:.0f} s")
 

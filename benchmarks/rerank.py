@@ -39,7 +39,7 @@ from questree.retrieval.base import Hits
 from questree.retrieval.indexes.chunks import CHUNK, rows_file
 from questree.retrieval.indexes.contents import OFFSETS, PASSAGES, CorpusRecord, PassageStore, seal
 from questree.retrieval.late_interaction import rerank
-from questree.retrieval.late_interaction.checkpoint import find_checkpoint, load_encoder
+from questree.retrieval.late_interaction.checkpoint import find_checkpoint
 from questree.retrieval.late_interaction.embeddings import Embeddings
 from questree.retrieval.late_interaction.encoder import Encoder
 from questree.retrieval.late_interaction.rerank import FOLDER, PLACES
@@ -244,7 +244,7 @@ def measured(given: argparse.Namespace, folder: Path) -> list[str]:
 
 def search(given: argparse.Namespace) -> list[str]:
     """Ask an index each query several times; the least time counts, as other work on the machine only lengthens it."""
-    encoder = load_encoder(find_checkpoint())
+    encoder = Encoder.load(find_checkpoint())
     encoder.queries(["asked before the clock runs"])
     rerank.encoder_of = lambda *_: encoder
     before = memory("VmRSS")

@@ -1,4 +1,4 @@
-"""Questree's retrievers beside stock colbert-ai and bm25s: built and searched on one corpus, in one run.
+"""Questree's retrievers beside stock bm25s: built and searched on one corpus, in one run.
 
     QUESTREE_DATA=data python benchmarks/retrieval.py hotpotqa --out retrieval-benchmark
 
@@ -16,8 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import islice
 from math import nan
 from pathlib import Path
@@ -27,9 +26,7 @@ from typing import Any, Protocol
 from questree.data import Question, load_task
 from questree.metrics import mean_interval, recall_at_k
 from questree.metrics.found_passages import gold_names, names_as
-from questree.retrieval import Passage, PlaidSettings, build_index, load_index, read_corpus
-from questree.retrieval.late_interaction.checkpoint import find_checkpoint
-from questree.retrieval.late_interaction.compat import colbert_ready, load_extensions
+from questree.retrieval import Passage, build_index, load_index, read_corpus
 
 K, BATCH = 10, 32
 Search = Callable[[Sequence[str]], list[list[str]]]
@@ -60,43 +57,6 @@ class Ours:
         """Open it."""
         retriever = load_index(folder / "index")
         return lambda queries: [[passage.id for passage in found] for found in retriever.batch(list(queries), K)]
-
-
-class StockColbert:
-    """colbert-ai's own Indexer and Searcher on the same checkpoint, at the bits and iterations of `--kind colbert`."""
-
-    def build(self, passages: Sequence[Passage], folder: Path) -> None:
-        """Index them."""
-        with self._run(folder), colbert_ready():
-            from colbert import Indexer
-            from colbert.infra import ColBERTConfig
-
-            ours = PlaidSettings()
-            config = ColBERTConfig(nbits=ours.nbits, kmeans_niters=ours.kmeans_iterations, avoid_fork_if_possible=True)
-            indexer = Indexer(checkpoint=str(find_checkpoint(None).folder), config=config, verbose=0)
-            indexer.index(name="index", collection=[passage.shown() for passage in passages], overwrite=True)
-
-    def opened(self, passages: Sequence[Passage], folder: Path) -> Search:
-        """Open it, at its own defaults for ten passages."""
-        with self._run(folder), colbert_ready():
-            from colbert import Searcher
-
-            searcher = Searcher(index="index", verbose=0)
-
-        def search(queries: Sequence[str]) -> list[list[str]]:
-            return [[passages[position].id for position in searcher.search(query, k=K)[0]] for query in queries]
-
-        return search
-
-    @contextmanager
-    def _run(self, folder: Path) -> Iterator[None]:
-        load_extensions()
-        with colbert_ready():
-            from colbert.infra import Run, RunConfig
-
-            config = RunConfig(nranks=1, root=str(folder), experiment="stock", avoid_fork_if_possible=True)
-            with Run().context(config):
-                yield
 
 
 class PlainBM25s:
@@ -131,7 +91,6 @@ class PlainBM25s:
 CONTESTANTS: dict[str, Contestant] = {
     "exact": Ours("exact"),
     "colbert (PLAID)": Ours("colbert"),
-    "colbert-ai, stock": StockColbert(),
     "dense": Ours("dense"),
     "bm25": Ours("bm25"),
     "bm25s, stock": PlainBM25s(),

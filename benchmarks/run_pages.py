@@ -1,4 +1,4 @@
-"""How soon pages of large runs come: the index, made and found again, and a page of each kind (Linux; simulated LM).
+"""How soon pages of large runs come: opening them, and a page of each kind (Linux; simulated LM).
 
     python benchmarks/run_pages.py --questions 10000
 
@@ -8,9 +8,6 @@ Two programs answer the bundled questions; their answers are then copied under o
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,12 +15,15 @@ import time
 from pathlib import Path
 
 from questree.cli import app
-from questree.pages.run_index import open_index
+from questree.evaluation.kept_run import KeptRun
+from questree.evaluation.run_file import writing
+from questree.evaluation.stored_runs import runs_in, steps_of
+from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import Study
 
 
 def main() -> None:
-    """Make the runs, and look at their pages in two processes: the second finds the index of the first."""
+    """Make the runs, and look at their pages in another process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=10_000)
     parser.add_argument("--look", type=Path, help="look at the runs in this folder")
@@ -32,43 +32,33 @@ def main() -> None:
         look(given.look)
         return
     with tempfile.TemporaryDirectory() as folder:
-        few, many = Path(folder) / "few", Path(folder) / "many"
-        asked = ["searchain", "direct", "--limit", "40", "--tracking-uri", "none", "--out", str(few)]
+        runs = Path(folder) / "runs"
+        asked = ["searchain", "direct", "--limit", "40", "--tracking-uri", "none", "--out", str(runs)]
         app(["compare", *asked], standalone_mode=False)
-        for run in ("searchain", "direct"):
-            copy(few / run, many / run, given.questions)
-        for said in ("first look", "with the index"):
-            print(said)
-            own = {**os.environ, "QUESTREE_CACHE": f"{folder}/cache"}
-            subprocess.run([sys.executable, __file__, "--look", str(many)], check=True, env=own)
+        copy(runs, given.questions)
+        print(f"{(runs / 'runs.db').stat().st_size / 1e6:.0f} MB")
+        subprocess.run([sys.executable, __file__, "--look", str(runs)], check=True)
 
 
-def copy(run: Path, to: Path, questions: int) -> None:
-    """Write a run with so many questions: those of another one, again and again."""
-    to.mkdir(parents=True)
-    (to / "run.json").write_text((run / "run.json").read_text())
-    records = sorted(map(json.loads, (run / "records.jsonl").open()), key=lambda one: str(one["id"]))
-    scores = {one["id"]: one["scores"] for one in map(json.loads, (run / "scores.jsonl").open())}
-    asked = {one["id"]: one["packed"] for one in map(json.loads, (run / "exchanges.jsonl").open())}
-    with (
-        (to / "records.jsonl").open("w") as kept,
-        (to / "scores.jsonl").open("w") as scored,
-        (to / "exchanges.jsonl").open("w") as packed,
-    ):
-        for number in range(questions):
-            record = records[number % len(records)]
-            id = f"{record['id']}-{number}"
-            line = json.dumps({**record, "id": id})
-            digest = hashlib.sha256(line.encode()).hexdigest()[:16]
-            kept.write(f"{line}\n")
-            scored.write(json.dumps({"id": id, "record": digest, "scores": scores[record["id"]]}) + "\n")
-            packed.write(json.dumps({"id": id, "packed": asked[record["id"]]}) + "\n")
+def copy(folder: Path, questions: int) -> None:
+    """Let each run have so many questions: its own, again and again under other ids."""
+    with writing(folder, "comparison", durable=False) as file:
+        for run in list(runs_in(file)):
+            kept = KeptRun(file, run.name, run.number, {})
+            steps = {one.id: steps_of(file, run.number, one.id) for one in run.records}
+            for number in range(questions):
+                record = run.records[number % len(run.records)]
+                again = record.model_copy(update={"id": f"{record.id}-{number}"})
+                kept.append(again, steps[record.id])
+                kept.append_scores(again)
+                kept.records.clear()
+            kept.end(run.metrics, run.seed, [f"{run.records[n % len(run.records)].id}-{n}" for n in range(questions)])
 
 
 def look(runs: Path) -> None:
     """Open the runs, and print the seconds of it and of some pages, and the memory."""
     began = time.perf_counter()
-    study = Study("runs", open_index(runs))
+    study = Study("runs", ShownRuns([runs]))
     study.page("index.html")
     print(f"  opened in {time.perf_counter() - began:.2f} s")
     for name in ("questions.html", "questions-part-2.html", "question-100.html", "question-100-2.html"):

@@ -152,10 +152,11 @@ def ready(kind: str) -> None:
         import bm25s  # noqa: F401
 
         return
-    from questree.retrieval.late_interaction.checkpoint import find_checkpoint, load_encoder
+    from questree.retrieval.late_interaction.checkpoint import find_checkpoint
     from questree.retrieval.late_interaction.compat import load_extensions
+    from questree.retrieval.late_interaction.encoder import Encoder
 
-    list(load_encoder(find_checkpoint()).passages(["warm"]))
+    list(Encoder.load(find_checkpoint()).passages(["warm"]))
     if kind == "colbert":
         load_extensions()
 

@@ -1,14 +1,18 @@
-"""Files and folders that a kill leaves whole, and folders that one process writes at a time."""
+"""Files and folders that a kill leaves whole, and folders that one process writes at a time.
+
+A folder may be somebody else's: where a new file is to stand, a link or a pipe may stand. None is written through.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -34,7 +38,7 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
     lock = FileLock(folder / "lock", timeout=0)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
+        lock.acquire()  # which follows no link
     except Timeout:
         raise QuestreeError(
             f"Another process is writing {what} in {folder}; wait for it, or name another folder."
@@ -80,9 +84,40 @@ def check_name(folder: Path) -> None:
         raise QuestreeError(f"{folder} cannot be replaced as a whole; name a folder in it.")
 
 
+def new_file(path: Path) -> BinaryIO:
+    """Open a new file for writing. A file, link or pipe that stands in its place is removed first.
+
+    Raises:
+        OSError: if it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return path.open("xb")  # follows no link
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder inside another one, if it is not there.
+
+    Raises:
+        QuestreeError: if it is a link.
+        OSError: if it cannot be made.
+    """
+    refuse_link(folder)
+    folder.mkdir(exist_ok=True)
+
+
+def refuse_link(folder: Path) -> None:
+    """Check that a folder inside another one is no link: what is written to it would land elsewhere.
+
+    Raises:
+        QuestreeError: if it is one.
+    """
+    if folder.is_symlink():
+        raise QuestreeError(f"{folder} is a link, and nothing is written through it; remove the link.")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give the path of a new file beside `path`, and put that file in its place when the block ends well.
+    """Give the path of a new, empty file beside `path`, and put it in its place when the block ends well.
 
     So `path` is there whole or not at all. What a kill leaves beside it, the next writing takes away.
 
@@ -90,6 +125,7 @@ def replacing(path: Path) -> Iterator[Path]:
         OSError: if the file cannot be written.
     """
     unfinished = path.with_name(f".{path.name}.unfinished")
+    new_file(unfinished).close()
     try:
         yield unfinished
         put_in_place(unfinished, path)
@@ -110,6 +146,18 @@ def put_in_place(finished: Path, path: Path) -> None:
     os.replace(finished, path)
 
 
+def how_to_write(error: OSError) -> str:
+    """Return what helps where a file cannot be written."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "allow more open files (ulimit -n), or ask fewer questions at a time (--concurrency)"
+    return "make room, or the folder writable"
+
+
+def cannot_write(path: Path, error: OSError) -> QuestreeError:
+    """Return the error for a file that cannot be written."""
+    return QuestreeError(f"Cannot write {path}: {error.strerror}; {how_to_write(error)}, or name another folder.")
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a file that is there whole or not at all.
 
@@ -120,7 +168,7 @@ def write_atomically(path: Path, text: str) -> None:
         with replacing(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise QuestreeError(f"Cannot write {path}: {error.strerror}; make room, or name another folder.") from error
+        raise cannot_write(path, error) from error
 
 
 def swap_folder(finished: Path, folder: Path, former: Path) -> None:
@@ -184,24 +232,6 @@ def _version(folder: Path, former: Callable[[], Path | None]) -> tuple[Path, tup
                 found = place.stat()
                 return place, (found.st_dev, found.st_ino, found.st_mtime_ns)
     return folder, None
-
-
-def append_line(path: Path, line: str) -> None:
-    """Append a line that is on the disk when this returns; if that fails, the file stays as it was.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
-    rest = memoryview(f"{line}\n".encode())
-    with path.open("ab", buffering=0) as file:
-        whole = file.seek(0, os.SEEK_END)
-        try:
-            while rest:
-                rest = rest[file.write(rest) :]
-            os.fsync(file.fileno())
-        except OSError:
-            file.truncate(whole)  # half a line would spoil the next one, which may be shorter and fit
-            raise
 
 
 def file_hash(path: Path) -> str:

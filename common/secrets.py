@@ -6,12 +6,15 @@ Whatever a server is given it may repeat: in an error, in a reply. So what is ke
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from functools import lru_cache, partial
+from html import escape
 from typing import TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 from .text import changed_texts
 
@@ -57,9 +60,30 @@ def holds_secret(content: bytes) -> bool:
 
 
 def _secrets() -> list[str]:
-    """Return the secrets, the longest first: one may be a part of another."""
+    """Return the secrets, each as servers write it, the longest first: one may be a part of another."""
     of_environment = {os.environ.get(name, "") for name in os.environ if _is_secret(name)}
-    return sorted(filter(_is_telling, _remembered | of_environment), key=len, reverse=True)
+    telling = filter(_is_telling, _remembered | of_environment)
+    return sorted({form for secret in telling for form in _forms(secret)}, key=len, reverse=True)
+
+
+@lru_cache(maxsize=4096)
+def _forms(secret: str) -> frozenset[str]:
+    """Return a secret and what escaping makes of it, also twice: an error often holds the JSON of another."""
+    once = {secret, *(escaped(secret) for escaped in _ESCAPES)}
+    return frozenset(once | {escaped(form) for form in once for escaped in _ESCAPES})
+
+
+_ESCAPES: tuple[Callable[[str], str], ...] = (
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    lambda text: json.dumps(text)[1:-1].replace("/", r"\/"),
+    lambda text: repr(text)[1:-1],
+    quote,
+    quote_plus,
+    lambda text: re.sub("%..", lambda found: found[0].lower(), quote_plus(text)),
+    escape,
+    lambda text: escape(text).replace("&quot;", "&#34;").replace("&#x27;", "&#39;"),  # as MarkupSafe writes them
+)
 
 
 @lru_cache(maxsize=4096)

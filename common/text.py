@@ -43,11 +43,11 @@ _PAIRS = re.compile(  # the class before the lookbehinds says where to look: it 
     rf"(?:(?<=\[){_GAP}(?=\[)|(?<=\]){_GAP}(?=\])|(?<=[<＜﹤]){_GAP}(?=[|｜￨])|(?<=[|｜￨]){_GAP}(?=[>＞﹥]))"
 )
 _HASHES = re.compile(r"[#♯⌗⋕]((?:[^\w\s#♯⌗⋕]|[\rﾞﾟ])*)(?=[#♯⌗⋕])")
-_TEMPLATE = re.compile(
-    r"<(?=</?SYS>>)"
-    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
-    r"|<(?=<CUSTOM-TYPE-(?:START|END)-IDENTIFIER>>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])"
+_TEMPLATE = re.compile(  # what opens a token that divides turns, by its shape: each family of models has its names
+    r"<(?!/?(?:search|answer|information)>)(?=/?[^\W\d][\w:.-]{0,63}>)"  # <s>; those three are a program's
+    r"|\[(?=/?[a-z]?[A-Z][A-Z_]{2,31}\d{0,4}\])"  # [INST], [gMASK]
+    r"|\[(?=\|[^\s|\[\]]{1,64}\|\])"  # [|user|]
+    r"|[\[\]](?=~[^\s\[\]]{0,15}[\[\]]|[^\s\[\]~]{1,15}~[\[\]])"  # ]~b], [e~[
 )
 
 _TEXTS = r"(?:(?:given|provided|retrieved) )?(?:passages?|paragraphs?|texts?|articles?|notes|context)"
@@ -89,9 +89,10 @@ def neutralise(text: str) -> str:
     Otherwise the author of a passage could write an output field: the adapter takes the first field marker
     (``[[ ## name ## ]]``) that it sees in a reply, and a model may copy its input. Look-alikes become the characters
     that they look like, invisible characters are removed, double brackets are parted and runs of ``#`` cut to one.
-    The tokens by which chat templates divide turns (``<|im_end|>``, ``</s>``, ``[INST]``) are parted too: servers take
-    them for their own inside a text. So are the marks between which DSPy looks for an image or a file to send: its
-    address would be the author's choice. Idempotent; linear in the length of the text.
+    The tokens by which chat templates divide turns (``<|im_end|>``, ``</s>``, ``[INST]``) are parted too, by a space
+    after their first character: servers take them for their own inside a text. They are known by their shape, which a
+    tag of HTML without attributes has as well. So are the marks between which DSPy looks for an image or a file to
+    send: its address would be the author's choice. Idempotent; linear in the length of the text.
     """
     plain = text.isascii() and text.isprintable()  # then there is nothing unseen in it
     seen = text if plain else _UNSEEN.sub("", without_surrogates(text)).translate(_TWINS)
@@ -151,7 +152,7 @@ def in_page(text: str) -> str:
 
 def without_surrogates(text: Any) -> Any:
     """Return text that UTF-8 can hold: each half of a surrogate pair becomes ``?``."""
-    return _SURROGATES.sub("?", text) if isinstance(text, str) else text
+    return text if not isinstance(text, str) or text.isascii() else _SURROGATES.sub("?", text)
 
 
 def words_in(text: str) -> list[str]:

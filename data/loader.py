@@ -9,7 +9,7 @@ from typing import Any
 
 from ..common.errors import QuestreeError, did_you_mean, unknown_name
 from ..common.registry import Registry
-from .question_files import read_questions
+from .question_files import FORM, read_questions
 from .task import SPLITS, Question, Task
 from .task_files import DATA_VARIABLE, corpus_file, data_folder, questions_file, read_task_manifest
 from .tasks import KNOWN_TASKS, KnownTask, Sample
@@ -17,6 +17,7 @@ from .tasks import KNOWN_TASKS, KnownTask, Sample
 _MINI = Path(__file__).parent / "mini"
 MINI_CORPUS = _MINI / "corpus.jsonl"
 """The passages of the bundled set."""
+_OURS = {"mini", *KNOWN_TASKS}
 
 
 def _read_task(name: str, found: Any) -> Task:
@@ -91,7 +92,7 @@ def task_names(data_dir: str | Path | None = None) -> list[str]:
 def _is_file(wanted: str, folder: Path) -> bool:
     """Return whether a name stands for a file, or for a published task: those go before other packages' tasks."""
     place = wanted.rpartition(":")[0] or wanted
-    return Path(wanted).is_file() or place in KNOWN_TASKS or any(file.is_file() for file in _candidates(place, folder))
+    return _is_path(wanted) or place in KNOWN_TASKS or any(file.is_file() for file in _candidates(place, folder))
 
 
 def _of_package(task: Task, split: str | None, limit: int | None, seed: int) -> Task:
@@ -103,7 +104,7 @@ def _of_package(task: Task, split: str | None, limit: int | None, seed: int) -> 
 
 def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
     """Return the file of a task, and the sample or origin that it is narrowed to."""
-    if Path(wanted).is_file():
+    if _is_path(wanted):
         return Path(wanted), None
     place, _, part = wanted.rpartition(":") if ":" in wanted else (wanted, "", "")
     for candidate in _candidates(place, folder):
@@ -112,8 +113,14 @@ def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
     raise QuestreeError(_not_found(wanted, place, folder))
 
 
+def _is_path(wanted: str) -> bool:
+    """Return whether this is the path of a file; the name of a task of ours is none: ``./mini`` is."""
+    return wanted not in _OURS and Path(wanted).is_file()
+
+
 def _candidates(place: str, folder: Path) -> list[Path]:
-    return [Path(place), _MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place)]
+    ours = _MINI / "questions.jsonl" if place == "mini" else questions_file(folder, place)
+    return [ours] if place in _OURS else [Path(place), ours]
 
 
 def _not_found(wanted: str, place: str, folder: Path) -> str:
@@ -122,6 +129,8 @@ def _not_found(wanted: str, place: str, folder: Path) -> str:
             f"The questions of {place!r} do not come with questree. Get them: questree fetch {place}. Or put a "
             f"{place}.jsonl of your own into {folder} ({DATA_VARIABLE} names another folder)."
         )
+    if place.endswith(".jsonl") or "/" in place:
+        return f"There is no file {place}, with a JSON object a line: {FORM}"
     names = task_names(folder) if folder.is_dir() else ["mini"]
     hint = did_you_mean(place, [*names, *KNOWN_TASKS])
     return (

@@ -57,6 +57,10 @@ def split_of(task: str, question: str) -> Split:
     return known.only_split if known and known.only_split else split_by_hash(question)
 
 
+FORM = '{"question": "…", "answers": ["…"]}; it may have "id", "split" and more.'
+"""What a file of questions looks like, for messages."""
+
+
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         lines = read_text(path).split("\n")
@@ -68,7 +72,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise QuestreeError(f"{path}, line {number}: not JSON ({error}).") from error
+            raise QuestreeError(f"{path}, line {number}: not JSON ({error}). A line is {FORM}") from error
         if not isinstance(row, dict):
             raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")
         if "\\u" in line and not _is_text(row):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..common.caches import cache_folder
 from ..common.errors import QuestreeError
-from ..common.files import put_in_place, write_atomically
+from ..common.files import make_folder, put_in_place, write_atomically
 from ..common.manifests import FileRecord, ManifestKind
 from .task import Split
 
@@ -127,7 +127,7 @@ def check_place(folder: Path, name: str) -> None:
 def being_made(folder: Path, name: str) -> Iterator[Path]:
     """Give an empty folder to make a task in; no other command looks there."""
     unfinished = _unfinished(folder, name)
-    unfinished.mkdir(exist_ok=True)
+    make_folder(unfinished)
     for leftover in unfinished.iterdir():
         leftover.unlink()
     try:

@@ -14,7 +14,7 @@ from statistics import fmean
 from ..common.errors import QuestreeError
 from ..lm.ledger import total
 from ..metrics import Interval, bootstrap_interval, mean_interval, paired_interval, rouge_l
-from ..programs.tree_views import SOURCES
+from ..programs.basis import SOURCES
 from .records import Record
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..common.text import dollars
 from ..lm.ledger import Spent, total
-from ..metrics import Interval, mcnemar, mean_interval, paired_interval
+from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stands_in
+from ..programs.basis import is_closed
 from .records import Record
 
 FAILURES = "In every score a failed question counts as wrong; the score of the answered ones alone stands beside it."
@@ -59,6 +60,15 @@ class Evaluation:
         scores = [record.scores[self.metric] for record in self.records if record.failure is None]
         return mean_interval(scores, seed=self.seed) if scores else None
 
+    @cached_property
+    def grounded(self) -> Interval:
+        """Return the same as ``score``, where an answer counts only if it `is_grounded`.
+
+        A strong LM answers many questions from memory. This score counts what retrieval and reading did.
+        """
+        scores = [record.scores.get(self.metric, 0.0) * is_grounded(record) for record in self.records]
+        return mean_interval(scores, seed=self.seed)
+
     @property
     def others(self) -> dict[str, Interval]:
         """Return the scores by the other metrics."""
@@ -96,7 +106,7 @@ class Evaluation:
 
     @property
     def paid(self) -> Spent:
-        """Return the same with what was paid for questions each time that they were asked, as failed ones are again."""
+        """Return what every request of every attempt took, those of judges and metrics too."""
         return self.paid_for_all or self.spent
 
     @property
@@ -121,6 +131,7 @@ class Evaluation:
             "score": score.mean,
             "score_low": score.low,
             "score_high": score.high,
+            "grounded": self.grounded.mean,
             "questions": self.n,
             **({"answered": self.answered.mean} if self.answered else {}),
             "failures": sum(self.failures.values()),
@@ -147,6 +158,7 @@ class Evaluation:
             "seed": self.seed,
             "n": self.n,
             "score": asdict(self.score),
+            "grounded": asdict(self.grounded),
             "scores": {name: asdict(score) for name, score in self.scores.items()},
             "answered": asdict(self.answered) if self.answered else None,
             "failures": self.failures,
@@ -202,6 +214,18 @@ class Paired:
         return first, second
 
 
+def is_grounded(record: Record) -> bool:
+    """Return whether passages decide an answer (`questree.programs.basis`), and a cited one names it.
+
+    A yes, a no, a label and a paragraph stand in no passage word for word: there any cited passage will do.
+    """
+    if record.extras.get("rests_on") != "passages" or not record.references:
+        return False
+    return is_closed(record.answer) or any(
+        stands_in(f"{one.title} {one.text}", record.answer) for one in record.references
+    )
+
+
 def cost_of(spent: Spent) -> str:
     """Return what calls cost, to show; where the client's cache answered some, how many: the rest is not their price.
 
@@ -228,6 +252,7 @@ def _row(record: Record) -> dict[str, Any]:
         "question": record.question,
         "answers": " | ".join(record.answers),
         "answer": record.answer,
+        "rests_on": record.extras.get("rests_on") or "",
         **record.scores,
         **record.retrieval,
         "failure": "" if record.failure is None else str(record.failure),

@@ -1,4 +1,4 @@
-"""Ctrl-C: pressed once, a run stops when the questions on their way are finished; pressed twice, it stops at once."""
+"""Ctrl-C, or SIGTERM: once, a run stops when the questions on their way are finished; twice, it stops at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Stop:
     """Whether the user wants the run to stop.
 
     Attributes:
-        wanted: whether Ctrl-C was pressed.
+        wanted: whether Ctrl-C was pressed, or SIGTERM came.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Stop:
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Note the first Ctrl-C inside the block, so that nothing is torn in the middle; the second one raises.
+    """Note the first Ctrl-C or SIGTERM inside the block, so that nothing is torn in the middle; the second one raises.
 
     Python handles signals on the main thread only; on another thread this changes nothing.
     """
@@ -46,8 +46,9 @@ def stoppable() -> Iterator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = signal.signal(signal.SIGINT, pressed) or signal.default_int_handler
+    before = {number: signal.signal(number, pressed) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -14,6 +17,31 @@ from ..common.event_loop import run
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+logger = logging.getLogger(__name__)
+
+_FOR_OTHERS, _FOR_A_QUESTION = 32, 2  # files and connections that may be open at the same time
+
+
+def at_most(questions: int) -> int:
+    """Return how many questions may be asked at the same time, by the files that this process may open; warn if fewer.
+
+    Args:
+        questions: that are wanted.
+    """
+    if sys.platform == "win32":
+        return questions
+    import resource
+
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return questions
+    room = max((allowed - len(os.listdir("/dev/fd")) - _FOR_OTHERS) // _FOR_A_QUESTION, 1)
+    if room < questions:
+        said = "%d questions at a time, not %d: this process may have %d files and connections open (ulimit -n)."
+        logger.warning(said, room, questions, allowed)
+    return min(room, questions)
 
 
 class Pool(Protocol):
@@ -39,6 +67,14 @@ class Threads:
     def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
         """Begin a step; return its outcome to come."""
         return self._threads.submit(copy_context().run, step, item)
+
+    def map(self, step: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Begin a step for each item; yield what they give, in the order of the items."""
+        begun = [self.start(step, item) for item in items]
+        try:
+            yield from (one.result() for one in begun)
+        finally:
+            self.end(at_once=False)
 
     def end(self, *, at_once: bool) -> None:
         """Wait for the steps on their way; ``at_once`` leaves them to themselves."""

@@ -33,8 +33,8 @@ ScoreFunction = Callable[..., Any]
 
 logger = logging.getLogger(__name__)
 
-MEASURES = 3
-"""The version of the measures. What was measured by another version is measured anew, from what was answered."""
+METRICS_VERSION = 3
+"""The version of the measures: what was measured by another is measured anew, from what was answered."""
 
 RECALL_AT = (2, 5, 15)
 """The numbers of passages at which the recall of every program is measured."""
@@ -43,9 +43,10 @@ RECALL_AT = (2, 5, 15)
 COLUMNS = {
     *("program", "questions", "score", "answered", "difference", "p", "failed", "calls", "words_in", "words_out"),
     *("rounds", "seconds", "cached", "cost", "simulated", "answered alone", "LM calls", "words in", "words out"),
-    *(f"{interval}_{end}" for interval in ("score", "answered", "difference") for end in ("low", "high")),
+    *(f"{one}_{end}" for one in ("score", "grounded", "answered", "difference") for end in ("low", "high")),
     *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
     *("hops", "documents", "documents a call", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
+    *("grounded", "rests_on"),
     *(
         f"{by}{figure}"
         for by in ("", "title ")
@@ -73,7 +74,7 @@ class Cited(BaseModel):
     """A passage by its id and title.
 
     Attributes:
-        text: empty if the tree or another field of the record holds it; records of older versions have none.
+        text: empty if the tree or another field of the record holds it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,16 +92,16 @@ class Record(BaseModel):
 
     Attributes:
         id: unique in its task.
-        inputs: digest of what the program was given; records of older versions have none.
+        inputs: digest of what the program was given.
         gold: digest of the example's other fields, which metrics may look at; likewise.
         answers: the gold answers.
-        answer_style: the form of the answer; records of older versions always say ``short``.
+        answer_style: the form of the answer.
         answers_are_regex: whether the gold answers are regular expressions.
         references: what ``final_content`` cites: ``[n]`` is ``references[n-1]``.
         passages: what the answer rests on.
-        seen: every passage that was found, in the order in which all programs are measured (`ranked`); None
-            in records of older versions.
+        seen: every passage that was found, in the order in which all programs are measured (`ranked`).
         sources: knowledge source of each node on the final path (SearChain, table 2).
+        rounds: of interaction that the tree grew in (SearChain, table 5); 0 if nothing grew.
         scores: by the metric's name; 0 if the question failed.
         gold_passages: what tells the gold passages from all others; empty if only their titles are known.
         gold_sentences: the gold paragraphs with their supporting sentences, where the data set tells them.
@@ -128,12 +129,13 @@ class Record(BaseModel):
     final_content: str = ""
     references: tuple[Passage, ...] = ()
     passages: tuple[Cited, ...] = ()
-    seen: tuple[Cited, ...] | None = None
+    seen: tuple[Cited, ...] = ()
     gold_titles: tuple[str, ...] = ()
     gold_passages: tuple[str, ...] = ()
     gold_sentences: tuple[dict[str, Any], ...] = ()
     tree: ReasoningTree | None = None
     sources: tuple[str, ...] = ()
+    rounds: int = 0
     scores: dict[str, float] = Field(default_factory=dict)
     retrieval: dict[str, float] = Field(default_factory=dict)
     failure: Failure | None = None
@@ -144,11 +146,6 @@ class Record(BaseModel):
     kind: str | None = None
     hops: int | None = None
     extras: dict[str, Any] = Field(default_factory=dict)
-
-    @property
-    def rounds(self) -> int:
-        """Return the rounds of interaction that the tree grew in (SearChain, table 5); 0 if nothing grew."""
-        return max((node.round for node in self.tree.nodes), default=0) if self.tree else 0
 
     @property
     def prediction(self) -> dspy.Prediction:
@@ -164,7 +161,7 @@ class Record(BaseModel):
             final_content=self.final_content,
             references=list(self.references),
             passages=whole(self.passages),
-            seen=None if self.seen is None else whole(self.seen),
+            seen=whole(self.seen),
             tree=self.tree,
             failure=self.failure,
             spent=self.spent,
@@ -290,9 +287,8 @@ def by_judges(record: Record) -> dict[str, float]:
 
 
 def _changed(record: Record, example: dspy.Example) -> set[str]:
-    """Return the fields that the example has otherwise than the record, which may lack some in an older version."""
-    now = example_fields(example)
-    return {name for name in now.keys() & record.model_fields_set if getattr(record, name) != now[name]}
+    """Return the fields that the example has otherwise than the record."""
+    return {name for name, value in example_fields(example).items() if getattr(record, name) != value}
 
 
 def check_example(example: dspy.Example) -> None:
@@ -331,6 +327,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         seen=_cited(prediction.get("seen") or (), [*held, *passages]),
         tree=tree,
         sources=_sources(prediction),
+        rounds=max((node.round for node in tree.nodes), default=0) if tree else 0,
         retrieval=retrieval_scores(prediction, gold["gold_passages"], gold["gold_titles"]),
         failure=prediction.get("failure"),
         spent=prediction.get("spent") or Spent(),
@@ -431,7 +428,7 @@ def retrieval_scores(
     their precision and recall. ``skc`` and ``citation_recall`` are also known of an answer that cites nothing.
 
     Args:
-        prediction: of an older version, it may not tell what was seen, or in which order; then there is no recall@k.
+        prediction: of the question; one that does not tell what was seen has no recall@k.
         gold_passages: ids or fingerprints.
         gold_titles: taken where there are no gold passages.
     """
@@ -485,7 +482,7 @@ def example_fields(example: dspy.Example) -> dict[str, Any]:
         "id": question_id(example),
         "question": example.question,
         "inputs": digest(plain(dict(example.inputs()))),
-        "gold": digest([MEASURES, plain(dict(example.labels()))]),
+        "gold": digest([METRICS_VERSION, plain(dict(example.labels()))]),
         "answers": tuple(example.get("answers") or ()),
         "answer_style": example.get("answer_style") or "short",
         "answers_are_regex": bool(example.get("answers_are_regex")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, variance
@@ -12,6 +13,7 @@ import dspy
 
 from ..common.errors import QuestreeError
 from ..common.files import write_atomically
+from ..lm.account import Account
 from ..lm.policy import RunPolicy
 from ..metrics import Interval, mean_interval
 from ..programs import Program
@@ -21,8 +23,8 @@ from .comparison.comparison import evaluate_tracked
 from .evaluation import Evaluation
 from .identity import lms_of
 from .records import ScoreFunction, checked_metrics
-from .run import Answerers, Progress
-from .run_folder import Payments
+from .run import Answerers, Progress, begin
+from .run_file import writing
 from .tracking import OFF, Tracking
 
 _APART = 1000  # rollouts of a repeat; the samples that a program draws itself are numbered under them
@@ -92,8 +94,8 @@ def repeat(
     Args:
         program, examples, metrics, task, seed: see `evaluate`.
         count: how many times, two or more.
-        out: a folder; the runs are in the folders ``repeat-1`` … of it, which the same call resumes, and what they
-            add up to is in its ``repeats.json``.
+        out: a folder; the runs ``repeat-1`` … are in its ``runs.db``, which the same call resumes, and what they add
+            up to is in its ``repeats.json``.
         policy: see `evaluate`; a budget in it is for all runs together.
         answerers: see `evaluate`.
         tracking: makes a parent run, and a nested run for each repeat.
@@ -111,30 +113,33 @@ def repeat(
     parent = {"task": task, "questions": len(examples), "programs": program.name, "policy": bounds}
     # a rollout of its own for each, or the client's cache would give all of them the same replies
     rollouts = {f"repeat-{number}": number * _APART for number in range(1, count + 1)}
-    folders = {name: None if out is None else Path(out) / name for name in rollouts}
-    payments, runs = Payments(folders, policy), list[Evaluation]()
-    with tracking.run(f"repeat {program.name}", parent, simulated=any(map(is_simulated, lms_of(program)))):
+    runs, simulated = list[Evaluation](), any(map(is_simulated, lms_of(program)))
+    place = None if out is None else Path(out)
+    with (
+        writing(place, "repeats") if place else nullcontext() as file,
+        tracking.run(f"repeat {program.name}", parent, simulated=simulated),
+        Account(file).open(),
+    ):
         for name, rollout in rollouts.items():
             with dspy.context(lm=lm and lm.copy(rollout_id=rollout)):
+                asked = _apart(program, rollout)
                 run = evaluate_tracked(
                     name,
-                    _apart(program, rollout),
+                    asked,
                     examples,
                     metrics,
                     tracking=tracking,
                     task=task,
-                    out=folders[name],
+                    out=begin(file, name, asked, task, policy),
                     seed=seed,
                     policy=policy,
                     answerers=answerers,
-                    spent_before=payments.of_others(name),
                     on_progress=None if on_progress is None else _named(on_progress, name),
                 )
             runs.append(run)
-            payments.note(name, run.paid)
     repeats = Repeats(tuple(runs))
-    if out is not None:
-        write_atomically(Path(out) / "repeats.json", repeats.as_json())
+    if place:
+        write_atomically(place / "repeats.json", repeats.as_json())
     return repeats
 
 

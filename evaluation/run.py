@@ -16,12 +16,11 @@ from typing import Any, Protocol, TypeVar
 
 import dspy
 
-from ..common.cluster import ClusterError
 from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
-from ..common.files import write_atomically
+from ..lm.account import Account
 from ..lm.exchanges import Exchange
-from ..lm.failure import Failure
+from ..lm.failure import Failure, counting_failures
 from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
@@ -29,12 +28,15 @@ from ..metrics import normalise_title
 from ..metrics.found_passages import names_as
 from ..programs import Program
 from ..programs.program import checked_program
+from ..retrieval.indexes.cluster import ClusterError
+from .environment import environment_of
 from .evaluation import Evaluation
 from .identity import duplicates_facts, lms_facts, lms_of, reader_facts, retriever_facts, state_digest
 from .interruption import Stop, stoppable
+from .kept_run import KeptRun, begin_run, kept_run
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
-from .pools import EventLoop, Pool, Threads
+from .pools import EventLoop, Pool, Threads, at_most
 from .records import (
     MetricError,
     Record,
@@ -52,8 +54,7 @@ from .records import (
     still_answers,
     with_gold_of,
 )
-from .run_folder import Evaluated, RunFolder, open_run
-from .surroundings import surroundings_of
+from .run_file import WritableFile
 from .traces import about
 
 _Item = TypeVar("_Item")
@@ -115,10 +116,9 @@ def evaluate(
     metrics: ScoreFunction | Sequence[ScoreFunction],
     *,
     task: str = "",
-    out: str | Path | None = None,
+    out: str | Path | KeptRun | None = None,
     seed: int = 0,
     policy: RunPolicy | None = None,
-    spent_before: Spent | None = None,
     answerers: Answerers | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
@@ -135,12 +135,11 @@ def evaluate(
         examples: with unique ids; a `Task`'s ``examples(split)``.
         metrics: the first is the run's score.
         task: the name of what is asked, for the run's manifest.
-        out: folder of the run, with every figure in its ``result.json`` at the end; None keeps nothing.
+        out: folder of the run, which is the file ``runs.db`` in it; or a run in an open file; None keeps nothing.
         seed: of the intervals.
-        policy: concurrency, time, retries, the budget, and when to give up; kept with the run (``policy.json``),
-            which may go on under another one. The budget counts what judges are asked, but not what a metric of your
-            own asks an LM past `questree.lm.call`.
-        spent_before: what the same budget has paid for outside this run.
+        policy: concurrency, time, retries, the budget, and when to give up; kept with the run, which may go
+            on under another one. The budget counts every call of an LM of DSPy's, those of judges and
+            of metrics too, and what an earlier attempt was stopped or killed in.
         answerers: who answers the questions; None for this process.
         on_progress: called in the caller's thread after each question, and once before the first; by default a bar in
             a notebook.
@@ -160,20 +159,19 @@ def evaluate(
     refuse_demonstrated([program], by_id.values())
     with ExitStack() as stack:
         stack.enter_context(limited(policy))
-        folder = None
-        if out is not None:
-            folder = stack.enter_context(open_run(Path(out), run_identity(program, task=task)))
-            write_atomically(folder.path / "policy.json", policy.model_dump_json(indent=2))
-            write_atomically(folder.path / "surroundings.json", surroundings_of(program).model_dump_json(indent=2))
-        loop = _Loop(program, answerers, by_id, metrics, policy, folder, spent_before or Spent())
+        kept = out if isinstance(out, KeptRun) else None
+        if isinstance(out, (str, Path)):
+            about, around = run_identity(program, task=task), environment_of(program)
+            kept = stack.enter_context(kept_run(Path(out), program.name, about, policy, around))
+        account = Account(kept.file, kept.number) if kept else Account()
+        stack.enter_context(account.open())
+        loop = _Loop(program, answerers, by_id, metrics, policy, kept, account)
         loop.run(on_progress or notebook_bar())
         names = [metric_name(metric) for metric in metrics]
         lm, scored = lms_facts(program), scored_alone((loop.records[id] for id in by_id), names)
-        paid = loop.paid if folder is None else folder.paid
-        evaluation = Evaluation(names[0], scored, bool(lm["simulated"]), seed, paid_for_all=paid)
-        if folder is not None:
-            result = evaluation.as_json(program=program.name, task=task, lm=lm["name"])
-            folder.keep_result(Evaluated(metrics=names, seed=seed, questions=list(by_id)), result)
+        evaluation = Evaluation(names[0], scored, bool(lm["simulated"]), seed, paid_for_all=account.paid)
+        if kept is not None:
+            kept.end(names, seed, list(by_id))
     _check_corpus(evaluation.records)
     return evaluation
 
@@ -185,7 +183,7 @@ def _check_corpus(records: Sequence[Record]) -> None:
     titled = [
         record
         for record in records
-        if record.gold_passages and {*map(normalise_title, record.gold_titles)} & {*names_as(record.seen or (), ())}
+        if record.gold_passages and {*map(normalise_title, record.gold_titles)} & {*names_as(record.seen, ())}
     ]
     if titled:
         logger.warning(
@@ -195,9 +193,18 @@ def _check_corpus(records: Sequence[Record]) -> None:
         )
 
 
+def begin(
+    file: WritableFile | None, name: str, program: Program, task: str, policy: RunPolicy | None
+) -> KeptRun | None:
+    """Begin the run of a program in a file, or go on with it (`begin_run`); None without a file."""
+    if file is None:
+        return None
+    about = run_identity(program, task=task)
+    return begin_run(file, name, about, policy or RunPolicy(), environment_of(program))
+
+
 def run_identity(program: Program, *, task: str) -> dict[str, Any]:
     """Return what must be the same for a run to go on: all that an answer depends on, and no metric."""
-    duplicates = duplicates_facts(program)
     return {
         "program": program.name,
         "settings": program.settings.model_dump(mode="json"),
@@ -206,7 +213,7 @@ def run_identity(program: Program, *, task: str) -> dict[str, Any]:
         "lm": lms_facts(program),
         "retriever": retriever_facts(program),
         "reader": reader_facts(program),
-        **({"duplicates": duplicates} if duplicates else {}),  # older versions did not tell of the check by words
+        "duplicates": duplicates_facts(program),
     }
 
 
@@ -216,7 +223,7 @@ def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchan
     with ledger() as kept, about(question_id(example)) as traced:
         try:
             # a trace of its own: DSPy's default one is shared by everything and grows
-            with dspy.context(trace=[]):
+            with dspy.context(trace=[]), counting_failures():
                 prediction = program(**example.inputs())
             spent = prediction.get("spent")
             record = record_answer(example, prediction)
@@ -240,7 +247,7 @@ def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
 
 
 def _answered(
-    folder: RunFolder, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
+    folder: KeptRun, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
 ) -> dict[str, Record]:
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
 
@@ -261,7 +268,7 @@ def _answered(
         changed = len(found) - len(valid)
         logger.warning("Questions that were changed since they were asked: %d. They are asked again.", changed)
     if corrected:
-        said = "Answers whose gold side was changed since, or that an older version scored: %d. They are scored again."
+        said = "Answers whose gold side was changed since: %d. They are scored again."
         logger.warning(said, len(corrected))
     anew = {metric_name(metric) for metric in metrics if not keeps_scores(metric)}
     kept = {
@@ -270,9 +277,14 @@ def _answered(
     return {id: record.model_copy(update={"scores": kept[id]}) for id, record in current.items()}
 
 
-def _failed_before(folder: RunFolder | None) -> dict[str, str]:
+def _failed_before(folder: KeptRun | None) -> dict[str, str]:
     records = folder.records.items() if folder else ()
     return {id: record.failure.cause for id, record in records if record.failure}
+
+
+def _append_scores(folder: KeptRun, record: Record) -> None:
+    if record.scores != folder.records[record.id].scores:
+        folder.append_scores(record)
 
 
 class _Loop:
@@ -288,8 +300,8 @@ class _Loop:
         as_before: how many failed here of the same cause.
         unscored: answers kept without their scores, those that a judge is to score last.
         todo: questions to be asked.
-        took: what judges were paid for scores that are not kept yet, by the question's id.
-        paid: what the run has paid in all.
+        unwritten: what could not be put onto the disk yet, in order.
+        account: of what the run has paid.
     """
 
     def __init__(
@@ -299,20 +311,21 @@ class _Loop:
         examples: Mapping[str, dspy.Example],
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
-        folder: RunFolder | None,
-        spent_before: Spent,
+        folder: KeptRun | None,
+        account: Account,
     ):
         self.answer: Asking = partial(answer, program) if answerers is None else answerers.asking(program)
         self.examples, self.metrics, self.judges = examples, metrics, judges_among(metrics)
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
-        self.policy, self.folder = policy, folder
+        self.policy, self.folder, self.account = policy, folder, account
+        self.pays_elsewhere = answerers is not None
+        self.concurrency = at_most(policy.concurrency)
+        self.unwritten = deque[Callable[[], None]]()
         self.records = _answered(folder, examples, metrics) if folder else {}
-        self.spent_before, self.paid = spent_before, folder.paid if folder else Spent()
         self.asked, self.failed = 0, list[Failure]()
         self.failed_before = _failed_before(folder) if self.records else {}  # else nothing is known to work
         self.as_before = 0
         self.exchanges: dict[str, list[Exchange]] = {}
-        self.took: dict[str, Spent] = {}
         names = {metric_name(metric) for metric in metrics}
         unscored = [record for record in self.records.values() if not names <= record.scores.keys()]
         self.unscored = deque(sorted(unscored, key=self.asks_judge))
@@ -320,7 +333,7 @@ class _Loop:
         self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
         self.done = SimpleQueue[Future[Record]]()
         on_loop = policy.event_loop and answerers is None  # a thread waits for each answer of another process
-        self.pool: Pool = EventLoop() if on_loop else Threads(policy.concurrency)
+        self.pool: Pool = EventLoop() if on_loop else Threads(self.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
         """Ask what is not answered, and score what is not scored; ``records`` grows, also if this raises."""
@@ -334,11 +347,14 @@ class _Loop:
                 self.check_budget()
                 while self.running or (self.is_more and not stop.wanted):
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
-                    while self.is_more and not stop.wanted and len(self.running) < self.policy.concurrency:
+                    room = self.concurrency if not (stop.wanted or self.unwritten) else 0
+                    while self.is_more and len(self.running) < room:
                         self.begin_next()
                     for record in self.finish(stop):
                         progress = progress.after(record)
                         on_progress(progress)
+                    if not self.running:
+                        self.write_rest()
                     self.policy.check(self.failed, self.asked, len(self.examples), self.as_before)
                     self.check_budget()
                 if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
@@ -386,12 +402,7 @@ class _Loop:
 
     def score(self, record: Record) -> Record:
         """Return the record with its scores."""
-        with ledger() as kept:
-            try:
-                return off_loop(partial(score, record, self.examples[record.id], self.metrics))  # may ask an LM
-            finally:
-                if kept.calls:
-                    self.took[record.id] = kept.spent
+        return off_loop(partial(score, record, self.examples[record.id], self.metrics))  # may ask an LM
 
     def asks_judge(self, record: Record) -> bool:
         """Return whether scoring this answer asks an LM."""
@@ -427,10 +438,11 @@ class _Loop:
         self.asking.discard(answered)
         record = answered.result()
         exchanges = self.exchanges.pop(record.id)
+        if self.pays_elsewhere:
+            self.account.add(record.spent)
         if self.folder is not None:
-            self.folder.append_exchanges(record.id, exchanges, self.policy.limits)
-            self.folder.append(record)
-        self.records[record.id], self.paid = record, total([self.paid, record.spent])
+            self.write(partial(self.folder.append, record, exchanges, self.policy.limits))
+        self.records[record.id] = record
         self.asked += 1
         self.failed += [record.failure] if record.failure else []
         self.as_before += record.failure is not None and record.failure.cause == self.failed_before.get(record.id)
@@ -440,27 +452,43 @@ class _Loop:
         """Put the scores of an answer onto the disk, and into the result."""
         self.scoring.discard(scored)
         record = scored.result()
-        took = self.took.pop(record.id, None)
-        if self.folder is not None and (took or record.scores != self.folder.records[record.id].scores):
-            self.folder.append_scores(record, took)
-        self.records[record.id], self.paid = record, total([self.paid, took or Spent()])
+        if self.folder is not None:
+            self.write(partial(_append_scores, self.folder, record))
+        self.records[record.id] = record
         return record
+
+    def write(self, step: Callable[[], None]) -> None:
+        """Put something onto the disk, after what is not there yet; if that fails, it waits: others are on their way.
+
+        No question is begun meanwhile. What could not be written since too many files were open can be, later.
+        """
+        self.unwritten.append(step)
+        with suppress(QuestreeError):
+            self.write_rest()
+
+    def write_rest(self) -> None:
+        """Put onto the disk what is not there yet.
+
+        Raises:
+            QuestreeError: if that fails.
+        """
+        while self.unwritten:
+            self.unwritten[0]()
+            self.unwritten.popleft()
 
     def keep_all(self, running: set[Future[Record]]) -> None:
         """Wait for questions on their way, which are paid for, and keep them; what is unscored is scored next time."""
         for future in running:
             if future.exception() is None:
                 (self.keep if future in self.asking else self.keep_scores)(future)
-        while self.folder is not None and self.took:  # by judges that gave no score in the end
-            id, took = self.took.popitem()
-            self.folder.append_scores(self.records[id], took)
+        self.write_rest()
 
     def check_budget(self) -> None:
         """Stop if there is something left to ask, of the program or of a judge, and nothing left to spend."""
         to_judge = bool(self.unscored) and self.asks_judge(self.unscored[-1])  # the last of them, if any
         if not (self.todo or to_judge):
             return
-        spent = total([self.spent_before, self.paid])
+        spent = self.account.total
         over = self.policy.over_budget(spent)
         unpriced = next(filter(None, (self.policy.unpriced(lm, spent) for lm in self.lms)), None)
         if over or unpriced:
@@ -473,4 +501,4 @@ class _Loop:
         finished = f"{self.asked} more questions were finished"
         if self.folder is None:
             return f"{finished} and are lost, as no --out was given."
-        return f"{finished} and are kept in {self.folder.path}: {by} to go on."
+        return f"{finished} and are kept in {self.folder.place}: {by} to go on."

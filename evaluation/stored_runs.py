@@ -1,40 +1,24 @@
-"""Runs as they stand on the disk, read again: their records, what they are about, and what was asked for them."""
+"""Runs as they stand in their files, read again: their records, what they are about, and the steps of each question."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from ..common.errors import QuestreeError
-from ..common.json_files import parse_json, read_bytes, validate
+from ..common.json_files import validate
 from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent
 from .evaluation import Evaluation
-from .kept_exchanges import KeptExchanges
 from .records import Record, scored_alone
-from .run_folder import Evaluated, RunFolder, lines_of
-from .run_manifest import read_manifest
+from .run_file import NAME, RunFile, RunFileError, find, holder, reading
 
 logger = logging.getLogger(__name__)
-
-
-def read_records(path: str | Path) -> list[Record]:
-    """Return the records of the run in a folder with their scores, in the order in which questions were first asked.
-
-    Of a question that was asked several times, the latest record is taken. A last line that a killed process left
-    unfinished is passed over, with a warning.
-
-    Raises:
-        QuestreeError: if there is no run, or several; if any other line is damaged: names it.
-    """
-    folder = Path(path)
-    if not (folder / "run.json").exists() and (inside := [one.name for one in _places(folder) if one != folder]):
-        raise QuestreeError(f"{folder} holds the runs {', '.join(inside)}; give the folder of one of them.")
-    return list(RunFolder(folder).records.values())
 
 
 @dataclass(frozen=True)
@@ -43,19 +27,21 @@ class StoredRun:
 
     Attributes:
         name: unique among the runs that were read together.
-        records: the latest of each question of the last evaluation, in its order; while there is none that ended, or
-            an older version made it, of all questions, in the order in which they were first asked.
+        records: the latest of each question of the last evaluation, in its order; while none has ended, of all
+            questions, in the order in which they were first asked.
         identity: what the run is about: program, settings, LM, retriever (`run_identity`).
-        folder: that it was read from.
+        place: that it was read from.
+        number: of the run in its file.
         paid: what all calls took that were made for it; None if that is not known.
         metrics, seed: of the last evaluation; no metrics if that is not known.
-        others: what the folder holds beside the records.
+        others: what the file holds of it beside the records.
     """
 
     name: str
     records: tuple[Record, ...]
     identity: dict[str, Any]
-    folder: Path = Path()
+    place: Path = Path()
+    number: int = 0
     paid: Spent | None = None
     metrics: tuple[str, ...] = ()
     seed: int = 0
@@ -74,8 +60,7 @@ class StoredRun:
             QuestreeError: if no answer is scored yet.
         """
         scored = (name for record in self.records for name in record.scores)
-        told = self.metrics or self.identity.get("metrics")  # older versions kept them there
-        metric: str | None = next(iter(told or scored), None)
+        metric: str | None = next(iter(self.metrics or scored), None)
         if metric is None:
             raise self._unscored()
         return metric
@@ -94,112 +79,202 @@ class StoredRun:
         shown = scored_alone(scored, self.metrics) if self.metrics else scored
         return Evaluation(metric, shown, self.simulated, self.seed, paid_for_all=self.paid)
 
+    def as_json(self) -> str:
+        """Return every figure of the evaluation, after the program, the task and the LM."""
+        lm = (self.identity.get("lm") or {}).get("name")
+        return self.evaluation.as_json(program=self.identity.get("program"), task=self.identity.get("task"), lm=lm)
+
     def _unscored(self) -> QuestreeError:
         return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
 
 
-def stored_runs(folders: Sequence[Path]) -> list[StoredRun]:
-    """Return the runs in these folders; the folder of a comparison or an ablation stands for all runs in it.
+def stored_runs(places: Sequence[Path]) -> list[StoredRun]:
+    """Return the runs in these places: files, the folders that they are in, or single runs of them (`find`).
 
     Raises:
-        QuestreeError: if a folder holds no run, or a run is damaged or has no finished question.
+        QuestreeError: if a place holds no run, or a run is damaged or has no finished question.
     """
     runs: dict[str, StoredRun] = {}
-    for folder in folders:
-        for place in _places(folder):
-            name = place.name or place.resolve().name  # of the working folder
-            name = name if name not in runs else str(place)
-            runs[name] = _stored_run(name, place)
+    for file, name in (found for place in places for found in find(place)):
+        with reading(file) as opened:
+            for run in runs_in(opened, name):
+                unique = run.name if run.name not in runs else str(run.place)
+                runs[unique] = StoredRun(**{**vars(run), "name": unique})
     return list(runs.values())
 
 
-def _stored_run(name: str, place: Path) -> StoredRun:
-    kept, evaluated = RunFolder(place), _evaluated(place)
-    ids = [id for id in dict.fromkeys(evaluated.questions if evaluated else kept.records) if id in kept.records]
-    if not ids:
-        raise QuestreeError(f"The run in {place} has no finished question yet.")
-    if more := len(kept.records) - len(ids):
+def lines_of(place: Path) -> Iterator[dict[str, Any]]:
+    """Yield each question of a place: the run's name, the record's fields and the steps, as JSON."""
+    for path, name in find(place):
+        with reading(path) as file:
+            for run in runs_in(file, name):
+                for record in run.records:
+                    steps = steps_of(file, run.number, record.id)
+                    line = {"run": run.name, **record.model_dump(mode="json")}
+                    yield {**line, "steps": [step.model_dump(mode="json", exclude_none=True) for step in steps]}
+
+
+def read_records(place: str | Path) -> list[Record]:
+    """Return the records of a run with their scores, in the order in which questions were first asked.
+
+    Of a question that was asked several times, the latest record is taken.
+
+    Raises:
+        QuestreeError: if there is no run, or several; if a record is damaged: names it.
+    """
+    found = find(Path(place))
+    if len(found) == 1:
+        [(file, name)] = found
+        with reading(file) as opened:
+            numbers = {called: number for number, called, *_ in _rows(opened, name)}
+            if len(numbers) == 1:
+                return [record for number in numbers.values() for record in records_of(opened, number).values()]
+        inside = list(numbers)
+    else:
+        inside = [file.parent.name for file, _ in found]
+    raise QuestreeError(f"{place} holds the runs {', '.join(inside)}; give one of them.")
+
+
+def runs_in(file: RunFile, name: str = "", *, whole: bool = True, bare: bool = False) -> Iterator[StoredRun]:
+    """Yield the runs of a file, the one first that the others are compared with.
+
+    Args:
+        file: open for reading.
+        name: of the only run that is wanted; empty for all.
+        whole: whether records are read with their trees, references and details.
+        bare: whether runs that were packed without texts are wanted too.
+
+    Raises:
+        QuestreeError: if there is none, or one is damaged or has no finished question.
+    """
+    if not bare and file.fact("without texts"):
+        raise QuestreeError(f"{file.path} was packed without texts: it can be replayed, by whoever has its task.")
+    begun = {number for (number,) in file.rows("SELECT DISTINCT run FROM questions")}
+    rows = _rows(file, name)
+    if not any(number in begun for number, *_ in rows):
+        raise QuestreeError(f"{file.path} has no finished question{f' of {name}' if name else ''} yet.")
+    for number, called, about, metrics, seed in rows:
+        if number not in begun:
+            continue
+        place = place_of(file, called)
+        shown = called if place != file.path.parent else place.resolve().name
+        yield _stored_run(file, shown, place, number, file.values([about, metrics]), seed, whole=whole)
+
+
+def names_in(folder: Path) -> dict[str, Any]:
+    """Return what the runs of a folder are about by the last part of their names; none if there is no file.
+
+    Raises:
+        QuestreeError: if the file cannot be read.
+    """
+    if (path := holder(folder)) is None:
+        return {}
+    with reading(path) as file:
+        return {name.rpartition("/")[2]: file.value(about) for _, name, about, *_ in _rows(file, "")}
+
+
+def place_of(file: RunFile, name: str) -> Path:
+    """Return what a user types to see a run: the folder that it is alone in, or that with its name."""
+    folder = file.path.parent if file.path.name == NAME else file.path
+    return folder if file.fact("kind") == "evaluation" else folder / name
+
+
+def _rows(file: RunFile, name: str) -> list[tuple[Any, ...]]:
+    order = "ORDER BY place IS NULL, place, number"
+    return file.rows(f"SELECT number, name, about, metrics, seed FROM run WHERE ? IN ('', name) {order}", name)
+
+
+def _stored_run(
+    file: RunFile, name: str, place: Path, number: int, told: Sequence[Any], seed: int | None, *, whole: bool
+) -> StoredRun:
+    try:
+        about = validate(_About, told[0]).model_dump(exclude_unset=True)
+        metrics = validate(list[str], told[1] or [])
+    except ValueError as error:
+        raise RunFileError(f"{file.path} is damaged ({error}): what the run {name} is about cannot be read.") from error
+    kept = records_of(file, number, whole=whole)
+    last = [id for (id,) in file.rows("SELECT id FROM questions WHERE run = ? AND place > 0 ORDER BY place", number)]
+    ids = [id for id in last or kept if id in kept]
+    if more := len(kept) - len(ids):
         said = "%s holds answers to %d more questions than its last evaluation had; that evaluation is shown."
         logger.warning(said, place, more)
-    metrics = evaluated.metrics if evaluated else ()
     return StoredRun(
         name,
-        tuple(_with_first(metrics, kept.records.pop(id)) for id in ids),
-        read_manifest(place / "run.json"),
+        tuple(_with_first(metrics, kept.pop(id)) for id in ids),
+        about,
         place,
-        kept.paid,
+        number,
+        file.paid().get(number),
         tuple(metrics),
-        evaluated.seed if evaluated else 0,
-        others=tuple(kept.records.values()),
+        int(seed or 0),
+        others=tuple(kept.values()),
     )
 
 
-def _evaluated(folder: Path) -> Evaluated | None:
-    """Return what the last evaluation in a folder was over; None if none ended, or an older version made it.
+def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = None) -> dict[str, Record]:
+    """Return the records of a run with their scores by the ids of their questions, as they were first asked.
+
+    Args:
+        file: that holds them.
+        run: its number.
+        whole: whether with trees, references and details.
+        id: of the only question that is wanted.
 
     Raises:
-        QuestreeError: if the file is damaged.
+        RunFileError: if one is damaged; names it.
     """
-    file = folder / "evaluated.json"
+    where, given = ("run = ?", [run]) if id is None else ("run = ? AND id = ?", [run, id])
+    scores: dict[str, dict[str, float]] = {}
+    for one, metric, value in file.rows(f"SELECT id, metric, score FROM scores WHERE {where} ORDER BY rowid", *given):
+        scores.setdefault(one, {})[metric] = value
+    columns = "id, record, details" if whole else "id, record, NULL"
+    rows = file.rows(f"SELECT {columns} FROM questions WHERE {where} ORDER BY rowid", *given)
+    contents = iter(file.values([column for row in rows for column in row[1:]]))
+    found = {}
+    for (one, *_), record, details in zip(rows, contents, contents, strict=True):
+        try:
+            kept = {**record, **(details or {}), "scores": scores.get(one, {})}
+            found[one] = Record.model_validate(kept)
+            if found[one].id != one:
+                raise ValueError("it is another's")
+        except (ValidationError, TypeError, ValueError) as error:
+            raise RunFileError(f"{file.path}: the record of question {one!r} is damaged ({_first(error)}).") from error
+    return found
+
+
+def steps_of(file: RunFile, run: int, id: str) -> list[Exchange]:
+    """Return what was asked for a question when it was asked last, in the order of the program.
+
+    Raises:
+        RunFileError: if a step is damaged.
+    """
+    columns = "kind, name, place, request, outcome, fault, took"
+    rows = file.rows(f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id)
     try:
-        return validate(Evaluated, parse_json(read_bytes(file)))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as problem:
-        way = "run the same evaluation again, or delete the file to read all that the folder holds"
-        raise QuestreeError(f"{file} is damaged ({problem}): {way}.") from problem
+        steps = []
+        for kind, name, *fields in rows:
+            place, asked, came, fault, took = file.values(fields)
+            step = {"place": place, "asked": asked or {}, "came": came, "fault": fault, "took": took}
+            steps.append(Exchange.model_validate({**step, "kind": kind, "by": name}))
+        return steps
+    except ValidationError as error:
+        raise RunFileError(f"{file.path}: the steps of question {id!r} are damaged ({_first(error)}).") from error
 
 
 def _with_first(metrics: Sequence[str], record: Record) -> Record:
-    """Return the record with the scores by these metrics ahead of others: a capsule tells its metric by that."""
+    """Return the record with the scores by these metrics ahead of others: a replay tells its metric by that."""
     first = {name: record.scores[name] for name in metrics if name in record.scores}
     return record.model_copy(update={"scores": first | record.scores})
 
 
-def read_exchanges(folder: Path) -> dict[str, list[Exchange]]:
-    """Return what was asked for each question of a run when it was asked last; none of those of an older version.
-
-    Raises:
-        QuestreeError: if a line is damaged; names it.
-    """
-    return {id: kept.exchanges() for id, kept in kept_exchanges(folder).items()}
+def _first(error: Exception) -> str:
+    return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
 
 
-def kept_exchanges(folder: Path) -> dict[str, KeptExchanges]:
-    """Return the same, packed.
+class _About(BaseModel):
+    """What a run is about, as far as something is done with it; the rest is compared, and shown."""
 
-    Raises:
-        QuestreeError: if a line is damaged; names it.
-    """
-    return {line.id: line for line, _ in lines_of(folder / "exchanges.jsonl", KeptExchanges)}
+    model_config = ConfigDict(extra="allow")
 
-
-def _places(folder: Path) -> list[Path]:
-    if (folder / "records.jsonl").exists():
-        return [folder]
-    inside = runs_inside(folder)
-    if not inside:
-        raise QuestreeError(f"{folder} holds no run; give the folder of an evaluation, comparison or ablation.")
-    return inside
-
-
-def runs_inside(folder: Path) -> list[Path]:
-    """Return the folders of the runs in a folder, the one first that the others are compared with.
-
-    A comparison tells its order, and a compilation is read from before to after; others stand as they began.
-    """
-    named = {name: place for place, name in enumerate([*_compared(folder), "before", "after"])}
-    inside = [file.parent for file in folder.glob("*/records.jsonl")]
-    return sorted(inside, key=lambda run: (named.get(run.name, len(named)), _began(run), run.name))
-
-
-def _compared(folder: Path) -> list[str]:
-    """Return the programs of a finished comparison in their order; none if it tells of none."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        return [str(one["program"]) for one in parse_json(read_bytes(folder / "comparison.json"))["programs"]]
-    return []
-
-
-def _began(run: Path) -> int:
-    manifest = run / "run.json"  # written once
-    return manifest.stat().st_mtime_ns if manifest.exists() else 0
+    lm: dict[str, Any] = {}
+    retriever: dict[str, Any] | None = None

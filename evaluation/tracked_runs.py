@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..common.errors import QuestreeError
 from ..lm.failure import first_line
-from .stored_runs import StoredRun, stored_runs
 from .tracking import RUN, Tracking
 from .tracking_store import check_exists, without_password
 
@@ -43,8 +40,8 @@ class ListedRun(NamedTuple):
     state: str
 
 
-class KeptRun(NamedTuple):
-    """A run folder among the artifacts of a run.
+class TrackedFile(NamedTuple):
+    """A file of runs among the artifacts of a run.
 
     Attributes:
         name: the run's; of a compilation ``before`` and ``after``.
@@ -63,13 +60,13 @@ class OpenedRun(NamedTuple):
     Attributes:
         listed: as the list shows it.
         figures, params: by name.
-        kept: the run folders of the run itself, or else of the runs nested in it; none of those of older versions.
+        kept: the files of the run itself, or else of the runs nested in it.
     """
 
     listed: ListedRun
     figures: Mapping[str, float]
     params: Mapping[str, str]
-    kept: tuple[KeptRun, ...]
+    kept: tuple[TrackedFile, ...]
 
 
 def tracked_runs(tracking: Tracking) -> list[ListedRun]:
@@ -100,20 +97,19 @@ def tracked_run(tracking: Tracking, id: str) -> OpenedRun:
     return OpenedRun(_listed(run, {}), run.data.metrics, run.data.params, kept)
 
 
-def read_kept(tracking: Tracking, kept: Sequence[KeptRun]) -> list[StoredRun]:
-    """Return the runs that are kept, with unique names.
+def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) -> dict[str, Path]:
+    """Put the files that are kept into a folder; return their places by unique names.
 
     Raises:
-        QuestreeError: the store, or one of them, cannot be read.
+        QuestreeError: the store cannot be read.
     """
-    runs: dict[str, StoredRun] = {}
+    places: dict[str, Path] = {}
     with _asking(tracking) as client:
-        for name, id, path in kept:
-            with TemporaryDirectory() as folder:
-                [run] = stored_runs([Path(client.download_artifacts(id, path, folder))])
-            unique = f"{name} {id}" if name in runs else name
-            runs[unique] = replace(run, name=unique)
-    return list(runs.values())
+        for number, (name, id, path) in enumerate(kept):
+            (folder / str(number)).mkdir()
+            unique = f"{name} {id}" if name in places else name
+            places[unique] = Path(client.download_artifacts(id, path, str(folder / str(number))))
+    return places
 
 
 @contextmanager
@@ -136,13 +132,13 @@ def _asking(tracking: Tracking) -> Iterator[Any]:
         raise QuestreeError(f"The runs in {uri} cannot be read: {first_line(error).rstrip('.')}.") from error
 
 
-def _kept(client: Any, run: Any) -> Iterator[KeptRun]:
-    """Yield the run folders among the artifacts of a run."""
+def _kept(client: Any, run: Any) -> Iterator[TrackedFile]:
+    """Yield the files of runs among the artifacts of a run."""
     there = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}
     for stage in ("", "before", "after"):
         path = f"{stage}_{RUN}" if stage else RUN
         if path in there:
-            yield KeptRun(stage or run.info.run_name, run.info.run_id, path)
+            yield TrackedFile(stage or run.info.run_name, run.info.run_id, path)
 
 
 def _nested(client: Any, run: Any) -> list[Any]:

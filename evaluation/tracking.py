@@ -23,7 +23,8 @@ from ..programs import Program
 from ..programs.prompts import RenderedPrompt, rendered_prompts
 from .evaluation import Evaluation
 from .genai import expectations_of
-from .run_folder import Evaluated, write_run
+from .kept_run import KeptRun, claim_run
+from .run_file import writing
 from .traces import traced
 from .tracking_store import (
     PROCESS,
@@ -38,7 +39,7 @@ from .tracking_store import (
 )
 
 RUN = "run"
-"""The artifact of a run that is a run folder; that of a compilation's evaluation has a prefix."""
+"""The artifact of a run that holds its file of runs; that of a compilation's evaluation has a prefix."""
 
 _LONGEST_NAME = 250  # characters of the name of a figure
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
@@ -201,10 +202,10 @@ class TrackedRun:
         """Log the figures of an evaluation, its questions, and what each trace was worth.
 
         Args:
-            evaluation: its questions become a table, a run folder without what was asked of the LM and, with their
+            evaluation: its questions become a table, a file of runs without what was asked of the LM and, with their
                 gold answers, an input of the run.
             task: the name of what was asked.
-            prefix: to the name of each figure, of the table and of the folder.
+            prefix: to the name of each figure, of the table and of the file's folder.
         """
         import mlflow
         from mlflow.data.pandas_dataset import from_pandas
@@ -216,7 +217,7 @@ class TrackedRun:
         mlflow.log_table({key: [row.get(key) for row in rows] for key in columns}, f"{prefix}questions.json")
         asked = DataFrame([{name: row[name] for name in ("id", "question", "answers")} for row in rows])
         with TemporaryDirectory() as folder:
-            write_run(Path(folder), without_secrets(dict(self.facts)), evaluation.records, _evaluated(evaluation))
+            _write_file(Path(folder), without_secrets(dict(self.facts)), evaluation)
             mlflow.log_artifacts(folder, f"{prefix}{RUN}")
         mlflow.log_input(from_pandas(asked, name=task or "questions"), context="evaluation")
         try:
@@ -337,9 +338,16 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
     mlflow.MlflowClient().link_prompt_version_to_run(run, latest)
 
 
-def _evaluated(evaluation: Evaluation) -> Evaluated:
-    names, ids = [evaluation.metric, *evaluation.others], [record.id for record in evaluation.records]
-    return Evaluated(metrics=names, seed=evaluation.seed, questions=ids)
+def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) -> None:
+    """Write a file of the run, without steps; whatever reads runs can read it."""
+    with writing(folder, "evaluation", shared=True, durable=False) as file:
+        name = str(about.get("program"))
+        run = KeptRun(file, name, claim_run(file, name, about), {})
+        for record in evaluation.records:
+            run.append(record)
+            run.append_scores(record)
+        names, ids = [evaluation.metric, *evaluation.others], [record.id for record in evaluation.records]
+        run.end(names, evaluation.seed, ids)
 
 
 def _log_figures(figures: Mapping[str, float], step: int | None = None) -> None:

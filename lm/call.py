@@ -16,6 +16,7 @@ from pydantic_core import PydanticUndefined
 
 from ..signatures.answers import describe_style
 from . import retries
+from .adapters import patient
 from .exchanges import Exchange, Fault
 from .failure import (
     CallFailedError,
@@ -30,16 +31,14 @@ from .failure import (
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
-from .kept_replies import share_replies
+from .kept_replies import keyed_by_server
 from .ledger import Spent, Usage, add_up, enter, total, with_history
 from .limits import check_deadline, limits, time_left
-from .messages import keep_type_adapters, keeping_messages
 from .outcomes import begin, is_replayed
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
-from .repairs import mend_repairs
 from .stored_lm import fault_of, finish_reason, replies_of, stored_lm
-from .transport import bound_replies, read_other_servers, reading_reply
+from .transport import bound_replies
 from .window import REPLY_TOKENS, Drop, fit, remember_shown, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
@@ -54,12 +53,6 @@ _OPTIONS = ("temperature", "top_p", "max_tokens", "seed", "rollout_id", "reasoni
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 logger = logging.getLogger(__name__)
-
-bound_replies()
-read_other_servers()
-keep_type_adapters()
-mend_repairs()
-share_replies()
 
 
 def call(
@@ -103,6 +96,8 @@ def sampled(temperature: float, rollout: int) -> Iterator[None]:
         rollout: tells the replies from those to the same prompts elsewhere, which the client's cache holds.
     """
     lm, how = dspy.settings.lm, {"temperature": temperature, "rollout_id": rollout}
+    if lm is not None:
+        bound_replies(lm)  # its copies have its connections
     with dspy.context(lm=None if lm is None else lm.copy(**_taken(how, lm)), **{_SAMPLING: how}):
         yield
 
@@ -121,9 +116,10 @@ class _Call:
         if lm is None:
             raise CallFailedError("auth", "no LM is configured; dspy.configure(lm=dspy.LM(...)) or pass --lm")
         remember_lm(lm)
+        bound_replies(lm)
         self.predict, self.drop, self.inputs, self.lm = predict, drop, inputs, lm
         self.config = _taken({**(dspy.settings.get(_SAMPLING) or {}), **config}, lm)
-        self.adapter = keeping_messages(adapter_in_use())
+        self.adapter = patient(adapter_in_use())
         self.name = str(predict.signature.__name__)
         self.replies = self.attempts = self.retries = self.shortenings = 0
         self.rollout = self.config.get("rollout_id") or lm.kwargs.get("rollout_id") or 0
@@ -167,7 +163,7 @@ class _Call:
         adapter = with_prompt(self.adapter, self.predict.signature, messages)
         try:
             noted = dspy.context(adapter=adapter, trace=trace, usage_tracker=usage, **with_history())
-            with reading_reply(), noted:
+            with keyed_by_server(lm), noted:
                 asked = {"lm": lm, "config": self.config, "demos": demos, **inputs}
                 without_thread = partial(self.predict.acall, **asked) if _is_awaited(lm) else None
                 reply = within(_patience(lm), partial(self.predict, **asked), without_thread)
@@ -194,7 +190,7 @@ class _Call:
         """Enter a request, its reply and its cost into the ledger."""
         for output in (output for entry in lm.history for output in entry.get("outputs") or []):
             self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
-        entries = [{"cached": not usage.added, **entry} for entry in lm.history]
+        entries = usage.described(lm.history)
         self.cached = any(entry["cached"] for entry in entries)
         spent = [add_up(entries)] if entries else []
         self.spent += spent
@@ -207,7 +203,7 @@ class _Call:
             least = REPLY_TOKENS if takes_temperature(str(self.lm.model)) else _LEAST_REASONING
             raise _CutReplyError(self.max_tokens or least)
         if end in ("content_filter", "error"):
-            raise _PartialReplyError(f"the server ended the reply before it was whole ({end})")
+            raise _PartialReplyError("the server ended the reply before it was whole: a filter, or a fault of its own")
 
     def ask_for_another(self, error: AdapterParseError | _PartialReplyError) -> None:
         """Change the request so that another reply can come; the same request would return the same one.

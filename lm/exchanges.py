@@ -67,6 +67,7 @@ class Spent(BaseModel):
         words_in: words of all prompts (SearChain, section 4.3.5).
         words_out: words of all replies.
         cost: in US dollars, if the client knows the model's price.
+        estimated: calls whose tokens the server did not count: they are estimated, and their cost with them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,6 +80,7 @@ class Spent(BaseModel):
     words_in: int = 0
     words_out: int = 0
     cost: float = 0.0
+    estimated: int = 0
 
 
 class Dropped(BaseModel):

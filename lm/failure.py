@@ -6,6 +6,7 @@ import os
 import re
 import traceback
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -102,6 +103,33 @@ class CallFailedError(Exception):
         """Add to what is known about the place."""
         where = (self.failure.where or Where()).model_copy(update=without_secrets(fields))
         self.failure = self.failure.model_copy(update={"where": where})
+
+
+class CannotAskError(QuestreeError):
+    """No question can be asked: there is no LM, no key, no server at the address, or no retriever.
+
+    A call of a program raises it before the first reply. Where many questions are asked (`counting_failures`), each is
+    a failed prediction instead.
+    """
+
+    def __init__(self, error: CallFailedError):
+        cause = error.__cause__  # the caller's own address, which no record or page shows
+        why = first_line(cause) if isinstance(cause, LMError) else error.failure.message
+        super().__init__(f"No question can be asked: {why}")
+
+
+_COUNTING = "questree_counts_failures"  # a setting of DSPy's goes where its LM goes
+
+
+def counting_failures() -> AbstractContextManager[None]:
+    """Return a context in which every failure is a failed prediction, for whoever counts them and gives up in time."""
+    context: AbstractContextManager[None] = dspy.context(**{_COUNTING: True})
+    return context
+
+
+def are_counted() -> bool:
+    """Return whether failures are counted here."""
+    return bool(dspy.settings.get(_COUNTING))
 
 
 class SettingsError(QuestreeError):

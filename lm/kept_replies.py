@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import logging
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 import dspy
 from diskcache import FanoutCache
 from diskcache.core import MODE_PICKLE
-from dspy.clients import execution
+from dspy.clients import Cache
 from dspy.clients.disk_serialization import DeserializationError, restricted_disk
 
 from ..common.caches import cache_folder
@@ -41,8 +43,9 @@ def use_lm_cache(address: str | None = None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         store = ReplyStore(folder, address)
-        dspy.configure_cache(enable_disk_cache=False, disk_cache_dir=str(folder))  # its own would be opened for nothing
-        dspy.cache.disk_cache, dspy.cache.enable_disk_cache = store, True
+        cache = _ReplyCache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=str(folder))
+        cache.disk_cache, cache.enable_disk_cache = store, True  # its own would be opened for nothing
+        dspy.cache = cache
     except Exception as error:  # of a damaged database, whatever comes of it
         raise QuestreeError(
             f"The LM's replies cannot be kept in {folder}: {getattr(error, 'strerror', None) or error}. Make room or "
@@ -50,24 +53,47 @@ def use_lm_cache(address: str | None = None) -> None:
         ) from error
 
 
-def share_replies() -> None:
-    """Make a kept reply serve with and without an event loop, and only to the server that gave it.
+@contextmanager
+def keyed_by_server(lm: dspy.BaseLM) -> Iterator[None]:
+    """Let a kept reply serve with and without an event loop, and only to the server that gave it.
 
     DSPy has keys of its own for each form; what they hold is the same. Its keys do not tell servers apart; the folders
     of `use_lm_cache` do, and the keys of every server but a folder's own.
     """
-    execution.PreparedCall.key = _key
+    if not lm.cache:
+        yield
+        return
+    if type(dspy.cache) is Cache:  # DSPy's own, or what the user made of it
+        dspy.cache = _ReplyCache.like(dspy.cache)
+    token = _server.set(address_of(lm))
+    try:
+        yield
+    finally:
+        _server.reset(token)
 
 
-_own_key = execution.PreparedCall.key
+_server: ContextVar[str | None] = ContextVar("questree_server", default=None)
 
 
-def _key(call: execution.PreparedCall, lm: dspy.BaseLM, asynchronous: bool) -> Any:
-    key = _own_key(call, lm, False)
-    address, store = address_of(lm), dspy.cache.disk_cache
-    if not address or (isinstance(store, ReplyStore) and address == store.address):
-        return key
-    return {**key, "questree_server": hashlib.sha256(address.encode()).hexdigest()}
+class _ReplyCache(Cache):
+    """DSPy's cache, with keys of ours for what a program asks."""
+
+    @classmethod
+    def like(cls, cache: Cache) -> _ReplyCache:
+        """Return a cache over the same store and memory."""
+        new = cls.__new__(cls)
+        new.__dict__.update(vars(cache))
+        return new
+
+    def cache_key(self, request: dict[str, Any], ignored_args_for_cache_key: list[str] | None = None) -> str:
+        """Return the key of a reply."""
+        server, store = _server.get(), self.disk_cache
+        if server is not None:
+            kind = str(request.get("_fn_identifier")).removesuffix(".async").replace("alitellm_", "litellm_")
+            request = {**request, "_fn_identifier": kind}
+        if server and not (isinstance(store, ReplyStore) and server == store.address):
+            request["questree_server"] = hashlib.sha256(server.encode()).hexdigest()
+        return str(super().cache_key(request, ignored_args_for_cache_key))
 
 
 def _folder(address: str | None, version: str) -> Path:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import fsum
-from operator import attrgetter
+from operator import attrgetter, mul
 from typing import Any
 
 import dspy
@@ -172,10 +173,20 @@ def stand_at(place: Place) -> None:
 
 
 class Usage:
-    """A usage tracker. DSPy adds the usage of replies that came from the server, and of no others."""
+    """A usage tracker. DSPy adds the usage of replies that came from the server, and of no others.
+
+    Attributes:
+        sends: how many requests its connection has sent.
+    """
 
     def __init__(self, outer: Any):
-        self.outer, self.added = outer, False
+        self.outer, self.added, self.sends = outer, False, 0
+
+    def note_sent(self) -> None:
+        """Note that a request is about to be sent."""
+        self.sends += 1
+        if isinstance(self.outer, Usage):
+            self.outer.note_sent()
 
     def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
         """Note that the reply came from the server."""
@@ -183,27 +194,72 @@ class Usage:
         if self.outer is not None:
             self.outer.add_usage(lm, usage)
 
+    def described(self, entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return entries of the LM's history with what this knows: several replies may be several requests."""
+        many = [1 if not self.added else max(len(entry.get("outputs") or [1]), 1) for entry in entries]
+        return [
+            {"cached": not self.added, "requests": min(count, self.sends or count), **entry}
+            for count, entry in zip(many, entries, strict=True)
+        ]
+
+
+def note_sent() -> None:
+    """Note that a request of the LM call in this context is about to be sent."""
+    if isinstance(dspy.settings.usage_tracker, Usage):
+        dspy.settings.usage_tracker.note_sent()
+
 
 def with_history() -> dict[str, Any]:
     """Return the settings of DSPy under which an LM keeps its history, which budgets and cut replies are read from."""
     return {"disable_history": False, "max_history_size": max(dspy.settings.max_history_size, _ENTRIES)}
 
 
-def add_up(entries: list[dict[str, Any]]) -> Spent:
+def add_up(entries: Sequence[dict[str, Any]]) -> Spent:
     """Return the sum of the entries of a `dspy.LM` history.
 
-    An entry may say whether it came from the cache (``cached``); if it does not, an entry without usage did.
+    An entry may say whether it came from the cache (``cached``); if it does not, an entry without usage did. It may
+    also say how many requests it took (``requests``).
     """
-    usages = [entry.get("usage") or {} for entry in entries]
-    return Spent(
-        calls=len(entries),
-        cached=sum(entry.get("cached", not usage) for entry, usage in zip(entries, usages, strict=True)),
-        tokens_in=sum(min(usage.get("prompt_tokens") or 0, _MOST_TOKENS) for usage in usages),
-        tokens_out=sum(min(usage.get("completion_tokens") or 0, _MOST_TOKENS) for usage in usages),
-        words_in=sum(_words(message.get("content")) for e in entries for message in e.get("messages") or []),
-        words_out=sum(_words(output) for entry in entries for output in entry.get("outputs") or []),
-        cost=sum((entry.get("cost") or 0.0) for entry, usage in zip(entries, usages, strict=True) if usage),
+    return _of_entry(entries[0]) if len(entries) == 1 else total([_of_entry(entry) for entry in entries])
+
+
+def _of_entry(entry: dict[str, Any]) -> Spent:
+    """Return what an entry took. Tokens that the server did not count are estimated: one for four bytes of text."""
+    usage, texts_in, texts_out = (
+        entry.get("usage") or {},
+        _texts(entry.get("messages") or entry.get("prompt")),
+        _texts(entry.get("outputs")),
     )
+    cached = bool(entry.get("cached", not usage))
+    given = [min(usage.get(name) or 0, _MOST_TOKENS) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    tokens_in, tokens_out, both = given
+    cost, is_estimate = (entry.get("cost") or 0.0) if usage else 0.0, False
+    if not (cached or (tokens_in and tokens_out)):
+        guessed_out = tokens_out or _estimate(texts_out)
+        guessed_in = tokens_in or max(both - guessed_out, 0) or _estimate(texts_in)
+        is_estimate = (guessed_in, guessed_out) != (tokens_in, tokens_out)
+        tokens_in, tokens_out = guessed_in, guessed_out
+        cost = cost or sum(map(mul, _prices(str(entry.get("model"))), (tokens_in, tokens_out)))
+    return Spent(
+        calls=entry.get("requests", 1),
+        cached=cached,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        words_in=sum(map(_words_in, texts_in)),
+        words_out=sum(map(_words_in, texts_out)),
+        cost=cost,
+        estimated=is_estimate,
+    )
+
+
+@lru_cache(maxsize=64)
+def _prices(model: str) -> tuple[float, float]:
+    """Return US dollars for a token of a prompt and of a reply; 0 where DSPy knows no price."""
+    from dspy.clients.model_metadata import model_info  # reads a file
+
+    provider, _, name = model.partition("/")
+    info = model_info(provider, name) if name else {}
+    return float(info.get("input_cost_per_token") or 0), float(info.get("output_cost_per_token") or 0)
 
 
 def total(spent: Sequence[Spent]) -> Spent:
@@ -214,13 +270,17 @@ def total(spent: Sequence[Spent]) -> Spent:
     return Spent(**sums)
 
 
-def _words(content: Any) -> int:
-    """Count the words of a message or an output: a text, a list of parts, or a dict with a text."""
-    if isinstance(content, str):
-        return _words_in(content)
-    if isinstance(content, list):
-        return sum(_words(part) for part in content)
-    return _words(content.get("text")) if isinstance(content, dict) else 0
+def _texts(content: Any) -> list[str]:
+    """Return the texts of messages or outputs, each of which is a text, a list of parts, or a dict."""
+    if isinstance(content, dict):
+        return _texts(content.get("content") or content.get("text"))
+    if isinstance(content, (list, tuple)):
+        return [text for part in content for text in _texts(part)]
+    return [content] if isinstance(content, str) else []
+
+
+def _estimate(texts: Sequence[str]) -> int:
+    return sum(len(text.encode("utf-8", "replace")) + 3 for text in texts) // 4
 
 
 @remembering(256)  # the system message of a signature, most of a prompt, comes again and again

@@ -85,44 +85,35 @@ class _Wait:
     """Whether somebody still waits for a task, and how to end the task if not."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._over = threading.RLock(), False
         self._close: Callable[[], None] | None = None
-        self._over = False
 
     def hold(self, close: Callable[[], None] | None) -> None:
         """Note what ends the task from now on; do it at once if nobody waits."""
         with self._lock:
             self._close = close
-            self._end()
+            if close and self._over:
+                close()
 
     def give_up(self) -> None:
         """Close what the task uses, so that it ends."""
         with self._lock:
             self._over = True
-            self._end()
-
-    def _end(self) -> None:
-        if self._over and self._close is not None:
-            self._close()
+            self.hold(self._close)
 
 
 _wait: ContextVar[_Wait | None] = ContextVar("questree_wait", default=None)
 
 
-def close_if_abandoned(close: Callable[[], None]) -> None:
+def close_if_abandoned(close: Callable[[], None] | None) -> None:
     """Close a connection when the task that uses it is abandoned by `within`; at once if it was already.
 
     Args:
         close: called on another thread, while the connection may be read; of several connections, the last counts.
+            None when the task has done with it: it stays open whatever becomes of the task.
     """
     if wait := _wait.get():
         wait.hold(close)
-
-
-def keep_open() -> None:
-    """Leave the connection open whatever becomes of the task: the task has done with it."""
-    if wait := _wait.get():
-        wait.hold(None)
 
 
 def within(

@@ -1,13 +1,8 @@
-"""Repairs of replies: malformed JSON within bounds, XML that does not escape its text, values in another shape.
+"""Repairs of replies: malformed JSON within bounds, and values in another shape.
 
-DSPy repairs what a reply gives for a list or an object. That takes time by the square of the length: six seconds for
-20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server could keep all cores
-busy with replies of that kind, long after their questions had failed.
-
-A reasoning model whose server does not part the two writes its thoughts before its reply, and may draft fields in them:
-DSPy would take the first draft for the answer.
-
-DSPy repairs no XML: an LM that writes "AT&T" or "1 < 2" in its answer, as people do, would fail its question.
+The library that DSPy uses repairs what a reply gives for a list or an object. That takes time by the square of the
+length: six seconds for 20,000 characters, ten minutes for 200,000. A thread that repairs cannot be stopped, so a server
+could keep all cores busy with replies of that kind, long after their questions had failed.
 
 DSPy reads a value by the type of its field alone. The year 1975 for a text, "[1]" for a number, or "none" for an empty
 list would fail the question after three replies, and of "[1][2]" it takes the last number. `in_shape` understands them.
@@ -19,32 +14,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partialmethod
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-import dspy
 import json_repair
-from dspy.adapters import chat_adapter, json_adapter, utils, xml_adapter
-from dspy.adapters.baml_adapter import BAMLAdapter
-from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
 
 from ..common.text import text_or_none
 
 LONGEST = 10_000  # characters
-
-_library: Any = json_repair
-_repaired = _library.loads
-_parses = {adapter: adapter.parse for adapter in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter)}
-_value = utils.parse_value
-
-_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)  # a chat template may have opened them in the prompt
-_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
-_LESS = re.compile(r"<(?![A-Za-z_/])")
-
 LONGEST_WORD = 200  # characters of a number, a yes or no, or a choice, with its remark
 _AROUND = " \t\n*`\"'"
 _REMARK = re.compile(r"(?:\s*\n|\s*[,;:.*–—]+\s+|\s+[(-]\s*)(?=[^\W\d]).*", re.DOTALL)  # words, and no other number
@@ -58,46 +37,32 @@ _WRAPPED = re.compile(r"(\*\*|__|```|`)(?:(?<=```)\w*\n)?((?:(?!\1).)+)\1", re.D
 _ITEM = re.compile(r"\s*(?:[-*•]|(?:\*\*)?(?:step )?\d{1,2}[.):](?:\*\*)?)\s+(\S.*)", re.IGNORECASE)
 
 
-def mend_repairs() -> None:
-    """Make DSPy repair no JSON that is longer than that, skip thoughts, read XML as text, and values `in_shape`.
-
-    In a longer JSON, the first value has to be whole.
-    """
-    _library.loads = _loads
-    for kind, parse in _parses.items():
-        kind.parse = partialmethod(_parse, parse)
-    for adapter in (chat_adapter, json_adapter, xml_adapter):
-        adapter.parse_value = _parse_value
-
-
-def _parse(
-    adapter: dspy.Adapter, parse: Callable[..., dict[str, Any]], signature: type[dspy.Signature], completion: str
-) -> dict[str, Any]:
-    """Return the fields of a reply without its thoughts; in XML, what can begin neither a tag nor an entity is text."""
-    reply = _THOUGHTS.sub("", completion, count=1)
-    if isinstance(adapter, dspy.XMLAdapter):
-        reply = _LESS.sub("&lt;", _AND.sub("&amp;", reply))
-    return parse(adapter, signature, reply)
-
-
-def _loads(text: str, *given: Any, **how: Any) -> Any:
-    """Return the value of a JSON text, repaired if need be.
+def json_value(text: str) -> Any:
+    """Return the value of a JSON text: repaired if it is short, else the first, which has to be whole.
 
     Raises:
-        AdapterParseError: if the text is too long to be repaired.
+        ValueError: if the text is too long to be repaired.
     """
     if len(text) <= LONGEST:
-        return _repaired(text, *given, **how)
+        return json_repair.loads(text)
     start = min((text.find(bracket) for bracket in "{[" if bracket in text), default=0)
     try:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError) as error:
-        fault = f"{len(text):,} characters that are no JSON; at most {LONGEST:,} are repaired"
-        raise AdapterParseError("json_repair", dspy.Signature, text, fault) from error
+        raise ValueError(f"{len(text):,} characters that are no JSON; at most {LONGEST:,} are repaired") from error
 
 
-def _parse_value(value: Any, kind: Any) -> Any:
-    return _value(in_shape(value, kind), kind)
+def json_object(reply: str) -> dict[str, Any]:
+    """Return the first object in a reply; what stands before its brace, such as a copied passage, is no part of it.
+
+    Raises:
+        ValueError: there is none, or it is too long to be repaired.
+    """
+    held = json_value(reply[max(reply.find("{"), 0) :])
+    for value in held if isinstance(held, list) else [held]:
+        if isinstance(value, dict):
+            return value
+    raise ValueError("there is no JSON object in it")
 
 
 def in_shape(value: Any, kind: Any) -> Any:
@@ -200,7 +165,7 @@ def _items(text: str, kind: Any) -> Any:
     if kind is int and _NUMBERS.fullmatch(text) and (numbers := re.findall(r"\d+", text)):
         return numbers
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _library.loads(text)
+        return json_value(text)
     with suppress(ValueError, RecursionError):
         return json.loads(text)
     if kind is int and text.count("[") > 1:

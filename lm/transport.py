@@ -3,87 +3,59 @@
 DSPy's client bounds only each wait for the next bytes. It would read an endless reply for ever, and each reply that was
 abandoned would keep one of its hundred connections.
 
-For some LMs, such as Azure's, DSPy takes LiteLLM, whose client is httpx. There it is the same, for what is read inside
-`reading_reply`: others of this process, such as MLflow or a model hub's client, may well read more.
-
 DSPy takes a word for the end of a reply that it does not know for "stop", also where the reply was cut or broke off. Of
 an error, its client shows the message where OpenAI puts it, and nothing else. Other servers of its API put it
 elsewhere: Mistral, MLC and vLLM of 2025 beside the code, FastAPI under ``detail``, Gemini into a list. A prompt that is
 too long could not be told from any other.
+
+What DSPy asks through LiteLLM instead of its own client is bounded by its timeout alone.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from contextlib import aclosing, closing, contextmanager, suppress
-from contextvars import ContextVar
-from functools import cache, partial, partialmethod
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, closing, suppress
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-from ..common.event_loop import on_loop
+import dspy
+
 from ..common.forks import renew_in_forks
-from .parallel import close_if_abandoned, keep_open
+from .ledger import note_sent
+from .parallel import close_if_abandoned
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
-providers: Any = import_module("dspy._vendor.lm15.providers")
-streams: Any = import_module("httpcore._backends.sync")
-_unbounded_write = streams.SyncStream.write
 
-LARGEST_REPLY = 8 << 20  # bytes, after they are unpacked: some two million tokens
+_CONNECTIONS = 512
+LARGEST_REPLY = 8 << 20  # bytes: some two million tokens
 
-_ENDS = {"model_length": "length", "max_tokens": "length", "MAX_TOKENS": "length", "error": "error"}
-"""What Mistral, Anthropic and Gemini call a cut reply, and Mistral and OpenRouter one that broke off."""
+_CUT = re.compile(rb'("finish_reason"\s*:\s*)"(?:model_length|max_tokens|MAX_TOKENS)"')  # Mistral, Anthropic, Gemini
+_BROKEN = re.compile(rb'("finish_reason"\s*:\s*)"error"')  # Mistral, OpenRouter
+_SECOND = re.compile(rb'"index"\s*:\s*1\b')
 _SHOWN = 500  # characters of an error's body, if it has no message
 
-_reading: ContextVar[bool] = ContextVar("questree_reply", default=False)
+
+def bound_replies(lm: dspy.BaseLM) -> None:
+    """Make the client that DSPy makes for this LM, and for its copies, read within bounds."""
+    if type(getattr(lm, "_engine_store", None)) is dict:
+        with lm._engine_lock:
+            if type(lm._engine_store) is dict:
+                lm._engine_store = _Engines()
 
 
-@contextmanager
-def reading_reply() -> Iterator[None]:
-    """Keep within bounds the replies that httpx reads in the block, and on threads with a copy of its context."""
-    if on_loop():
-        _bound_responses()
-    token = _reading.set(True)
-    try:
-        yield
-    finally:
-        _reading.reset(token)
+class _Engines(dict[Any, Any]):
+    """DSPy's own engines of an LM, each with a transport of ours: no option of `dspy.LM` names one."""
 
-
-def bound_replies() -> None:
-    """Make the clients of all LMs that are asked from now on read within bounds."""
-    transports.StdlibTransport = BoundedTransport
-    transports.StdlibAsyncTransport = BoundedAsyncTransport
-    streams.SyncStream.write = _write
-
-
-def read_other_servers() -> None:
-    """Make DSPy's client of OpenAI's API understand other servers: how a reply ended, and what they say of an error."""
-    providers.openai_chat._FINISH_REASON_MAP.update(_ENDS)
-    for kind in (providers.openai.OpenAILM, providers.openai_chat.OpenAIChatLM):
-        kind.normalize_error = partialmethod(_normal_error, kind.normalize_error)
-
-
-def _normal_error(client: Any, own: Callable[..., Exception], status: int, body: str) -> Exception:
-    return own(client, status, _as_openai_says(body))
-
-
-def _as_openai_says(body: str) -> str:
-    """Return an error's body with its message where OpenAI puts it; if there is none, the beginning of the body."""
-    try:
-        held = json.loads(body)
-    except (ValueError, RecursionError):  # DSPy shows what is no JSON
-        return body
-    held = held[0] if isinstance(held, list) and held else held
-    error = held.get("error") if isinstance(held, dict) else None
-    if isinstance(error, str) and error:
-        return body
-    error = error if isinstance(error, dict) else held if isinstance(held, dict) else {}
-    said = error.get("message") or error.get("detail") or body.strip()[:_SHOWN]
-    return json.dumps({"error": {**error, "message": said if isinstance(said, str) else json.dumps(said)}})
+    def __setitem__(self, key: Any, engine: Any) -> None:
+        kind = BoundedAsyncTransport if hasattr(engine, "aclose") else BoundedTransport
+        transport = kind(**engine.config.transport_kwargs())
+        engine.__init__(replace(engine.config, transport=transport, timeouts=None), model_type=engine.model_type)
+        super().__setitem__(key, engine)
 
 
 class BoundedTransport(transports.StdlibTransport):
@@ -99,85 +71,112 @@ class BoundedTransport(transports.StdlibTransport):
         """Forget the connections of another process."""
         self._pool = type(self._pool)(self.max_connections)
 
+    def stream(self, request: Any) -> Any:
+        """Send the request; return its response."""
+        response = super().stream(request)
+        response._chunks = _read(_Body(response.status), response._chunks)
+        return response
+
     def _send_request(self, conn: Any, *given: Any, **more: Any) -> None:
         """Send the request, unless nobody waits for its reply any more."""
         close_if_abandoned(partial(_shut, conn.sock))
+        note_sent()
         super()._send_request(conn, *given, **more)
-
-    def _iter_body(self, *given: Any, **more: Any) -> Iterator[bytes]:
-        """Yield the pieces of a reply.
-
-        Raises:
-            ValueError: if they are too many; whoever asked takes it for a fault of the server.
-        """
-        yield from _bounded(super()._iter_body(*given, **more))
-        keep_open()  # another request may use the connection from here on
 
 
 class BoundedAsyncTransport(transports.StdlibAsyncTransport):
     """The transport of DSPy's own client on an event loop, within bounds; a cancelled request closes its connection."""
 
     def __init__(self, **options: Any) -> None:
-        from ..retrieval.serving.connections import most_connections  # with a server, whose import takes a while
+        super().__init__(**{"max_connections": _CONNECTIONS, **options})
 
-        super().__init__(**{"max_connections": most_connections(), **options})
+    async def _send_request(self, *given: Any, **more: Any) -> None:
+        """Send the request."""
+        note_sent()
+        await super()._send_request(*given, **more)
 
     async def _do_stream(self, request: Any) -> Any:
         """Send the request; return its response."""
         response = await super()._do_stream(request)
-        response._chunks = _bounded_async(response._chunks)
+        response._chunks = _read_async(_Body(response.status), response._chunks)
         return response
 
 
-def _bounded(pieces: Generator[bytes]) -> Iterator[bytes]:
-    size = 0
+class _Body:
+    """What a server sends: of a largest size, and in OpenAI's words, by which DSPy reads it."""
+
+    def __init__(self, status: int) -> None:
+        self._is_whole, self._is_error, self._size, self._held = False, status >= 400, 0, list[bytes]()
+
+    def add(self, piece: bytes) -> bytes:
+        """Take a piece; return the lines that are whole now.
+
+        Raises:
+            ValueError: if the pieces are too many; whoever asked takes it for a fault of the server.
+        """
+        self._size += len(piece)
+        if self._size > LARGEST_REPLY:
+            raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
+        self._held.append(piece)
+        self._is_whole = self._is_whole or (piece.lstrip()[:1] == b"{" and not b"".join(self._held[:-1]).strip())
+        if self._is_error or self._is_whole or b"\n" not in piece:
+            return b""
+        lines, end, rest = b"".join(self._held).rpartition(b"\n")
+        self._held = [rest]
+        return _with_known_ends(lines + end)
+
+    def rest(self) -> bytes:
+        """Return what is left at the end."""
+        rest = b"".join(self._held)
+        return _as_openai_says(rest) if self._is_error else _with_known_ends(_with_one_choice(rest))
+
+
+def _read(body: _Body, pieces: Any) -> Iterator[bytes]:
     with closing(pieces):
         for piece in pieces:
-            size += len(piece)
-            _check_size(size)
-            yield piece
+            yield body.add(piece)
+    yield body.rest()
+    close_if_abandoned(None)  # another request may use the connection from here on
 
 
-async def _bounded_async(pieces: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
-    size = 0
+async def _read_async(body: _Body, pieces: Any) -> AsyncIterator[bytes]:
     async with aclosing(pieces):
         async for piece in pieces:
-            size += len(piece)
-            _check_size(size)
-            yield piece
+            yield body.add(piece)
+    yield body.rest()
 
 
-def _check_size(size: int) -> None:
-    if size > LARGEST_REPLY:
-        raise ValueError(f"the reply is larger than {LARGEST_REPLY:,} bytes")
+def _with_one_choice(sent: bytes) -> bytes:
+    """Return a reply with the first of its choices: DSPy would refuse several, though they are paid for."""
+    if not _SECOND.search(sent):
+        return sent
+    with suppress(ValueError, RecursionError, TypeError, KeyError):  # DSPy says what is wrong with it
+        held = json.loads(sent)
+        return json.dumps({**held, "choices": held["choices"][:1]}).encode()
+    return sent
 
 
-@cache
-def _bound_responses() -> None:
-    """Make httpx read replies within bounds, once it sends something: to import it takes a while."""
-    import httpx
+def _with_known_ends(sent: bytes) -> bytes:
+    """Return what was sent, with the words that DSPy knows for a reply that was cut or broke off.
 
-    unbounded: Any = httpx.Response.iter_bytes
-
-    def iter_bytes(response: httpx.Response, *given: Any, **more: Any) -> Iterator[bytes]:
-        pieces = unbounded(response, *given, **more)
-        return _bounded(pieces) if _reading.get() else pieces
-
-    unbounded_async: Any = httpx.Response.aiter_bytes
-
-    def aiter_bytes(response: httpx.Response, *given: Any, **more: Any) -> AsyncIterator[bytes]:
-        pieces = unbounded_async(response, *given, **more)
-        return _bounded_async(pieces) if _reading.get() else pieces
-
-    httpx.Response.iter_bytes = iter_bytes  # type: ignore[method-assign, assignment]
-    httpx.Response.aiter_bytes = aiter_bytes  # type: ignore[method-assign, assignment]
+    In the text of a reply a quotation mark has a backslash before it, so nothing is changed there.
+    """
+    return _BROKEN.sub(rb'\1"content_filter"', _CUT.sub(rb'\1"length"', sent))
 
 
-def _write(stream: Any, *given: Any, **more: Any) -> None:
-    """Write to a connection of httpx, unless nobody waits for its reply any more."""
-    _bound_responses()
-    close_if_abandoned(partial(_shut, stream.get_extra_info("socket")))
-    _unbounded_write(stream, *given, **more)
+def _as_openai_says(body: bytes) -> bytes:
+    """Return an error's body with its message where OpenAI puts it; if there is none, the beginning of the body."""
+    try:
+        held = json.loads(body)
+    except (ValueError, RecursionError):  # DSPy shows what is no JSON
+        return body
+    held = held[0] if isinstance(held, list) and held else held
+    error = held.get("error") if isinstance(held, dict) else None
+    if isinstance(error, str) and error:
+        return body
+    error = error if isinstance(error, dict) else held if isinstance(held, dict) else {}
+    said = error.get("message") or error.get("detail") or body.decode(errors="replace").strip()[:_SHOWN]
+    return json.dumps({"error": {**error, "message": said if isinstance(said, str) else json.dumps(said)}}).encode()
 
 
 def _shut(connection: socket.socket) -> None:

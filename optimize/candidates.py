@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dspy.utils.callback import BaseCallback
-from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.errors import QuestreeError
-from ..common.files import write_atomically
-from ..common.json_files import parse_json, read_bytes, validate
+from ..common.json_files import validate
+from ..evaluation.run_file import RunFile, WritableFile
 from ..programs import Program
 from ..programs.states import ProgramState, state_of, to_json
 
@@ -50,22 +48,14 @@ class CandidateKeeper(BaseCallback):
     LM or the metric answered otherwise, or the LM's replies were not kept), it and the later ones are put aside.
 
     Args:
-        folder: for one JSON file a candidate; None keeps candidates in memory alone.
+        file: of the compilation; None keeps candidates in memory alone.
         on_candidate: called with each candidate, in the thread that compiles.
-
-    Raises:
-        QuestreeError: if the folder cannot be made.
     """
 
-    def __init__(self, folder: Path | None, on_candidate: Callable[[Candidate], None]):
-        self.folder, self.on_candidate = folder, on_candidate
+    def __init__(self, file: WritableFile | None, on_candidate: Callable[[Candidate], None]):
+        self.file, self.on_candidate = file, on_candidate
         self.candidates: list[Candidate] = []
         self._programs: dict[str, Program] = {}
-        if folder is not None:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise QuestreeError(f"Cannot keep candidates in {folder}: {error.strerror}.") from error
 
     def on_evaluate_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Note which candidate DSPy begins to score."""
@@ -82,76 +72,60 @@ class CandidateKeeper(BaseCallback):
         candidate = Candidate(len(self.candidates), score, questions, state_of(program))
         self.candidates.append(candidate)
         try:
-            if self.folder is not None:
-                _keep(candidate, self.folder)
+            if self.file is not None:
+                _keep(candidate, self.file)
             self.on_candidate(candidate)
         except Exception as error:  # the optimizer goes on, and DSPy would swallow it
             logger.warning("Candidate %d was not kept: %s", candidate.number, error)
 
     def end(self) -> None:
         """Put aside what another attempt kept beyond these candidates: the optimizer has tried all that it will."""
-        if self.folder is not None:
-            _put_aside(self.folder, len(self.candidates))
+        if self.file is not None:
+            _put_aside(self.file, len(self.candidates))
 
 
-def _keep(candidate: Candidate, folder: Path) -> None:
-    text = to_json({"score": candidate.score, "questions": candidate.questions, "state": candidate.state})
-    file = folder / f"{candidate.number:03}.json"
-    if not _holds(file, text):
-        _put_aside(folder, candidate.number)
-        write_atomically(file, text)
+def _keep(candidate: Candidate, file: WritableFile) -> None:
+    state, texts = file.kept(json.loads(to_json(candidate.state)))
+    kept = (candidate.score, candidate.questions, state)
+    query = "SELECT score, questions, state FROM candidates WHERE attempt = 0 AND number = ?"
+    if file.rows(query, candidate.number) != [kept]:
+        _put_aside(file, candidate.number)
+        file.write(*texts, ("INSERT INTO candidates VALUES (0, ?, ?, ?, ?)", (candidate.number, *kept)))
 
 
-def _holds(file: Path, text: str) -> bool:
-    try:
-        return read_bytes(file) == text.encode()
-    except (OSError, ValueError):
-        return False
-
-
-def _put_aside(folder: Path, number: int) -> None:
-    """Move the candidates from this number on, which another attempt kept, into a folder of their own."""
-    former = [file for there, file in _files(folder) if there >= number]
+def _put_aside(file: WritableFile, number: int) -> None:
+    """Give the candidates from this number on, which another attempt kept, the number of that attempt."""
+    former = file.rows("SELECT number FROM candidates WHERE attempt = 0 AND number >= ?", number)
     if not former:
         return
-    attempt = 1 + sum(1 for _ in folder.glob("attempt-*"))
-    aside = folder / f"attempt-{attempt}"
-    aside.mkdir()
-    for file in former:
-        file.rename(aside / file.name)
+    aside = (
+        "UPDATE candidates SET attempt = (SELECT max(attempt) + 1 FROM candidates) WHERE attempt = 0 AND number >= ?"
+    )
+    file.write((aside, (number,)))
     logger.warning(
-        "The optimizer went another way than before it was interrupted: %d candidates of then are now in %s.",
+        "The optimizer went another way than before it was interrupted: %d candidates of then are kept apart "
+        "(`attempt` in %s).",
         len(former),
-        aside,
+        file.path,
     )
 
 
-def _files(folder: Path) -> list[tuple[int, Path]]:
-    return sorted((int(file.stem), file) for file in folder.glob("*.json") if re.fullmatch("[0-9]{3,9}", file.stem))
-
-
-class _Saved(BaseModel):
-    """A candidate as it stands in its file."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    score: float
-    questions: int
-    state: dict[str, JsonValue]
-
-
-def read_candidates(folder: Path) -> tuple[Candidate, ...]:
-    """Return the candidates that a `CandidateKeeper` kept in a folder.
+def read_candidates(file: RunFile) -> tuple[Candidate, ...]:
+    """Return the candidates that a `CandidateKeeper` kept in a file.
 
     Raises:
         QuestreeError: if one is damaged; names it.
     """
     found = []
-    for number, file in _files(folder):
+    for number, score, questions, state in file.rows(
+        "SELECT number, score, questions, state FROM candidates WHERE attempt = 0 ORDER BY number"
+    ):
         try:
-            saved = validate(_Saved, parse_json(read_bytes(file)))
-            validate(ProgramState, saved.state)
-        except (OSError, ValueError) as error:
-            raise QuestreeError(f"{file} is damaged ({error}); delete it, and run again.") from error
-        found.append(Candidate(number, saved.score, saved.questions, saved.state))
+            whole = file.value(state)
+            validate(ProgramState, whole)
+        except ValueError as error:
+            raise QuestreeError(
+                f"{file.path}: candidate {number} is damaged ({error}); name another folder."
+            ) from error
+        found.append(Candidate(number, float(score), int(questions), whole))
     return tuple(found)

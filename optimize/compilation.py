@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,10 +17,10 @@ import dspy
 from pydantic import BaseModel
 
 from ..common.errors import QuestreeError
-from ..common.files import alone_in
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import code_digest, digest, lm_facts, versions
+from ..evaluation.kept_run import compare
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import (
     MetricError,
@@ -30,21 +31,22 @@ from ..evaluation.records import (
     plain,
     question_id,
 )
-from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
-from ..evaluation.run_manifest import claim
+from ..evaluation.run import Answerers, Interrupted, begin, evaluate, run_identity
+from ..evaluation.run_file import NAME, WritableFile, writing
 from ..evaluation.tracking import OFF, TrackedRun, Tracking
-from ..lm.ledger import Spent, total
+from ..lm.failure import counting_failures
+from ..lm.ledger import Spent
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
 from ..programs import Program, saved_name
 from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of
 from . import checks
-from .annotations import annotated, annotated_teacher
 from .artifact import MANIFEST, load, read_artifact, save, tidy
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
 from .compiled import Compilation, Compiled, CompileProgress, Examples
+from .demonstrations import AnnotatedTeacher, annotated, apart_from
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
 from .recheck import keep_prompts
@@ -52,13 +54,6 @@ from .trainings import Trainings
 from .verdicts import MetricFaultError, Teaching, Verdicts
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
-TRAININGS = "trainings.json"
-"""The trainings of the LM that were begun, beside the compiled program."""
-PAID = "paid.json"
-"""What an optimizer that has not ended yet has paid, beside them."""
-
-_ADDED = ("training questions", "code of the metric", "settings and state of the teacher")
-"""What compilations of older versions did not tell of themselves."""
 
 
 def compile(
@@ -95,7 +90,8 @@ def compile(
         seed: of everything random.
         policy: concurrency, time and retries, when to give up, and a budget for all of it: both scorings and the
             optimizer. Calls that are on their way when it is spent are finished.
-        out: folder for ``before``, ``candidates``, ``after`` and ``program``; None keeps nothing.
+        out: folder for ``program``, and ``runs.db`` with the runs before and after and the candidates; None keeps
+            nothing.
         tracking: where to track; not at all by default.
         on_progress: called in the caller's thread.
 
@@ -120,10 +116,11 @@ def compile(
     tracking = checks.tracking(tracking)
     plan.optimizer.check(program, plan.policy)
     checks.asked_by(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
-    with alone_in(plan.out, "the compilation") if plan.out else nullcontext():
-        if plan.out is not None:
-            claim(plan.out / "compile.json", plan.facts(), added=_ADDED)
-            tidy(plan.out / "program")
+    with writing(plan.out, "compilation") if plan.out else nullcontext() as file:
+        if file is not None:
+            plan = replace(plan, file=file)
+            plan.claim(file)
+            tidy(file.path.parent / "program")
         simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
         facts = plan.facts() | {"policy": bounds, "versions": versions()}
         named = f"{program.name} {plan.optimizer.name}"
@@ -146,7 +143,7 @@ class _Done(BaseModel):
     """What an artifact says of its compilation."""
 
     spent: Spent
-    paid: Spent | None = None  # older versions did not tell
+    paid: Spent
     seconds: float
     judged: dict[str, int]
 
@@ -166,6 +163,20 @@ class _Plan:
     answerers: Answerers | None
     out: Path | None
     tell: Callable[[CompileProgress], None]
+    file: WritableFile | None = None
+
+    def claim(self, file: WritableFile) -> None:
+        """Write down what the compilation is about; if that was done before, compare.
+
+        Raises:
+            QuestreeError: if it is another; names what differs.
+        """
+        facts = json.loads(json.dumps(self.facts()))
+        if (there := file.fact("about")) is None:
+            file.set_fact("about", {**facts, "versions": versions()})
+            return
+        writer = there.pop("versions", {}).get("questree")
+        compare(str(file.path.parent), there, facts, writer)
 
     def facts(self) -> dict[str, Any]:
         """Return what the compilation is about: what is tracked, and what must be the same to go on with it."""
@@ -193,27 +204,31 @@ class _Plan:
     def carry_out(self, run: TrackedRun) -> Compiled:
         """Score the program, compile it, save it and score it again; return what came of it."""
         train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
-        if self.teacher == "annotations" or self.optimizer.annotated:
+        train = apart_from(train, self.examples.dev)
+        if self.teacher == "annotations":
             train = annotated(train)
         if self.out is not None or run.on:  # what cannot be saved is refused at once, and what is saved is known here
             saved_name(type(members_of(self.program)[0]))
-        before = self.score(self.program, "before", run, spent_before=Spent())
+        bill = LMBill(self.policy, self.file)
+        with bill.open():
+            return self.carry_on(run, train, val, bill)
+
+    def carry_on(self, run: TrackedRun, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compiled:
+        """Do what is not done yet, and pay for it."""
+        before = self.score(self.program, "before", run)
         with self.stopping():
-            compilation = self.load_finished() or self.optimize(train, val, run, spent_before=before.paid)
+            compilation = self.load_finished() or self.optimize(train, val, run, bill)
         # workers of a cluster know the LM that the settings name, and no other
         scoring = self if compilation.lm is None else replace(self, answerers=None)
         with _asked_with(compilation.lm):
             if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
                 save(compilation.program, self.out / "program", **self.describe(compilation))
-                keep_prompts(self.out, compilation.program)
-                (self.out / PAID).unlink(missing_ok=True)  # not before: the saved program says what was paid for it
-            spent = total([before.paid, compilation.paid])
-            after = scoring.score(compilation.program, "after", run, spent_before=spent)
+                if self.file is not None:
+                    keep_prompts(self.file, compilation.program)
+            after = scoring.score(compilation.program, "after", run)
             return self.keep(Compiled(compilation, before, after), run)
 
-    def score(
-        self, program: Program, stage: Literal["before", "after"], run: TrackedRun, *, spent_before: Spent
-    ) -> Evaluation:
+    def score(self, program: Program, stage: Literal["before", "after"], run: TrackedRun) -> Evaluation:
         """Return the program's scores on the dev questions."""
         with run.traces():
             evaluation = evaluate(
@@ -221,10 +236,9 @@ class _Plan:
                 self.examples.dev,
                 self.metric,
                 task=self.examples.task,
-                out=self.out and self.out / stage,
+                out=begin(self.file, stage, program, self.examples.task, self.policy),
                 seed=self.seed,
                 policy=self.policy,
-                spent_before=spent_before,
                 answerers=self.answerers,
                 on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
             )
@@ -273,17 +287,17 @@ class _Plan:
             ) from error
         lm, name = None, str(manifest.lm.get("name"))
         if self.optimizer.trains and name != dspy.settings.lm.model:
-            if not Trainings(self.out / TRAININGS).gave(name):  # a saved program alone chooses no model
+            if not Trainings(self.file).gave(name):  # a saved program alone chooses no model
                 raise QuestreeError(
-                    f"{self.out / 'program'} was compiled with the LM {name!r}, and {self.out / TRAININGS} does not "
+                    f"{self.out / 'program'} was compiled with the LM {name!r}, and {self.out / NAME} does not "
                     "say that it was trained for that; name another folder to train anew."
                 )
             lm = dspy.settings.lm.copy(model=name)
-        candidates = read_candidates(self.out / "candidates")
-        return Compilation(program, candidates, done.spent, done.paid or done.spent, done.seconds, done.judged, lm)
+        candidates = () if self.file is None else read_candidates(self.file)
+        return Compilation(program, candidates, done.spent, done.paid, done.seconds, done.judged, lm)
 
     def optimize(
-        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, *, spent_before: Spent
+        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, bill: LMBill
     ) -> Compilation:
         """Let the optimizer work; return what it made, tried and paid."""
 
@@ -299,15 +313,14 @@ class _Plan:
 
         self.tell(CompileProgress("compile"))
         began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching())
-        bill = LMBill(self.policy, spent_before, self.out and self.out / PAID)
-        keeper = CandidateKeeper(self.out and self.out / "candidates", on_candidate)
+        keeper = CandidateKeeper(self.file, on_candidate)
         student = self.program.deepcopy()
         student._compiled = False
-        teacher = annotated_teacher(self.program, train) if self.teacher == "annotations" else _as_it_is(self.teacher)
-        trainings = Trainings(self.out and self.out / TRAININGS, bill.check)
+        teacher = AnnotatedTeacher(self.program, train) if self.teacher == "annotations" else _as_it_is(self.teacher)
+        trainings = Trainings(self.file, bill.check)
         job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher, trainings)
-        watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper, bill])
-        with run.traces(compilation=True), watched, bill.settled(), limited(self.policy):
+        watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper])
+        with run.traces(compilation=True), watched, counting_failures(), bill.settled(), limited(self.policy):
             program = self.optimizer.compile(student, job)
         self.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
+from ..evaluation.pools import Threads
+from ..lm.failure import counting_failures
 from ..programs import Program
 from ..simulate import is_simulated
 from .own_wheel import own_wheel
@@ -98,15 +99,14 @@ def answer_all(program: Program, rows: Sequence[dict[str, Any]], concurrency: in
         rows: each with a ``question``, and an ``answer_style`` if it is not short.
         concurrency: questions at the same time.
     """
-    with ThreadPoolExecutor(concurrency) as pool:
-        waiting = [pool.submit(copy_context().run, _answer, program, row) for row in rows]
-        return [future.result() for future in waiting]
+    return list(Threads(concurrency).map(partial(_answer, program), rows))
 
 
 def _answer(program: Program, row: dict[str, Any]) -> dict[str, Any]:
     style = row.get("answer_style")
     given = {"answer_style": style} if isinstance(style, str) and style else {}
-    prediction = program(question=_question(row.get("question")), **given)
+    with counting_failures():
+        prediction = program(question=_question(row.get("question")), **given)
     return {
         "answer": prediction.answer,
         "final_content": prediction.final_content,

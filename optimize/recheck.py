@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,12 +9,11 @@ from pathlib import Path
 import dspy
 
 from ..common.errors import QuestreeError
-from ..common.files import write_atomically
-from ..common.json_files import parse_json, read_bytes
 from ..evaluation.evaluation import Evaluation, Paired
 from ..evaluation.identity import signature_fingerprints, versions
 from ..evaluation.records import Record, score
 from ..evaluation.run import Progress, evaluate
+from ..evaluation.run_file import NAME, WritableFile, reading
 from ..evaluation.stored_runs import read_records
 from ..lm.policy import RunPolicy
 from ..metrics import metric
@@ -23,8 +21,8 @@ from ..programs import Program, build
 from ..programs.prompts import RenderedPrompt, differences, rendered_prompts
 from .artifact import read_artifact
 
-PROMPTS = "prompts.json"
-"""The prompts of a compiled program as they were sent when it was compiled; beside its folder."""
+PROMPTS = "prompts"
+"""The prompts of a compiled program as they were sent when it was compiled: a fact in the file of its compilation."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +30,20 @@ class Recheck(Paired):
     """What a compiled program scored then and scores now, on the same questions.
 
     Attributes:
-        prompts: a diff for each predictor whose prompt changed; None if an older version kept no prompts.
+        prompts: a diff for each predictor whose prompt changed.
         signatures: the predictors whose signature in the code changed.
         versions: of Python and packages that changed: then and now.
     """
 
-    prompts: Mapping[str, str] | None
+    prompts: Mapping[str, str]
     signatures: tuple[str, ...]
     versions: Mapping[str, tuple[str, str]]
 
 
-def keep_prompts(folder: Path, program: Program) -> None:
-    """Write the prompts of a compiled program into its compilation's folder, if they are not there yet."""
-    if not (folder / PROMPTS).exists():
-        texts = [asdict(prompt) for prompt in rendered_prompts(program)]
-        write_atomically(folder / PROMPTS, json.dumps(texts, indent=1, ensure_ascii=False) + "\n")
+def keep_prompts(file: WritableFile, program: Program) -> None:
+    """Write the prompts of a compiled program into its compilation's file, if they are not there yet."""
+    if file.fact(PROMPTS) is None:
+        file.set_fact(PROMPTS, [asdict(prompt) for prompt in rendered_prompts(program)])
 
 
 def recheck(
@@ -90,7 +87,7 @@ def recheck(
     return Recheck(
         before,
         now,
-        _changed_prompts(artifact.parent / PROMPTS, program),
+        _changed_prompts(artifact.parent, program),
         tuple(name for name in signatures if name not in saved or saved[name].model_dump() != signatures[name]),
         {
             name: (manifest.versions.get(name, "none"), installed.get(name, "none"))
@@ -101,15 +98,15 @@ def recheck(
 
 
 def _kept(artifact: Path) -> list[Record]:
-    folder = artifact.parent / "after"
-    if not (folder / "records.jsonl").is_file():
+    try:
+        if kept := read_records(artifact.parent / "after"):
+            return kept
+        raise QuestreeError("It has no answer yet.")
+    except QuestreeError as error:
         raise QuestreeError(
-            f"No questions were kept beside {artifact}: there is no {folder}. Name the folder `program` in the folder "
-            "that `questree compile` wrote."
-        )
-    if not (kept := read_records(folder)):
-        raise QuestreeError(f"{folder} holds no answers: the compilation was interrupted. Compile again to go on.")
-    return kept
+            f"No questions were kept beside {artifact}: {error} Name the folder `program` in the folder that `questree "
+            "compile` wrote; where the compilation was interrupted, compile again to go on."
+        ) from error
 
 
 def _example(record: Record) -> dspy.Example:
@@ -120,15 +117,13 @@ def _example(record: Record) -> dspy.Example:
     return dspy.Example(**{**fields, **lists}).with_inputs("question", "answer_style")
 
 
-def _changed_prompts(file: Path, program: Program) -> dict[str, str] | None:
+def _changed_prompts(folder: Path, program: Program) -> dict[str, str]:
     """Return what differs between the prompts that were kept and those that the program sends now."""
-    try:
-        kept = [
-            RenderedPrompt(**{**one, "messages": tuple(map(tuple, one["messages"]))})
-            for one in parse_json(read_bytes(file))
-        ]
-        return differences(kept, rendered_prompts(program))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise QuestreeError(f"{file} holds no prompts ({error}); delete it to compare without them.") from error
+    with reading(folder / NAME) as file:
+        try:
+            kept = [
+                RenderedPrompt(**{**one, "messages": tuple(map(tuple, one["messages"]))}) for one in file.fact(PROMPTS)
+            ]
+            return differences(kept, rendered_prompts(program))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise QuestreeError(f"{file.path} holds no prompts ({error}); compile anew.") from error

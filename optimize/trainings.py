@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -16,14 +14,15 @@ from dspy.clients.utils_finetune import TrainingStatus
 from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
-from ..common.files import write_atomically
-from ..common.json_files import parse_json, read_bytes, validate
+from ..common.json_files import validate
 from ..evaluation.identity import digest
+from ..evaluation.run_file import RunFile, WritableFile
 from ..lm.failure import first_line
 from ..lm.guard import adapter_in_use
 from ..lm.policy import RunPolicy
 from ..simulate import is_simulated
 
+_FACT = "trainings"
 LOOK = 1.0  # seconds between looks at a job, and at whether the user wants to stop
 
 
@@ -70,14 +69,14 @@ class Trainings:
     """The trainings of a compilation. None is begun twice: a second run waits for the job, or takes its model.
 
     Args:
-        file: where they are kept, by what is trained on what; None keeps them in memory.
+        file: of the compilation, where they are kept by what is trained on what; None keeps them in memory.
         may_begin: raises an error if nothing may be paid any more.
 
     Raises:
         QuestreeError: if the file is damaged.
     """
 
-    def __init__(self, file: Path | None = None, may_begin: Callable[[], None] = lambda: None):
+    def __init__(self, file: RunFile | None = None, may_begin: Callable[[], None] = lambda: None):
         self._file, self._may_begin = file, may_begin
         self._all = _read(file) if file else {}
 
@@ -146,20 +145,15 @@ class Trainings:
         if training == self._all.get(key, _Training()):
             return
         self._all[key] = training
-        if self._file is not None:
-            kept = {key: training.model_dump() for key, training in self._all.items()}
-            write_atomically(self._file, json.dumps(kept, indent=1))
+        if isinstance(self._file, WritableFile):
+            self._file.set_fact(_FACT, {key: training.model_dump() for key, training in self._all.items()})
 
 
-def _read(file: Path) -> dict[str, _Training]:
+def _read(file: RunFile) -> dict[str, _Training]:
     try:
-        return validate(dict[str, _Training], parse_json(read_bytes(file)))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise QuestreeError(
-            f"{file}, which says what was trained so far, is damaged ({error}); name another folder to train anew."
-        ) from error
+        return validate(dict[str, _Training], file.fact(_FACT) or {})
+    except ValueError as error:
+        raise QuestreeError(f"What {file.path} says of trainings is damaged ({error}); name another folder.") from error
 
 
 def _settle(job: Future[str], training: Callable[[], Any]) -> None:

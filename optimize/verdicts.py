@@ -15,7 +15,7 @@ from ..lm.failure import Failure
 from ..metrics import Metric
 from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
 from ..programs.tree import ReasoningTree
-from .annotations import in_prose, is_free, reads_well
+from .demonstrations import is_right, is_sound, shortened
 from .feedback import feedback
 
 ROUNDING = 1e-9  # of a score that a metric adds up
@@ -145,6 +145,8 @@ class Verdicts:
         answer = text_or_none(reply.get("answer")) or text_or_none(reply.get("supported_answer"))
         if answer is None or inputs.get("question") != example.question:
             return True
+        if example.get("answer_style") == "short" and not is_right(answer, list(example.get("answers") or [answer])):
+            return False
         if not isinstance(self.metric, Metric) or not self.metric.grades_answers:  # a step alone cites nothing
             return True
         return self.metric.verdict(example, dspy.Prediction(answer=answer))
@@ -170,7 +172,7 @@ class Teaching:
             tree: of the question, as it ended; what it found out stands in the plans that are shown.
         """
         sound: dict[str, list[TraceStep]] = {}
-        for step in sound_steps(trace, example, tree):
+        for step in map(shortened, sound_steps(trace, example, tree)):
             sound.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
         trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
 
@@ -181,11 +183,6 @@ class Teaching:
 
 
 def sound_steps(trace: Sequence[TraceStep], example: Any, tree: ReasoningTree | None) -> list[TraceStep]:
-    """Return the steps that contradict nothing of the example, each as it turned out."""
-    sound = []
-    for selected in select_demonstrations(trace, example):
-        found = selected if tree is None else as_found(selected, tree, example)
-        step = in_prose(found, example) if is_free(selected[0].lm) else found
-        if step is found or reads_well(step, example):
-            sound.append(step)
-    return sound
+    """Return the steps that contradict neither the example nor their passages, each as it turned out."""
+    steps = [step for step in select_demonstrations(trace, example) if is_sound(step, example)]
+    return steps if tree is None else [as_found(step, tree, example) for step in steps]

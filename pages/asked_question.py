@@ -48,6 +48,7 @@ class AnsweredQuestion(BaseModel):
         seconds: since it was asked.
         answer, final_content, references, failure: as in a prediction.
         simulated: whether the LM is a simulated one.
+        not_known: if a simulated LM cannot know the answer, what it knows.
     """
 
     tree: ReasoningTree
@@ -59,6 +60,7 @@ class AnsweredQuestion(BaseModel):
     references: list[Passage] = Field(default_factory=list)
     failure: Failure | None = None
     simulated: bool = False
+    not_known: str = ""
 
     @property
     def told(self) -> str:
@@ -89,10 +91,6 @@ class AnsweredQuestion(BaseModel):
         """Return what each mark of the final content stands for; a mark without a reference is left out."""
         return [self._citation(mark, passage) for mark, passage in self._cited()]
 
-    def cites_falsely(self) -> bool:
-        """Return whether one of the citations is weak."""
-        return any(self._is_weak(mark, passage) for mark, passage in self._cited())
-
     def _cited(self) -> list[tuple[Mark, Passage]]:
         marks, cited = reference_marks(self.final_content), self.references
         return [(mark, cited[mark.number - 1]) for mark in marks if 1 <= mark.number <= len(cited)]
@@ -120,6 +118,7 @@ class AskedQuestion(AnsweredQuestion):
         id: the end of its permalink.
         program: its name at the server.
         place: in the queue, from 1; None if it does not wait.
+        said: the user's own words, if the question was restated from a conversation.
         kept: False if it could not be written: its page is lost when the server ends.
     """
 
@@ -128,4 +127,5 @@ class AskedQuestion(AnsweredQuestion):
     answer_style: AnswerStyle
     asked_at: datetime
     place: int | None = None
+    said: str = ""
     kept: bool = True

@@ -25,6 +25,7 @@ def ask_page(
     *,
     problem: str = "",
     simulated: bool = False,
+    known: str = "",
     question: str = "",
     program: str = "",
     answer_style: str = "",
@@ -35,10 +36,11 @@ def ask_page(
         programs: their names.
         problem: why a question was not taken.
         simulated: whether the LM is a simulated one.
+        known: what a simulated one can be asked.
         question, program, answer_style: to begin with; the first program and style where there are none of these.
     """
     shown: dict[str, Any] = {"programs": programs, "styles": _STYLES, "problem": problem, "simulated": simulated}
-    return as_html("ask.html", question=question, program=program, answer_style=answer_style, **shown)
+    return as_html("ask.html", known=known, question=question, program=program, answer_style=answer_style, **shown)
 
 
 def question_page(asked: AskedQuestion, programs: Sequence[str], events: str = "") -> str:

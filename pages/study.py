@@ -15,7 +15,7 @@ from ..programs.tree_views import node_view
 from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer
-from .run_index import Row, RunIndex
+from .shown_runs import Row, ShownRuns
 from .steps import step
 from .trees import cards
 
@@ -67,14 +67,14 @@ class Study:
 
     Args:
         title: of the whole.
-        index: of the runs; the first is the one that the others are compared with.
+        shown: the runs; the first is the one that the others are compared with.
         root: the way from a page to the place of ``static/``; a page at a server leads back to its other pages.
         mlflow: the address of MLflow's pages, for links to traces; empty if it is not known.
     """
 
-    def __init__(self, title: str, index: RunIndex, root: str = "", mlflow: str = ""):
-        self.title, self._index, self._root, self._mlflow = title, index, root, mlflow
-        self.runs = index.runs
+    def __init__(self, title: str, shown: ShownRuns, root: str = "", mlflow: str = ""):
+        self.title, self._shown, self._root, self._mlflow = title, shown, root, mlflow
+        self.runs = shown.runs
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
         self._lists = {one.page: one for one in _lists(self)}
         self._begins = _parts("index.html", len(self.runs), ROWS)
@@ -109,13 +109,13 @@ class Study:
                 "details": one["details"][here],
                 "plots": [] if part else [(heading, Markup(svg)) for heading, svg in one["plots"]],
             }
-            for one in self._index.compared
+            for one in self._shown.compared
             if one["lines"][here]
         ]
         runs = list(self.runs.values())[here]
         simulated = any(run.simulated for run in self.runs.values())
         shown: dict[str, Any] = {"title": self.title, "compared": compared, "simulated": simulated}
-        shown["left_out"] = self._index.left_out
+        shown["left_out"] = self._shown.left_out
         shown |= {"lists": list(self._lists.values()), "runs": runs, "parts": self._begins, "part": part}
         parameters = {run.name: list(flat(run.identity)) for run in runs}
         return self._drawn("study.html", name, parameters=parameters, **shown)
@@ -137,7 +137,7 @@ class Study:
         return None if place is None else self._answer(number, answers, parts[place // ROWS], place)
 
     def _answers(self, number: int, answers: Sequence[Answer], parts: Sequence[str], part: int) -> str:
-        records = {answer.run: self._index.record(answer.run, self.ids[number - 1]) for answer in answers}
+        records = {answer.run: self._shown.record(answer.run, self.ids[number - 1]) for answer in answers}
         here = answers[part * ROWS : (part + 1) * ROWS]
         trees = {answer.run: cards(tree) if (tree := records[answer.run].tree) else [] for answer in here}
         shown: dict[str, Any] = {"answers": here, "records": records, "trees": trees, "parts": parts, "part": part}
@@ -145,9 +145,9 @@ class Study:
 
     def _answer(self, number: int, answers: Sequence[Answer], whole: str, place: int) -> str:
         answer, id, first = answers[place], self.ids[number - 1], place // ROWS * ROWS
-        record = self._index.record(answer.run, id)
+        record = self._shown.record(answer.run, id)
         asked = AnsweredQuestion.of_prediction(record, simulated=self.runs[answer.run].simulated)
-        steps = [step(place, one) for place, one in enumerate(self._index.asked(answer.run, id), start=1)]
+        steps = [step(place, one) for place, one in enumerate(self._shown.asked(answer.run, id), start=1)]
         shown: dict[str, Any] = {"answer": answer, "answers": answers[first : first + ROWS], "whole": whole}
         shown |= {"record": record, "cards": cards(record.tree) if record.tree else [], "steps": steps}
         return self._drawn("answer.html", mlflow=self._mlflow, **shown, **shown_answer(asked))

@@ -44,17 +44,17 @@ def cards(tree: ReasoningTree) -> list[Card]:
     ahead = [(node, 0) for node in under.get(None, [])]
     while ahead:
         node, depth = ahead.pop()
-        drawn.append(card(node))
+        drawn.append(card(node, tree))
         depths.append(depth)
         ahead += [(child, depth + 1) for child in under.get(node.id, [])]
     following = [*depths[1:], 0]
     return [one._replace(ends=depth + 1 - after) for one, depth, after in zip(drawn, depths, following, strict=False)]
 
 
-def card(node: Node) -> Card:
+def card(node: Node, tree: ReasoningTree | None = None) -> Card:
     """Return the card of a node by itself, with nothing under it."""
     passage = None if node.passage is None else marked(node.passage.text, node.support)
-    return Card(node, node_view(node), passage)
+    return Card(node, node_view(node, tree), passage)
 
 
 def marked(text: str, part: str | None) -> Marked:

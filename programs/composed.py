@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import dspy
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from ..lm.ledger import stand_at
 from ..metrics import normalise
 from ..signatures import AnswerStyle
 from .majority import vote
@@ -120,7 +119,6 @@ class Majority(Composed):
         ``votes`` holds each member's answer, which is empty for a member that failed, as all do that are not done when
         the question's time is over. An empty answer has no vote. The question fails if all members do.
         """
-        stand_at(())  # the members' steps have the places that they have in capsules of older versions
         predictions = [member(question=tree.question, answer_style=answer_style) for member in self.members]
         votes = ["" if p.failure else vote(p.answer, answer_style) for p in predictions]
         winner = Counter(filter(None, votes)).most_common(1)

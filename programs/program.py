@@ -18,14 +18,15 @@ from ..common.event_loop import run
 from ..common.secrets import without_secrets
 from ..common.sentences import sentences
 from ..common.text import neutralise, stated, text_or_none
-from ..lm.failure import CallFailedError, Failure, raised_in
-from ..lm.ledger import enter, ledger
+from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
+from ..lm.ledger import Spent, enter, ledger
 from ..lm.limits import deadline, in_time
 from ..lm.outcomes import exchange
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
+from .basis import basis
 from .notebook import prediction_as_html, program_as_html
 from .references import distinct, without_loose_marks
 from .streams import told_growth
@@ -83,13 +84,17 @@ class Program(dspy.Module):
             watch: is called with the tree each time it changes.
 
         Returns:
-            ``dspy.Prediction(answer, final_content, references, passages, seen, tree, failure, spent, dropped,
-            seconds)``. ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
+            ``dspy.Prediction(answer, rests_on, final_content, references, passages, seen, tree, failure, spent,
+            dropped, seconds)``. ``rests_on`` says whether passages, the LM's memory or a guess decide the answer
+            (`basis`). ``[n]`` in ``final_content`` is ``references[n-1]``. ``passages`` are those that the answer
             rests on; ``seen`` is every passage that was found, in the order that `ranked` defines. ``answer`` is
             empty if the LM finds none, and NOT ENOUGH INFO in the style ``label``, in which no answer means that;
             ``final_content`` then tells how far it came. ``failure`` is None, or says what went wrong: then ``answer``
             is empty, the tree holds the reasoning until the failure, and ``passages`` is all that was found.
             ``dropped`` lists what was left out of prompts so that they fit the LM's window.
+
+        Raises:
+            CannotAskError: there is no LM, no key, no server at its address, or no retriever.
         """
         began = time.perf_counter()
         text = neutralise(question).strip() if isinstance(question, str) else ""
@@ -104,8 +109,12 @@ class Program(dspy.Module):
                     prediction.answer = "NOT ENOUGH INFO"
             except CallFailedError as error:
                 self._add_where(error)
+                if not are_counted() and self._cannot_ask(error.failure, kept.spent):
+                    raise CannotAskError(error) from error
                 prediction = _failed(tree, error.failure, distinct([ranked([], kept.found), tree.passages()]))
             tree.watched_by(None)
+        if "rests_on" not in prediction:
+            prediction.rests_on = basis(tree, prediction.answer, prediction.references)
         prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
         prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
         prediction.seconds = time.perf_counter() - began
@@ -117,6 +126,12 @@ class Program(dspy.Module):
         if self.retriever is not None or not self.searches or not getattr(self.settings, "retrieval", True):
             return False
         return "retriever" in signature(type(self).__init__).parameters
+
+    def _cannot_ask(self, failure: Failure, spent: Spent) -> bool:
+        """Return whether the next question would fail of this as well: no reply came before it."""
+        if failure.cause == "retrieval":
+            return self.lacks_retriever
+        return failure.cause in ("auth", "unreachable") and spent.calls == spent.cached
 
     async def aforward(self, *given: Any, **how: Any) -> dspy.Prediction:
         """Answer one question as `forward` does, and let the event loop run whenever it waits."""

@@ -22,6 +22,7 @@ from .program import Program
 # the methods
 from .blendfilter import BlendFilter as BlendFilter
 from .chain_of_reviews import ChainOfReviews as ChainOfReviews
+from .evidence_chain import EvidenceChain as EvidenceChain
 from .searchain import SearChain as SearChain
 from .tree_of_reviews import TreeOfReviews as TreeOfReviews
 
@@ -48,6 +49,7 @@ from .baselines.multi_hop import MultiHop as MultiHop
 from .baselines.multi_hop_summaries import MultiHopSummaries as MultiHopSummaries
 from .baselines.oner import OneR as OneR
 from .baselines.oner import OneRCoT as OneRCoT
+from .baselines.plan_graph import PlanGraphProgram as PlanGraphProgram
 from .baselines.react import ReAct as ReAct
 from .baselines.react import ReActSelfConsistency as ReActSelfConsistency
 from .baselines.search_agent import SearchAgent as SearchAgent

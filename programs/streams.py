@@ -79,6 +79,7 @@ def as_fields(prediction: dspy.Prediction) -> dict[str, Any]:
     """Return a prediction as values that JSON can hold."""
     return {
         "answer": prediction.answer,
+        "rests_on": prediction.rests_on,
         "final_content": prediction.final_content,
         "references": [passage.model_dump() for passage in prediction.references],
         "tree": prediction.tree.model_dump(mode="json"),

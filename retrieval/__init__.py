@@ -34,6 +34,7 @@ from .indexes.contents import read_manifest as read_manifest
 from .indexes.index_kind import Progress as Progress
 from .late_interaction.plaid_codec import PlaidSettings as PlaidSettings
 from .late_interaction.rerank import RerankSettings as RerankSettings
+from .linked.retriever import LinkedRetriever as LinkedRetriever
 from .passage import Passage as Passage
 from .reranked import RerankedRetriever as RerankedRetriever
 from .retriever_names import open_retriever as open_retriever

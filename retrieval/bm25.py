@@ -14,22 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import CorpusError, IndexRefused, QuestreeError
-from ..common.text import parts_of, words_in
+from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
 from .indexes.contents import Manifest, PassageStore, corpus_hash
 from .indexes.index_kind import IndexKind, Order, Written
-from .indexes.stored_array import StoredArray
 from .passage import Passage
 
 _FOLDER = "bm25"
 _TOGETHER = 1_000
-_FORMER_AT_MOST = 0.1
-"""Of an index's words: a few names in another script, as English Wikipedia has them, do no harm."""
-FORMER_WORDS = (
-    "was made by a version of questree that took Chinese, Japanese, Korean or Thai text between two spaces for one "
-    "word: its words are found no more. Build it again."
-)
 
 
 @dataclass(frozen=True)
@@ -84,26 +77,29 @@ class BM25Retriever(IndexRetriever):
         """Load the index that ``write`` left in a folder.
 
         Raises:
-            IndexRefused: if it is damaged, or many of its words are not parted as those of queries are now.
+            IndexRefused: if it is damaged.
         """
         import bm25s
-        import numpy as np
 
         try:
             index = bm25s.BM25.load(str(folder / _FOLDER), load_corpus=False, mmap=True, allow_pickle=False)
-            arrays = {name: folder / _FOLDER / f"{name}.csc.index.npy" for name in ("data", "indices", "indptr")}
-            index.scores |= {name: StoredArray.of_npy(arrays[name]) for name in ("data", "indices")}
-            index.scores["indptr"] = np.load(arrays["indptr"], allow_pickle=False)
         except (OSError, ValueError, KeyError) as problem:
             raise IndexRefused(f"{folder} is damaged: bm25s cannot read it ({problem}).") from problem
-        if sum(parts_of(word) != [word] for word in index.vocab_dict) > _FORMER_AT_MOST * len(index.vocab_dict):
-            raise IndexRefused(f"{folder} {FORMER_WORDS}")
         return cls(passages, fingerprint, index, settings)
 
     @staticmethod
     def write(folder: Path, passages: Iterable[Passage], settings: BM25Settings) -> None:
         """Write an index of the passages into a folder, as arrays and JSON (nothing pickled)."""
         _built(passages, settings).save(str(folder / _FOLDER), show_progress=False, allow_pickle=False)
+
+    def postings(self, query: str) -> dict[str, tuple[Any, Any]]:
+        """Return for each word of a query that passages hold: their positions, rising, and its weight in each."""
+        arrays, found = self._index.scores, {}
+        for word in dict.fromkeys(tokenized([query], self.settings)[0]):
+            if (number := self._index.vocab_dict.get(word)) is not None:
+                first, end = map(int, arrays["indptr"][number : number + 2])
+                found[word] = arrays["indices"][first:end], arrays["data"][first:end]
+        return found
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
         return [self._found(tokens, k) if tokens else [] for tokens in tokenized(queries, self.settings)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..common.errors import CheckpointError, QuestreeError
 from ..common.files import replacing
@@ -29,6 +29,7 @@ class Calibrated(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     FILE: ClassVar[str]
+    RESERVED: ClassVar[tuple[str, ...]]
 
     format: int = FORMAT
     model: str | None = None
@@ -48,10 +49,11 @@ class ReaderManifest(Calibrated):
     """
 
     FILE: ClassVar[str] = "questree-reader.json"
+    RESERVED: ClassVar[tuple[str, ...]] = ("lm",)
 
     kind: Literal["spans", "dpr", "lm"]
-    window: int = 350
-    longest_answer: int = 10
+    window: int = Field(default=350, ge=1, le=1 << 20)
+    longest_answer: int = Field(default=10, ge=1, le=1 << 20)
     training: dict[str, Any] = {}
 
 
@@ -63,11 +65,18 @@ class DuplicatesManifest(Calibrated):
     """
 
     FILE: ClassVar[str] = "questree-duplicates.json"
+    RESERVED: ClassVar[tuple[str, ...]] = ("exact", "retriever")
 
     kind: Literal["cross-encoder", "retriever"]
 
 
 _Manifest = TypeVar("_Manifest", bound=Calibrated)
+
+
+def folder_of(kind: type[Calibrated], name: str | Path) -> Path | None:
+    """Return the folder that a name stands for, or None: ``lm`` is the LM wherever it is typed, ``./lm`` a folder."""
+    folder = Path(name).expanduser()
+    return folder if name not in kind.RESERVED and folder.is_dir() else None
 
 
 def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
@@ -76,8 +85,10 @@ def stored(kind: type[_Manifest], name: str | Path) -> _Manifest | None:
     Raises:
         CheckpointError: if it is damaged, or of a newer format.
     """
-    file = Path(name).expanduser() / kind.FILE
-    return _KIND.read(file, lambda content: validate(kind, content)) if file.is_file() else None
+    folder = folder_of(kind, name)
+    if folder is None or not (file := folder / kind.FILE).is_file():
+        return None
+    return _KIND.read(file, lambda content: validate(kind, content))
 
 
 def store(folder: Path, manifest: Calibrated) -> None:

@@ -125,15 +125,12 @@ def cpu_precision() -> Literal["float32", "bfloat16"]:
     return "bfloat16" if supported is not None and supported() else "float32"
 
 
-def find_checkpoint(
-    name: str | Path | None, embedded: Callable[[], Path], parts: Callable[[Path], Iterable[str]] = lambda _: ()
-) -> Checkpoint:
+def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Checkpoint:
     """Return the checkpoint of a name; it is on this machine then.
 
     Args:
         name: ``None`` or ``embedded``; a folder; or a name on the Hugging Face hub, which is downloaded once.
         embedded: gives the folder of the embedded one.
-        parts: gives the paths of the folders in a checkpoint's folder whose files are part of it.
 
     Raises:
         CheckpointError: if it is not found or incomplete, or would have to be unpickled.
@@ -151,7 +148,7 @@ def find_checkpoint(
         folder = _downloaded(str(name))
     if not (folder / "config.json").is_file() or not _weights(folder):
         raise CheckpointError(f"{folder} is no checkpoint: it lacks config.json or weights (*.safetensors, *.bin).")
-    places = {folder, *(folder / part for part in parts(folder))}
+    places = {folder, *(folder / path for _, path in modules_of(folder))}
     files = sorted(path for place in places for path in place.glob("*") if path.suffix in _HASHED and path.is_file())
     hashes = [(path.relative_to(folder).as_posix(), file_hash(path)) for path in files]
     fingerprint = json_hash(hashes, ascii=True)[:16]
@@ -305,7 +302,7 @@ def load_model(model_class: str, name: str | Path, *, device: str | None = None)
     # transformers draws what is missing at random and goes on; only a pooler, which nothing here uses, may be missing
     if missing := sorted(key for key in weights["missing_keys"] if "pooler" not in key):
         raise CheckpointError(f"{name} is no {model_class}: it has no weights for {missing[0]}. Name another model.")
-    return held(model.to(chosen)).eval(), tokenizer, chosen
+    return model.to(chosen).eval(), tokenizer, chosen
 
 
 def check_weights(folder: Path) -> None:
@@ -317,17 +314,6 @@ def check_weights(folder: Path) -> None:
     for file in _weights(folder):
         if not file.is_file():
             raise ValueError(f"{file.name} is no regular file")
-
-
-def held(model: Any) -> Any:
-    """Return the model with its weights in memory.
-
-    transformers maps them from their file. If that is cut short while the model is in use, the process ends (SIGBUS).
-    """
-    for tensor in (*model.parameters(), *model.buffers()):
-        if tensor.device.type == "cpu":
-            tensor.data = tensor.data.clone()
-    return model
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..common.cluster import Cluster
 from ..common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError, unknown_name
-from ..common.files import read_unswapped
+from ..common.files import make_folder, read_unswapped
 from .base import IndexRetriever
 from .bm25 import BM25
 from .corpora.corpus import BadLine, SeenIds, named_corpus
 from .dense import DENSE
+from .indexes.cluster import Cluster
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import (
     CorpusRecord,
@@ -34,12 +34,13 @@ from .indexes.index_kind import IndexKind, Order, Report, counted
 from .late_interaction.exact import EXACT
 from .late_interaction.plaid import PLAID
 from .late_interaction.rerank import RERANK
+from .linked.retriever import LINKED
 from .passage import Passage
 
 logger = logging.getLogger(__name__)
 
 AUTO = "auto"
-KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, RERANK, DENSE, BM25)}
+KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, RERANK, DENSE, BM25, LINKED)}
 
 EXACT_UP_TO = 5_000
 """Passages up to which ``auto`` is exact search: half a million token embeddings, a tenth of a second a query on two
@@ -88,7 +89,7 @@ def build_index(
         kind: one of ``KINDS``, or ``auto``: exact late interaction, or gather and rerank, by the corpus's size.
         checkpoint: of the kind's encoder.
         settings: of the kind, as ``BM25Settings`` or ``PlaidSettings``.
-        precision: in which the encoder computes; see ``load_encoder``.
+        precision: in which the encoder computes; see `Encoder.load`.
         devices: to encode on, a process for each (``cuda:0``, ``cpu``). By default every GPU if there are several;
             otherwise this process encodes, on the GPU or on every core.
         cluster: whose workers encode, in the place of this machine (`connected`).
@@ -252,7 +253,7 @@ def _on(cluster: Cluster | None) -> list[str]:
 
 def _link(source: Path, target: Path) -> None:
     """Put the files of a folder into another by links, or by copies on a file system without links."""
-    target.mkdir(exist_ok=True)
+    make_folder(target)
     for path in source.iterdir():
         if not (target / path.name).exists():
             try:

@@ -21,6 +21,7 @@ class Passage(BaseModel):
         title: of the document that it comes from; may be empty.
         text: the passage itself, as in the corpus.
         score: the retriever's, higher is better; its scale is the retriever's own.
+        linked_from: the title of the passage that led to this one, where a linked retriever found it so.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -29,6 +30,7 @@ class Passage(BaseModel):
     title: _Text = ""
     text: _Text
     score: float = 0.0
+    linked_from: _Text = ""
 
     def shown(self, max_words: int | None = None) -> str:
         """Return what an LM or a reader sees of the passage: title and text, with markers neutralised.
@@ -45,4 +47,5 @@ class Passage(BaseModel):
     def cited(self) -> str:
         """Return what a person sees of the passage in a list of references: title and the text's beginning."""
         beginning = self.text if len(self.text) <= 160 else self.text[:157].rsplit(" ", 1)[0] + "…"
-        return f"{self.title}: {beginning}" if self.title else beginning
+        named = f"{self.title}: {beginning}" if self.title else beginning
+        return f"{named} (linked from {self.linked_from})" if self.linked_from else named

@@ -13,7 +13,7 @@ from .base import WrappingRetriever, check_search
 from .contracts import Retriever
 from .encoders import load_model, weights_hash
 from .kept_results import Kept
-from .late_interaction.checkpoint import find_checkpoint, load_encoder
+from .late_interaction.checkpoint import find_checkpoint
 from .late_interaction.encoder import Encoder
 from .late_interaction.rerank import maxsim
 from .passage import Passage
@@ -117,9 +117,14 @@ class CrossEncoder:
         return cls(Path(model).name, loaded, tokenizer)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return the logit of each text; each query is read by itself, so that a batch changes no score."""
-        together = (list(texts[first : first + _AT_ONCE]) for first in range(0, len(texts), _AT_ONCE))
-        return [score for some in together for score in self._logits(query, some)]
+        """Return the logit of each text; each query is read by itself, so that a batch changes no score.
+
+        Equal texts are read once: two rows of a batch may differ in the last digit.
+        """
+        distinct = list(dict.fromkeys(texts))
+        together = (distinct[first : first + _AT_ONCE] for first in range(0, len(distinct), _AT_ONCE))
+        read = dict(zip(distinct, (score for some in together for score in self._logits(query, some)), strict=True))
+        return [read[text] for text in texts]
 
     def _logits(self, query: str, texts: list[str]) -> list[float]:
         import torch
@@ -157,7 +162,7 @@ class LateInteraction:
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
-        return cls(load_encoder(find_checkpoint(checkpoint)))
+        return cls(Encoder.load(find_checkpoint(checkpoint)))
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the MaxSim of the query with each text."""

@@ -13,12 +13,13 @@ from .adapted import as_retriever
 from .contracts import DuplicateCheck, Reader, Retriever
 from .fusion import FusionRetriever, check_agreement
 from .index_folder import load_index
+from .links_beside import linked
 from .qdrant.address import QdrantAddress
 from .qdrant.searcher import QdrantRetriever
+from .serving.access import read_token
 from .serving.client import RemoteRetriever
-from .serving.server_limits import read_token
 
-_JOINT = "+"
+_JOINT, _LINKED = "+", "linked:"
 _ADDRESSES = ("http:", "https:")
 
 
@@ -66,7 +67,9 @@ def open_retriever(name: str | Path) -> Retriever:
         name: an index's folder; ``http://host:port`` of ``questree serve-retriever`` (its token, if it asks for one, is
             in the variable ``QUESTREE_TOKEN``); a collection of Qdrant, ``qdrant://host:6333/collection`` (its key, if
             it asks for one, is in ``QDRANT_API_KEY``) or ``qdrant:folder/collection`` without a server;
-            ``package:name``, or what a package offers; or several joined by ``+``, which are fused by rank.
+            ``package:name``, or what a package offers; or several joined by ``+``, which are fused by rank. With
+            ``linked:`` before it, one search brings what its best passages lead to as well; where none of it is a
+            folder, ``@`` and an index of kind ``linked`` stand behind it.
 
     Raises:
         QuestreeError: if no index or server is there, one must not be used, or their corpora do not go together.
@@ -76,6 +79,10 @@ def open_retriever(name: str | Path) -> Retriever:
 
 def open_members(members: Sequence[str]) -> Retriever:
     """Return the one retriever, or the fusion of several, of `named_members`; raise what `open_retriever` raises."""
+    if members[0].startswith(_LINKED):
+        folders = [Path(member) for member in members[1:] if Path(member).is_dir()]
+        links = members[0].removeprefix(_LINKED)
+        return linked(open_members(members[1:]), folders, Path(links) if links else None)
     opened = [_open(member) for member in members]
     if len(opened) == 1:
         return opened[0]
@@ -86,9 +93,16 @@ def open_members(members: Sequence[str]) -> Retriever:
 def named_members(name: str | Path) -> tuple[str, ...]:
     """Return the retrievers that a name stands for, each by address or absolute folder, whose name may hold a ``+``.
 
+    Before those that are linked stands ``linked:``, and the folder of the links if the name gives one.
+
     Raises:
         QuestreeError: if a part of the name is empty, or there twice.
     """
+    if str(name).startswith(_LINKED):
+        rest, _, links = str(name).removeprefix(_LINKED).rpartition("@")
+        if rest and Path(links).is_dir():
+            return f"{_LINKED}{Path(links).resolve()}", *named_members(rest)
+        return _LINKED, *named_members(str(name).removeprefix(_LINKED))
     parts = [str(name)] if Path(name).is_dir() else [part.strip() for part in str(name).split(_JOINT)]
     if not all(parts):
         raise QuestreeError(f"{str(name)!r} names no retriever: give a folder or an address on each side of {_JOINT}.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..common.errors import CheckpointError
-from ..common.files import replacing
+from ..common.files import put_in_place, replacing
 from .encoders import check_weights, load_model
 from .passage import Passage
 
@@ -98,12 +99,15 @@ class SpanModel:
         return SpanLogits(spans[..., 0], spans[..., 1], self.module["relevance"](states[:, 0])[:, 0])
 
     def save(self, folder: Path, tokenizer: Any) -> None:
-        """Write configuration, tokenizer and weights (safetensors); the weights are replaced in one step."""
+        """Write configuration, tokenizer and weights (safetensors); each file is replaced in one step."""
         from safetensors.torch import save_file
 
         folder.mkdir(parents=True, exist_ok=True)
-        self.config.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        with TemporaryDirectory(prefix=".", dir=folder) as place:  # these libraries write through links
+            self.config.save_pretrained(place)
+            tokenizer.save_pretrained(place)
+            for file in Path(place).iterdir():
+                put_in_place(file, folder / file.name)
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in self.module.state_dict().items()}
         with replacing(folder / _WEIGHTS) as unfinished:
             save_file(weights, unfinished, metadata={"format": "pt"})

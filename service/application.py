@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
@@ -15,7 +14,7 @@ from starlette.exceptions import HTTPException
 from ..common.text import printable
 from ..evaluation import Tracking
 from ..pages import STATIC
-from ..retrieval.serving.server_limits import Refused, refuse_unrouted
+from ..retrieval.serving.server_limits import guarded, refuse_unrouted
 from .ask_api import ask_routes
 from .ask_pages import login_routes, page_routes
 from .chat_api import chat_routes
@@ -45,9 +44,7 @@ def create_app(
         yield
         await service.close()
 
-    app = FastAPI(title="Questree's API", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.add_middleware(Door, limits=door_limits(token))
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app = guarded("Questree's API", door_limits(token), guard=Door, lifespan=lifespan)
     app.add_exception_handler(HTTPException, _unrouted)
 
     @app.get("/health", tags=["the server"])
@@ -66,10 +63,8 @@ def create_app(
 
 
 async def _unrouted(request: Request, error: Exception) -> Response:
-    """Refuse a request that no route takes, and say what would be taken: an address that is there, a body of JSON."""
+    """Refuse a request that no route takes, and say what would be taken."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 400:  # FastAPI's, of what its parser of JSON could not even begin with
-        error.detail = "the body cannot be read: send JSON in UTF-8, not nested too deep"
     if error.status_code == 404:
         asked = printable(request.url.path)[:80]
         error.detail = (
@@ -77,13 +72,3 @@ async def _unrouted(request: Request, error: Exception) -> Response:
             "with the models of /v1/models (their base_url ends with /v1); /api describes all"
         )
     return await refuse_unrouted(request, error)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    """Refuse a request that does not fit, as all is refused here: by the door, to a browser with a page."""
-    assert isinstance(error, RequestValidationError)
-    if isinstance(error.body, bytes):  # it was not read as JSON, as curl's -d sends a form
-        raise Refused(400, "the body is not JSON; send it with Content-Type: application/json", "invalid_request")
-    fault = error.errors()[0]
-    where = ".".join(map(str, fault["loc"])) or "body"
-    raise Refused(400, f"{where}: {fault['msg']}", "invalid_request")

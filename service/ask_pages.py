@@ -24,7 +24,7 @@ from .door import cookie_name, cookie_of
 from .questions import Ended, Question, Service
 
 _MOST_STREAMS = 64
-"""Pages that may follow one question at a time: each holds a connection (`most_connections`)."""
+"""Pages that may follow one question at a time: each holds a connection (`listener.CONNECTIONS`)."""
 
 
 def page_routes(service: Service) -> APIRouter:
@@ -51,7 +51,7 @@ def page_routes(service: Service) -> APIRouter:
 
     @routes.get("/")
     async def ask_page() -> str:
-        return pages.ask_page(service.names, simulated=service.simulated)
+        return pages.ask_page(service.names, simulated=service.simulated, known=service.known)
 
     @routes.get("/api")
     async def api(request: Request) -> str:

@@ -19,7 +19,7 @@ from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, finished, permalink, refusals, sent, sign_of_life
-from .questions import Question, Service
+from .questions import Question, Restated, Service
 
 
 class Message(BaseModel):
@@ -65,7 +65,8 @@ class ChatRequest(BaseModel):
 
     Attributes:
         model: a program's name.
-        messages: the last one of the user is the question; a program answers it by itself, without those before it.
+        messages: the last one of the user is the question; after earlier ones of the user, an LM call makes it complete
+            in itself first.
         stream: whether to send the reply in pieces; the reasoning comes first, a line for each node.
         n: replies that are wanted.
         response_format: the form of the reply.
@@ -104,6 +105,12 @@ class ChatRequest(BaseModel):
             raise Refused(400, f"messages: the question has {len(asked):,} characters; {most}", "too_long")
         return asked
 
+    def conversation(self) -> list[str]:
+        """Return what user and assistant said before the question; nothing if the user said nothing before."""
+        last = max(place for place, message in enumerate(self.messages) if message.role == "user")
+        said = [one for one in self.messages[:last] if one.role in ("user", "assistant") and one.text.strip()]
+        return [f"{one.role}: {one.text.strip()}" for one in said] if any(one.role == "user" for one in said) else []
+
 
 def chat_routes(service: Service) -> APIRouter:
     """Return the routes that OpenAI's clients know."""
@@ -128,8 +135,15 @@ def chat_routes(service: Service) -> APIRouter:
         that of the passage on the question's page. In a stream `reasoning_content` tells each node as a line.
         """
         service.check_name(asked.model)  # an empty one is none; elsewhere it stands for the first program
+        text, conversation = asked.question(), asked.conversation()
+        if conversation and not service.limits.follow_ups:
+            raise Refused(400, "messages: one question at a time, complete in itself", "invalid_request")
         question = service.ask(
-            asked.question(), client=client_of(request), program=asked.model, answer_style=asked.answer_style
+            text,
+            client=client_of(request),
+            program=asked.model,
+            answer_style=asked.answer_style,
+            conversation=conversation,
         )
         if asked.stream:
             with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
@@ -157,7 +171,8 @@ async def _chunks(question: Question, request: Request, *, with_usage: bool) -> 
     yield _chunk(asked, {"role": "assistant", "content": ""})
     async with aclosing(question.follow()) as events:
         async for told in events:
-            lines = [line for _, event in told if isinstance(event, NodeGrown) and (line := news.line(event))]
+            lines = [str(event) for _, event in told if isinstance(event, Restated)]
+            lines += [line for _, event in told if isinstance(event, NodeGrown) and (line := news.line(event))]
             for line in lines:
                 yield _chunk(asked, {"reasoning_content": f"{printable(line)}\n"})
             if not lines:

@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ..pages.question_page import error_page
-from ..retrieval.serving.connections import most_connections
 from ..retrieval.serving.server_limits import Guard, Limits, Refused, brings_token, is_for_here
 
 _OPEN = ("/login", "/static/", "/health")
@@ -82,12 +81,12 @@ class Door(Guard):
 
 
 def door_limits(token: str | None) -> Limits:
-    """Return what a server of programs takes on. Each follower holds a connection: the queue of questions is the bound.
+    """Return how long a request to a server of programs may be; the queue of questions bounds its work.
 
     Args:
         token: that every request must bring; None serves this machine only.
     """
-    return Limits(body=_MOST_BYTES, concurrency=most_connections(), waiting=0, token=token)
+    return Limits(body=_MOST_BYTES, token=token)
 
 
 def cookie_of(token: str) -> str:

@@ -1,25 +1,29 @@
-"""The questions that were asked, one file each in a folder, so that their permalinks outlive the server."""
+"""The questions that were asked, in a file of runs, so that their permalinks outlive the server."""
 
 from __future__ import annotations
 
 import logging
-import re
 import secrets
+from contextlib import ExitStack
+from datetime import datetime
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryFile
+from typing import get_args
 
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
-from ..common.files import write_atomically
-from ..pages.asked_question import AskedQuestion
+from ..evaluation.kept_run import KeptRun, claim_run
+from ..evaluation.records import Record
+from ..evaluation.run_file import writing
+from ..evaluation.stored_runs import records_of
+from ..pages.asked_question import AskedQuestion, State
+from ..programs import ReasoningTree
 
 logger = logging.getLogger(__name__)
 
 _MOST_HELD = 256
 """Questions that could not be written, in memory: of a long one the tree and its passages take some 100 KB."""
-_ID = re.compile(r"[A-Za-z0-9_-]{16}")
 
 
 def new_id() -> str:
@@ -27,38 +31,28 @@ def new_id() -> str:
     return secrets.token_urlsafe(12)
 
 
-def _written(file: Path) -> float:
-    """Return when a file was written; 0 if another server on the same folder has removed it meanwhile."""
-    try:
-        return file.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
-
-
 class KeptQuestions:
-    """A folder of questions. Only files of this folder are read: an id that is none is not looked for.
+    """The questions of servers. Those of several servers may stand in one folder.
 
     Args:
         folder: is made if need be.
         most: how many are kept; beyond, the oldest are removed: at once, and each time a tenth as many were written.
 
     Raises:
-        QuestreeError: if the folder cannot be made, or nothing can be written in it.
+        QuestreeError: if they cannot be kept there.
     """
 
     def __init__(self, folder: Path, most: int = 10_000):
-        self._folder, self._most = folder, most
-        self._numbers = count(1)
+        self._most, self._numbers = most, count(1)
         self._held: dict[str, AskedQuestion] = {}
+        self._open = ExitStack()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            self._file = self._open.enter_context(writing(folder, "service", shared=True))
             self._make_room()
-            with TemporaryFile(dir=folder):  # a folder that is mounted may be another user's, or read-only
-                pass
-        except OSError as error:
+        except QuestreeError as error:
             raise QuestreeError(
-                f"Questions cannot be kept in {folder}: {error.strerror}; name another folder: --questions."
-            ) from None
+                f"Questions cannot be kept in {folder}: {error} Name another folder: --questions."
+            ) from error
 
     def keep(self, asked: AskedQuestion) -> None:
         """Write a question that has ended; several threads may.
@@ -66,12 +60,15 @@ class KeptQuestions:
         Raises:
             QuestreeError: if it cannot be written.
         """
-        write_atomically(self._folder / f"{asked.id}.json", asked.model_dump_json())
+        about = {"program": asked.program, "lm": {"simulated": asked.simulated}}
+        name = f"{asked.program}, simulated" if asked.simulated else asked.program
+        run = KeptRun(self._file, name, claim_run(self._file, name, about), {})
+        run.append(_record(asked))
         if next(self._numbers) % max(1, self._most // 10) == 0:
             try:
                 self._make_room()
-            except OSError as error:  # this question is kept all the same
-                logger.warning("The oldest questions in %s cannot be removed: %s", self._folder, error.strerror)
+            except QuestreeError as error:  # this question is kept all the same
+                logger.warning("The oldest questions cannot be removed: %s", error)
 
     def hold(self, asked: AskedQuestion) -> None:
         """Keep a question that cannot be written in memory; beyond `_MOST_HELD`, the one held longest makes room."""
@@ -84,16 +81,46 @@ class KeptQuestions:
         """Return a question, or None if none of this id can be read."""
         if id in self._held:
             return self._held[id]
-        if not _ID.fullmatch(id):
-            return None
         try:
-            return AskedQuestion.model_validate_json((self._folder / f"{id}.json").read_bytes())
-        except (OSError, ValidationError):
-            return None
+            runs = "SELECT number, program, simulated FROM run JOIN questions ON run = number WHERE id = ?"
+            for number, program, simulated in self._file.rows(runs, id):
+                return _asked(records_of(self._file, number, id=id)[id], program, simulated=bool(simulated))
+        except (QuestreeError, ValidationError, KeyError, ValueError):
+            logger.warning("The question %s cannot be read.", id)
+        return None
 
     def _make_room(self) -> None:
         """Remove the oldest questions beyond the most that are kept."""
-        questions = [file for file in self._folder.glob("*.json") if _ID.fullmatch(file.stem)]
-        oldest_first = sorted(questions, key=_written)
-        for file in oldest_first[: max(0, len(oldest_first) - self._most)]:
-            file.unlink(missing_ok=True)
+        newest = "SELECT rowid FROM questions ORDER BY rowid DESC LIMIT ?"
+        if self._file.rows("SELECT count(*) FROM questions")[0][0] > self._most:
+            self._file.write((f"DELETE FROM questions WHERE rowid NOT IN ({newest})", (self._most,)))
+            self._file.sweep()
+
+
+def _record(asked: AskedQuestion) -> Record:
+    same = {
+        name: getattr(asked, name) for name in ("id", "answer_style", "answer", "final_content", "failure", "spent")
+    }
+    when = {"state": asked.state, "asked_at": asked.asked_at.isoformat()}
+    when |= {"said": asked.said, "not_known": asked.not_known}
+    tree, references = asked.tree, tuple(asked.references)
+    return Record(question=tree.question, tree=tree, references=references, seconds=asked.seconds, extras=when, **same)
+
+
+def _asked(record: Record, program: str, *, simulated: bool) -> AskedQuestion:
+    same = {
+        name: getattr(record, name) for name in ("id", "answer_style", "answer", "final_content", "failure", "spent")
+    }
+    state = record.extras["state"]
+    return AskedQuestion(
+        program=program,
+        tree=record.tree or ReasoningTree(question=record.question),
+        references=list(record.references),
+        seconds=record.seconds,
+        state=state if state in get_args(State) else "stopped",
+        asked_at=datetime.fromisoformat(record.extras["asked_at"]),
+        simulated=simulated,
+        said=record.extras.get("said", ""),
+        not_known=record.extras.get("not_known", ""),
+        **same,
+    )

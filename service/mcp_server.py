@@ -30,6 +30,8 @@ from .questions import Service, Waiting
 
 _MOST_PASSAGES = 10_000
 """Found passages that can be read as resources; beyond, those that were not found for longest are forgotten."""
+_MOST_SESSIONS, _SESSION_SECONDS = 500, 600.0
+"""A session takes some 30 KB, and lasts so long without a request."""
 
 _Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 
@@ -121,7 +123,9 @@ def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
         token: that every request must bring; None serves this machine only.
     """
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the guard checks host and origin
-    app = server.streamable_http_app(transport_security=unguarded)
+    app = server.streamable_http_app(
+        transport_security=unguarded, max_sessions=_MOST_SESSIONS, session_idle_timeout=_SESSION_SECONDS
+    )
     app.add_middleware(Guard, limits=door_limits(token))
     return app
 

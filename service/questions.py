@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import anyio
@@ -17,20 +17,24 @@ import anyio.to_thread
 import dspy
 
 from ..common.errors import QuestreeError, unknown_name
-from ..lm.failure import Failure, first_line
-from ..lm.ledger import total
+from ..common.event_loop import run
+from ..lm.call import call
+from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
+from ..lm.ledger import Spent, ledger, total
 from ..lm.progress import CallEnded, Event, telling
 from ..pages.asked_question import AskedQuestion
 from ..programs import ReasoningTree
 from ..programs.streams import NodeChanged, NodeGrown
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
-from ..simulate import is_simulated
+from ..signatures.subquestions import RestateQuestion
+from ..simulate import is_simulated, not_known
 from .kept_questions import KeptQuestions, new_id
 from .queue import Queue
 
 logger = logging.getLogger(__name__)
 
+_TURNS, _CHARACTERS = 10, 2000  # the last turns, and of each its beginning: what a follow-up goes back to
 _BEAT = 15.0
 """Seconds after which a follower who has nothing to hear is sent a sign of life."""
 
@@ -45,6 +49,7 @@ class ServiceLimits:
         per_client: questions of one client's address, running and waiting; further ones are refused (429).
         seconds: that a question may take, its wait included; a request may ask for fewer.
         patience: seconds that a question of the Ask page goes on while nobody looks at it.
+        follow_ups: whether a question that ends a conversation is taken; an LM call makes it complete in itself.
     """
 
     running: int = 256
@@ -52,6 +57,22 @@ class ServiceLimits:
     per_client: int = 16
     seconds: float = 600.0
     patience: float = 15.0
+    follow_ups: bool = True
+
+
+class Restated(Event):
+    """The question, which ended a conversation, is complete in itself now.
+
+    Attributes:
+        question: in the LM's words.
+    """
+
+    kind: Literal["restated"] = "restated"
+    question: str
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return f"The question, from the conversation: {self.question}"
 
 
 class Waiting(Event):
@@ -102,6 +123,7 @@ class Question:
         self._news = asyncio.Event()
         self._followers = 0
         self._last_seen = 0.0
+        self._restating = Spent()
 
     def now(self) -> AskedQuestion:
         """Return what is known by now, with the seconds so far."""
@@ -179,6 +201,9 @@ class Question:
             asked.spent = total([asked.spent, event.spent])
         elif isinstance(event, Waiting):
             asked.place = event.place
+        elif isinstance(event, Restated):
+            asked.said, asked.tree = asked.tree.question, ReasoningTree(question=event.question)
+            self._restating = asked.spent
         self._tell(event)
 
     def begin(self) -> None:
@@ -189,7 +214,7 @@ class Question:
         """Note what the program returned."""
         asked = self.asked
         asked.answer, asked.final_content, asked.references = said.answer, said.final_content, said.references
-        asked.failure, asked.spent, asked.tree = said.failure, said.spent, said.tree
+        asked.failure, asked.spent, asked.tree = said.failure, total([self._restating, said.spent]), said.tree
         self.end("answered" if said.failure is None else "failed")
 
     def end(self, state: Literal["answered", "failed", "stopped"]) -> None:
@@ -247,6 +272,11 @@ class Service:
         """Return whether the LM is a simulated one."""
         return is_simulated(self._lm)
 
+    @property
+    def known(self) -> str:
+        """Return what a simulated LM can be asked; empty of any other."""
+        return not_known(self._lm, "")
+
     def ask(
         self,
         question: str,
@@ -256,6 +286,7 @@ class Service:
         answer_style: AnswerStyle = "short",
         seconds: float | None = None,
         patience: float = 0.0,
+        conversation: Sequence[str] = (),
     ) -> Question:
         """Take a question; it is answered in the background, in its turn.
 
@@ -266,6 +297,7 @@ class Service:
             answer_style: the form of the answer.
             seconds: that it may take; never more than the service's own limit.
             patience: seconds that it goes on without a follower.
+            conversation: what was said before it, in order.
 
         Raises:
             Refused: there is no such program, or no room.
@@ -280,11 +312,12 @@ class Service:
             asked_at=datetime.now(timezone.utc),
             tree=ReasoningTree(question=question.strip()),
             simulated=self.simulated,
+            not_known=not_known(self._lm, question),
         )
         taken = Question(asked, client, patience)
         self._questions[asked.id] = taken
         most = self.limits.seconds
-        taken.task = asyncio.create_task(self._answer(taken, min(most, seconds or most)))
+        taken.task = asyncio.create_task(self._answer(taken, conversation, min(most, seconds or most)))
         taken.task.add_done_callback(lambda _: self._forget(taken))
         taken.leave_later(patience or _BEAT)  # in case nobody ever begins to follow it
         return taken
@@ -306,17 +339,19 @@ class Service:
         """Stop what is on its way, and keep it."""
         await asyncio.gather(*(question.stopped() for question in self._questions.values()))
 
-    async def _answer(self, question: Question, seconds: float) -> None:
+    async def _answer(self, question: Question, conversation: Sequence[str], seconds: float) -> None:
         """Wait for a turn, answer the question, and keep it however it ended."""
         try:
             with anyio.move_on_after(seconds) as time_left:
                 turn = self._queue.turn(lambda place: question.hear(waiting(place)))
                 async with turn:
-                    await self._run(question)
+                    await self._run(question, conversation)
             if time_left.cancelled_caught:
                 question.fail(Failure(cause="deadline", message=f"there was no answer within {seconds:g} s"))
         except asyncio.CancelledError:
             question.end("stopped")
+        except CallFailedError as error:
+            question.fail(error.failure)
         except Exception as error:
             logger.exception("A question failed.")
             question.fail(Failure(cause="error", message=f"{type(error).__name__}: {first_line(error)}"))
@@ -331,13 +366,22 @@ class Service:
             question.end("stopped")
         question.tell_end()
 
-    async def _run(self, question: Question) -> None:
+    async def _run(self, question: Question, conversation: Sequence[str]) -> None:
         question.begin()
         asked = question.asked
-        with dspy.context(lm=self._lm), telling(question):
+        with dspy.context(lm=self._lm), counting_failures(), telling(question):
+            if conversation:
+                restate = partial(self._restate, asked.tree.question, conversation)
+                question.hear(Restated(question=await run(restate)))
             program = self.programs[asked.program]
             prediction = await program.acall(question=asked.tree.question, answer_style=asked.answer_style)
         question.done(prediction)
+
+    def _restate(self, question: str, conversation: Sequence[str]) -> str:
+        turns = [turn[:_CHARACTERS] for turn in conversation[-_TURNS:]]
+        with ledger():
+            reply = call(dspy.Predict(RestateQuestion), conversation=turns, question=question)
+        return str(reply.restated).strip() or question
 
     async def _keep(self, question: Question) -> None:
         try:

@@ -15,7 +15,7 @@ from ..common.errors import QuestreeError
 from ..evaluation import Tracking
 from ..evaluation.comparison.plots import STYLE
 from ..pages import as_html
-from ..pages.run_index import open_index
+from ..pages.shown_runs import ShownRuns
 from ..pages.study import Study
 from ..retrieval.serving.server_limits import Refused
 from .tracked_store import TrackedStore
@@ -36,7 +36,7 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
     @lru_cache(maxsize=4)
     def study(number: int) -> Study:
         source = sources[number - 1]
-        return Study(source.resolve().stem, open_index(source), root="/", mlflow=mlflow)
+        return Study(source.resolve().stem, ShownRuns([source]), root="/", mlflow=mlflow)
 
     @routes.get("/runs")
     async def runs() -> str:

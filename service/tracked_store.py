@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
-from ..evaluation.tracked_runs import KeptRun, ListedRun, read_kept, tracked_run, tracked_runs
+from ..evaluation.tracked_runs import ListedRun, TrackedFile, fetch_kept, tracked_run, tracked_runs
 from ..evaluation.tracking_store import without_password
 from ..pages import as_html
-from ..pages.run_index import ShownRun, kept_index
+from ..pages.shown_runs import ShownRuns
 from ..pages.study import Study
 
 T = TypeVar("T")
@@ -100,9 +102,7 @@ class TrackedStore:
             return self._study(run.listed.name, run.kept).page(name)
         return as_html("tracked_run.html", run=run, mlflow=self._mlflow) if name == "index.html" else None
 
-    def _read(self, title: str, kept: tuple[KeptRun, ...]) -> Study:
-        def read() -> tuple[list[ShownRun], list[str]]:
-            return [ShownRun(run, {}) for run in read_kept(self._tracking, kept)], []
-
-        index = kept_index(f"{self._tracking.uri} {kept[0].id}", kept, read)
-        return Study(title, index, root="/", mlflow=self._mlflow)
+    def _read(self, title: str, kept: tuple[TrackedFile, ...]) -> Study:
+        with TemporaryDirectory(prefix="questree-") as folder:  # what is open stays readable
+            places = fetch_kept(self._tracking, kept, Path(folder))
+            return Study(title, ShownRuns(list(places.values()), list(places)), root="/", mlflow=self._mlflow)

@@ -185,6 +185,16 @@ def credulous_lm(lm: dspy.LM, share: float) -> dspy.LM:
     return lm_of(mind, temperature=lm.kwargs.get("temperature"))
 
 
+def not_known(lm: dspy.BaseLM, question: str) -> str:
+    """Return what to say of a question that a simulated LM cannot know, with two that it knows; else nothing."""
+    mind = getattr(getattr(lm, "engine", None), "mind", None)
+    if mind is None or mind.world.question(question) or mind.world.fact(question):
+        return ""
+    claims_last = sorted(mind.world.questions, key=lambda one: not one.question.endswith("?"))
+    two = " and ".join(f"“{one.question}”" for one in claims_last[:2])
+    return f"The {mind.kind} LM knows only the questions of its task (--task), such as {two}."
+
+
 def is_simulated(lm: dspy.BaseLM | str) -> bool:
     """Tell whether numbers made with this LM must be called simulated: it is one, or a server's name says so."""
     name = lm if isinstance(lm, str) else str(lm.model)

@@ -37,7 +37,7 @@ class Judge:
 
     def __init__(self, mind: Mind, prompt: Prompt, salt: str):
         self.mind, self.prompt, self.salt, self.words = mind, prompt, salt, prompt.given("question")
-        traits, demos = mind.traits, count_good_demos(mind, prompt)
+        traits, demos = mind.traits, count_good_demos(prompt)
         asking = sum(map(_goes_for_a_fact, prompt.demos))
         thinks_first = any(f.name in ("thoughts", "next_thought") for f in prompt.outputs)
         mistakes = 1 - traits.thinks if thinks_first else 1.0
@@ -122,55 +122,34 @@ def stands_alone(query: str) -> bool:
     return len(query.split()) > 2 and not _LEANS_ON.search(query)
 
 
-def count_good_demos(mind: Mind, prompt: Prompt) -> int:
+def count_good_demos(prompt: Prompt) -> int:
     """Count how much the demonstrations in the prompt show of judging.
 
-    Only right ones count: nothing useful turned away, nothing useless kept. Of reviews, each kind counts once,
-    accepting, searching and rejecting: three of the same teach no more than one. Of filterings, every one that keeps
-    some passages and turns others away counts, and those that keep all or none count once each.
+    Of reviews, each kind counts once, accepting, searching and rejecting: three of the same teach no more than one. Of
+    filterings, every one that keeps some passages and turns others away counts, and those that keep all or none count
+    once each.
     """
-    kinds = [_name_kind(demo) for demo in prompt.demos if _is_right(mind, demo)]
+    kinds = [_name_kind(demo) for demo in prompt.demos]
     return kinds.count("some") + len({kind for kind in kinds if kind not in ("some", "")})
 
 
 def _goes_for_a_fact(demo: Values) -> bool:
     """Tell whether a demonstration asks something that stands alone and is not the whole question."""
-    action = demo.get("next_tool_args")
-    found = [demo.get(name) for name in ("follow_up", "search", "query", "thought")]
-    found += [*list(demo.get("follow_ups") or [])[:1], action.get("query") if isinstance(action, dict) else None]
+    found = (demo.get(name) for name in ("follow_up", "search", "query", "thought", "next_query"))
     whole = normalise(str(demo.get("question", "")))
     return any(stands_alone(str(asked)) and normalise(str(asked)) != whole for asked in found if asked)
 
 
 def _name_kind(demo: Values) -> str:
-    if "last_adds" in demo:
-        action = "search" if demo.get("missing") else "accept"
-        return action if _true(demo["last_adds"]) else "reject"
-    if "relevant" in demo:
-        action = "accept" if _true(demo.get("supported")) else "search"
-        return action if _true(demo["relevant"]) else "reject"
+    if "last_adds" in demo or "relevant" in demo:
+        lacks = demo["missing"] if "last_adds" in demo else not _true(demo.get("supported"))
+        relevant = _true(demo.get("last_adds", demo.get("relevant")))
+        return "reject" if not relevant else "search" if lacks else "accept"
     if "kept" in demo or "judgements" in demo:
-        kept, given = len(_kept(demo)), len(read_shown(demo.get("passages")))
+        judged = [one for one in demo.get("judgements") or [] if isinstance(one, dict) and one.get("useful")]
+        kept, given = len(demo.get("kept", judged) or []), len(read_shown(demo.get("passages")))
         return "all" if kept and kept == given else "some" if kept else "none"
     return ""
-
-
-def _is_right(mind: Mind, demo: Values) -> bool:
-    words, passages = str(demo.get("question", "")), read_shown(demo.get("passages"))
-    if mind.world.question(words) is None or not passages:
-        return True  # the world has nothing that could contradict it
-    useful = {passage.number for passage in passages if mind.useful(words, passage.text)}
-    if "kept" in demo or "judgements" in demo:
-        return _kept(demo) == useful
-    if "last_adds" in demo:
-        return _true(demo["last_adds"]) == (passages[-1].number in useful)
-    return _true(demo.get("relevant")) == bool(useful)
-
-
-def _kept(demo: Values) -> set[int]:
-    judged = [one.get("number") for one in demo.get("judgements") or [] if isinstance(one, dict) and one.get("useful")]
-    kept = demo.get("kept", judged)
-    return {number for number in kept if isinstance(number, int)} if isinstance(kept, list) else set()
 
 
 def _true(value: Any) -> bool:

@@ -94,10 +94,6 @@ class Mind:
             return Reading(self._misread(query, passage), self._confidence(0.8, 0.95, *key))
         return Reading("", self._confidence(0.0, 0.3, *key))
 
-    def rewords(self, query: str) -> str | None:
-        """Return the query in other words that this mind understands as well; None where it has none."""
-        return None
-
     def holds_answer(self, query: str, passage: str) -> bool:
         """Tell whether a passage, shown as ``title | text``, holds the true answer to the query."""
         fact = self.world.fact(query)

@@ -20,9 +20,8 @@ _DESCRIPTIONS = [
     (re.compile(r"^(?:which|what) (\w+) (.+)$", re.IGNORECASE), r"the \1 that \2"),
 ]
 _MARKS = r"(?:\s?\[\d+\])*"
-END_OF_FACT = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"  # a full stop, and not one after an initial
-_OPEN = re.compile(r"^The question “(.+)” stays open\.$")
-_STATEMENT = re.compile(rf"^(.+?): (.+?){_MARKS}\.?$", re.DOTALL)
+_END = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"  # a full stop, and not one after an initial
+_TOLD = re.compile(r"The (?:answer to|question) “(.+?)” (?:is|stays open)", re.DOTALL)
 
 
 def describe(query: str) -> str:
@@ -47,24 +46,20 @@ def write_fact(query: str, answer: str | None, reference: int | None = None) -> 
     """Write a fact as a sentence, with the mark of its passage if it has one."""
     if not answer:
         return f"The question “{query}” stays open."
-    mark = f" [{reference}]" if reference else ""
-    return f"{query.rstrip('?')}: {answer.rstrip('.')}{mark}."
+    return f"The answer to “{query}” is {answer.rstrip('.')}{f' [{reference}]' if reference else ''}."
 
 
 def find_stated(query: str, texts: Iterable[str]) -> str | None:
     """Return the answer to the query that the last of the texts states, if it is stated as `write_fact` does it."""
-    pattern = re.compile(rf"{re.escape(query.strip().rstrip('?'))}: (.+?){_MARKS}{END_OF_FACT}", re.DOTALL)
+    pattern = re.compile(rf"answer to “{re.escape(query.strip())}” is (.+?){_MARKS}{_END}", re.DOTALL)
     found = (pattern.search(text) for text in reversed(list(texts)))
     return next((one[1] for one in found if one), None)
 
 
 def find_query(sentence: str) -> str:
     """Return the query that a sentence of `write_fact` answers or leaves open; any other sentence as it is."""
-    left_open = _OPEN.match(sentence.strip())
-    if left_open:
-        return left_open[1]
-    found = _STATEMENT.match(sentence.strip())
-    return f"{found[1]}?" if found else sentence.strip()
+    found = _TOLD.match(sentence.strip())
+    return found[1] if found else sentence.strip()
 
 
 def mentions(query: str, texts: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from ..retrieval.serving.listener import running as app_running
 from ..retrieval.serving.listener import serve as serve_app
-from ..retrieval.serving.server_limits import Guard, Limits, Refused
+from ..retrieval.serving.server_limits import Limits, Refused, guarded
 from .engine import AsyncSimulatedEngine, SimulatedEngine
 from .reply import pieces
 
@@ -82,7 +82,6 @@ def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> Fast
         engine: what replies.
         limits: of the server; the token is what a client gives as its key.
     """
-    from fastapi import FastAPI
     from starlette.responses import JSONResponse, StreamingResponse
 
     mind, replies = engine.mind, AsyncSimulatedEngine(engine)
@@ -106,8 +105,7 @@ def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> Fast
     async def health(http: HttpRequest) -> JSONResponse:
         return JSONResponse({"status": "ok", "model": names[1]})
 
-    app = FastAPI(title="Simulated LM", docs_url=None, redoc_url=None, openapi_url=None)
-    app.add_middleware(Guard, limits=limits or Limits())
+    app = guarded("Simulated LM", limits or Limits(), openapi_url=None)
     app.add_route("/v1/chat/completions", complete, methods=["POST"])
     app.add_route("/v1/models", models, methods=["GET"])
     app.add_route("/health", health, methods=["GET"])

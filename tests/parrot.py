@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 import dspy
 from pydantic import BaseModel
 
+from questree.lm.account import Account
 from questree.lm.failure import CallFailedError
+from questree.lm.ledger import Spent
 from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered
 from questree.retrieval import Passage
@@ -44,6 +48,13 @@ def example(id: str, words: str, answers: tuple[str, ...] = ("right",), **more) 
 
 def right(gold, prediction, trace=None) -> float:
     return float(prediction.answer in gold.answers)
+
+
+def paid_before(spent: Spent) -> AbstractContextManager[Account]:
+    """An open account that has paid this."""
+    account = Account()
+    account.add(spent)
+    return account.open()
 
 
 RIGHT, WRONG = example("a", "say right"), example("b", "say wrong")

@@ -81,7 +81,8 @@ def options(command: Any) -> set[str]:
     """Return every option of a command and of those below it."""
     below = getattr(command, "commands", {}).values()
     whole = command if below else command.make_context(command.name, [], resilient_parsing=True).command
-    return {name for parameter in whole.params for name in parameter.opts}.union(*map(options, below))
+    named = {name for one in whole.params for name in (*one.opts, *one.secondary_opts)}
+    return named.union(*map(options, below))
 
 
 def section(page: Path, heading: str) -> str:
@@ -238,7 +239,14 @@ def test_readme_and_guides_name_all_there_is():
 
 
 PYTHON = DOCS / "python.md"
-PREDICTION = {*answered(ReasoningTree(question="?"), "", "", []).keys(), "seen", "spent", "dropped", "seconds"}
+PREDICTION = {
+    *answered(ReasoningTree(question="?"), "", "", []).keys(),
+    "rests_on",
+    "seen",
+    "spent",
+    "dropped",
+    "seconds",
+}
 EVALUATION = {name for name in {*dir(Evaluation), *Evaluation.__dataclass_fields__} if not name.startswith("_")}
 
 

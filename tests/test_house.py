@@ -20,8 +20,29 @@ def test_a_folder_stands_in_setup_cfg_twice():
     assert sorted(FOLDERS) == sorted(PACKAGES)
 
 
-def test_the_package_has_no_more_files_than_it_needs():
-    assert len(package_files()) <= 362  # 250 when the house was laid out; each new method or command brings its own
+LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
+    "retrieval": 10778,  # 7400, and linked/
+    "evaluation": 7300,  # 5000
+    "programs": 7574,  # 6200, and evidence-chain
+    "optimize": 5476,  # 4500
+    "api": 4969,  # 3900
+    "simulate": 2919,  # 2100
+    "lm": 3213,  # 1900
+    "data": 2784,  # 2700
+    "common": 1409,  # 1200
+    "service": 1800,  # with pages 2700
+    "metrics": 1398,  # 1300
+    "pages": 1065,
+    "signatures": 1218,  # 1100
+    "tests": 36142,  # 28000
+    "benchmarks": 5384,  # 3200
+}
+
+
+@pytest.mark.parametrize("room", LINES)
+def test_a_room_keeps_to_its_lines(room):
+    files = (ROOT / room).rglob("*.py")
+    assert sum(path.read_text(encoding="utf-8").count("\n") for path in files) <= LINES[room]
 
 
 def test_the_readme_is_read_in_minutes():

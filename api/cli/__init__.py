@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import traceback
 from contextlib import suppress
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from . import (
     ablate,
@@ -19,6 +19,7 @@ from . import (
     attack,
     audit,
     calibrate_duplicates,
+    calibrate_links,
     calibrate_reader,
     compare,
     compile,
@@ -43,6 +44,7 @@ from . import (
     ui,
 )
 from .options import add_command
+from .screen import Screen, echo
 
 app = typer.Typer(
     name="questree",
@@ -78,6 +80,7 @@ add_command(app, prompts.prompts, only=prompts.SETTINGS)
 add_command(app, train_reader.train_reader, only=train_reader.SETTINGS)
 add_command(app, calibrate_reader.calibrate_reader, only=calibrate_reader.SETTINGS)
 add_command(app, calibrate_duplicates.calibrate_duplicates, only=calibrate_duplicates.SETTINGS)
+add_command(app, calibrate_links.calibrate_links, only=calibrate_links.SETTINGS)
 app.add_typer(analyse.app, name="analyse")
 app.add_typer(simulate.app, name="simulate")
 
@@ -86,7 +89,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"questree {version('questree')}")
+        echo(f"questree {version('questree')}")
         raise typer.Exit
 
 
@@ -100,21 +103,27 @@ def _shared(
 
 
 def _record_without_secrets(*given: Any, **more: Any) -> logging.LogRecord:
-    """Return a log record of any library, without the secrets in its message and its traceback."""
+    """Return a log record of any library: its message and its traceback are printable, and hold no secret."""
+    from ..common.text import printable  # not before it is needed: pydantic takes a while
+
     record = logging.LogRecord(*given, **more)
     with suppress(TypeError, ValueError):  # of a library that logs what does not fit its format
-        record.msg, record.args = _without_secrets(record.getMessage()), None
+        record.msg, record.args = printable(_without_secrets(record.getMessage())), None
     if record.exc_info:
-        record.exc_text = _without_secrets(logging.Formatter().formatException(record.exc_info))
+        record.exc_text = printable(_without_secrets(logging.Formatter().formatException(record.exc_info)))
     return record
 
 
 def main() -> None:
     """Run a command. A mistake that the user can put right is one line and exit code 2."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what stops a process stops it as Ctrl-C does
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
-        app(args=["--debug", *arguments] if debug and arguments else arguments)
+        try:
+            app(args=["--debug", *arguments] if debug and arguments else arguments)
+        finally:
+            _tell_paid()
     except SystemExit as end:
         stop = getattr(end.__context__, "__cause__", None)  # typer's own exit hides why
         if isinstance(stop, KeyboardInterrupt):
@@ -124,7 +133,7 @@ def main() -> None:
         raise
     except Exception as error:
         if debug:
-            sys.stderr.write(_without_secrets(traceback.format_exc()))
+            echo(_without_secrets(traceback.format_exc().rstrip()), err=True)
             sys.exit(1)
         from ..common.errors import QuestreeError  # not before it is needed: pydantic takes a while
 
@@ -135,17 +144,22 @@ def main() -> None:
         sys.exit(1)
 
 
+def _tell_paid() -> None:
+    """Tell what all LM requests took, those of earlier attempts too, if there were any."""
+    account = sys.modules.get("questree.lm.account")  # not imported, no LM was asked
+    if account is not None and (told := account.told()):
+        Screen(stderr=True).print(f"LM requests: {told}", soft_wrap=True, style="dim")
+
+
 def _say(what: str, message: str) -> None:
     from rich.text import Text
 
-    from ..common.text import printable  # not before it is needed: pydantic takes a while
-
-    said = " ".join(printable(_without_secrets(message)).split())
+    said = " ".join(_without_secrets(message).split())
     line = Text(f"{what}: ", style="red").append(said, style="default")
-    Console(stderr=True).print(line, soft_wrap=True)
+    Screen(stderr=True).print(line, soft_wrap=True)
 
 
 def _without_secrets(text: str) -> str:
-    from ..common.secrets import without_secrets  # not before it is needed: pydantic takes a while
+    from ..common.secrets import without_secrets  # as above
 
     return without_secrets(text)

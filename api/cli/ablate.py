@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -43,7 +44,7 @@ def ablate(
             **options.named_values(set_, "--set"),
         )
     print_figures(comparison.table.lines, simulated=comparison.simulated)
-    typer.echo(f"each question: questree show {quote(f'{folder}/NAME')}")
+    echo(f"each question: questree show {quote(f'{folder}/NAME')}")
     if comparison.stopped:
         from ..common.errors import QuestreeError
 

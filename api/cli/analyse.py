@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..evaluation.stored_runs import StoredRun
@@ -125,7 +126,7 @@ def cases(
         simulated = any(run.simulated for run in stored)
         options.print_as_json({"page": str(out), "questions": ids, "simulated": simulated})
         return
-    typer.echo(f"page: {out}")
+    echo(f"page: {out}")
 
 
 def theta(
@@ -154,7 +155,7 @@ options.add_command(
     theta,
     only=(
         *("task", "split", "limit", "seed", "lm", "api_base", "temperature", "adapter"),
-        *("retriever", "reader", "concurrency"),
+        *("retriever", "reader", "concurrency", "max_calls", "max_tokens", "max_cost"),
     ),
 )
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from . import options
+from .screen import Screen, echo
 
 if TYPE_CHECKING:
     from ..programs import ReasoningTree
@@ -36,7 +37,9 @@ def ask(
 ) -> None:
     """Answer one question and show how."""
     from ..common.errors import QuestreeError
+    from ..lm.account import Account
     from ..parts import Parts
+    from ..simulate import not_known
 
     if as_json and form not in ("text", "json"):
         raise QuestreeError(f"--json is --format json; leave --format {form} out, or --json.")
@@ -44,24 +47,28 @@ def ask(
     parts = Parts(settings)
     parts.use_lm()
     answerer = parts.program(program or settings.program, **options.named_values(set_, "--set"))
-    if form == "text" and out is None:
-        prediction = ask_live(answerer, question, style)
-    else:
-        prediction = answerer(question=question, answer_style=style)
-        options.put(_written(prediction, form), out)
+    with Account().open():
+        if form == "text" and out is None:
+            prediction = ask_live(answerer, question, style)
+        else:
+            prediction = answerer(question=question, answer_style=style)
+            options.put(_written(prediction, form), out)
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
+    if why := not_known(parts.lm, question):
+        if not prediction.answer:
+            raise QuestreeError(f"{why} Ask one of these, or name another LM: --lm.")
+        echo(f"This answer may be made up. {why}", err=True)
 
 
 def ask_live(program: Any, question: str, style: str) -> Any:
     """Show the tree as it grows, then the answer under it; return the prediction."""
-    from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
     from ..programs.tree_views import as_text
 
-    console = Console()
+    console = Screen()
 
     def show(tree: "ReasoningTree") -> None:
         text = Text(as_text(tree), no_wrap=True, overflow="ellipsis")
@@ -94,12 +101,12 @@ def _written(prediction: Any, form: Form) -> str:
 
 def _answer(prediction: Any) -> str:
     """Return the answer with its references, as lines."""
-    from ..common.text import printable
+    from ..programs.basis import standing_of
     from .report import answer_text
 
     answer = prediction.answer or "none was found"
     text = answer_text(prediction.final_content, prediction.references, answer, simulated=_is_simulated())
-    return printable(text)
+    return f"{text}\n{standing_of(prediction)}"
 
 
 def _as_json(prediction: Any) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -66,9 +67,7 @@ def attack(
         options.print_json(run.files()["attack.json"])
     else:
         print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
-        typer.echo(
-            f"table: {folder / 'attack.md'}\neach question: questree show {quote(f'{folder}/DEFENCE/ATTACK/PROGRAM')}"
-        )
+        echo(f"table: {folder / 'attack.md'}\neach question: questree show {quote(f'{folder}/DEFENCE/ATTACK/PROGRAM')}")
     if run.stopped:
         from ..common.errors import QuestreeError
 

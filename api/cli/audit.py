@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -41,7 +42,7 @@ def audit(
     print_figures(lines, simulated=False)
     left, asked = len(found.unanswerable), len(found.questions)
     if not left:
-        typer.echo(f"No question is out of reach of these {found.passages:,} passages.")
+        echo(f"No question is out of reach of these {found.passages:,} passages.")
         return
-    typer.echo(f"{found.passages:,} passages cannot answer {left} of {asked} questions; to leave them out:")
-    typer.echo(f"--leave-out {file}")
+    echo(f"{found.passages:,} passages cannot answer {left} of {asked} questions; to leave them out:")
+    echo(f"--leave-out {file}")

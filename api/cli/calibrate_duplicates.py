@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .screen import echo
+
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
@@ -30,7 +32,7 @@ def calibrate_duplicates(
     with counting_bars() as on_read:
         found = experiment.calibrate_duplicates(pairs, on_read=on_read)
     print_points(found, [n / 10 for n in range(1, 10)])
-    typer.echo(f"{len(found.readings)} pairs compared with {found.name}")
+    echo(f"{len(found.readings)} pairs compared with {found.name}")
     if found.f1 is not None:
-        typer.echo(f"the other pairs: F1 {found.f1} at {found.chosen.theta:.3f}")
-    typer.echo(f"stored in {found.folder}, with threshold.png; use it with --duplicates {found.folder}")
+        echo(f"the other pairs: F1 {found.f1} at {found.chosen.theta:.3f}")
+    echo(f"stored in {found.folder}, with threshold.png; use it with --duplicates {found.folder}")

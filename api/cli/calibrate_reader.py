@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..reader_experiments import Calibration
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     *("task", "split", "limit", "seed", "lm", "api_base", "temperature", "adapter"),
-    *("retriever", "concurrency", "out"),
+    *("retriever", "concurrency", "max_calls", "max_tokens", "max_cost", "out"),
 )
 
 
@@ -38,8 +39,8 @@ def calibrate_reader(
     print_sweep(found)
     if found.scores is not None:
         simulated = f" ({SIMULATED})" if found.simulated else ""
-        typer.echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
-    typer.echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
+        echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
+    echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
 
 
 def print_sweep(found: "Calibration", thetas: list[float] | None = None, *, as_json: bool = False) -> None:
@@ -54,6 +55,6 @@ def print_sweep(found: "Calibration", thetas: list[float] | None = None, *, as_j
         return
     print_points(found, shown)
     failed = f", {found.failed} failed" if found.failed else ""
-    typer.echo(f"{len(found.readings)} passages read with {found.name}{failed}")
+    echo(f"{len(found.readings)} passages read with {found.name}{failed}")
     if found.seen:
-        typer.echo(f"left out: {found.seen} questions on passages that it was trained on")
+        echo(f"left out: {found.seen} questions on passages that it was trained on")

@@ -1,11 +1,13 @@
 """questree compare"""
 
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -32,13 +34,16 @@ def compare(
 
     The same command goes on where it was interrupted.
     """
+    from ..common.errors import QuestreeError
     from ..experiment import Experiment
     from ..programs import PROGRAMS
     from .report import comparison_bars, print_agreement, print_figures
 
     given = [*(programs or []), *(compiled or [])]
     twice = next((name for name in given if given.count(name) > 1), None)
+    lost = next((place for place in compiled or [] if ":" not in place and not Path(place).exists()), None)
     options.refuse((twice, f"{twice} is named more than once: name each program once"))
+    options.refuse((lost and not twice, f"--compiled {lost}: there is no such folder; name a compiled program's"))
     with options.clear_stdout(as_json), comparison_bars() as on_progress:
         named = [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])]
         if not named and "program" in settings.model_fields_set:
@@ -54,10 +59,6 @@ def compare(
     else:
         print_figures(comparison.table.lines, simulated=comparison.simulated)
         print_agreement(comparison.evaluations.values())
-        typer.echo(
-            f"page, with details: {folder / 'page.html'}\neach question: questree show {quote(f'{folder}/PROGRAM')}"
-        )
+        echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {quote(f'{folder}/PROGRAM')}")
     if comparison.stopped:
-        from ..common.errors import QuestreeError
-
         raise QuestreeError(comparison.stopped)

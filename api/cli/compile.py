@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,10 +66,10 @@ def compile(
             **options.named_values(set_, "--set"),
         )
     print_compiled(program, compiled)
-    typer.echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
+    echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
     if compiled.compilation.lm is not None:  # a saved program names no LM to ask
         settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})
-    typer.echo(f"ask it: {_ask_command(settings, folder / 'program', program)}")
+    echo(f"ask it: {_ask_command(settings, folder / 'program', program)}")
 
 
 def _ask_command(settings: "RunSettings", program: "Path", compiled: str) -> str:

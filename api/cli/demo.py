@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .screen import Screen, echo
+
 if TYPE_CHECKING:
     from ..experiment import Experiment
 
@@ -45,23 +47,23 @@ def demo(
         address = _compile(experiment, candidates)
     with _step(f"3. load {address} and ask"):
         _ask(experiment, address, out / "tree.html")
-    typer.echo(f"\nthe tree as a page: {out / 'tree.html'}")
-    typer.echo(f"each run and trace: .venv/bin/questree ui --tracking-uri {settings.tracking_uri}")
+    echo(f"\nthe tree as a page: {out / 'tree.html'}")
+    echo(f"each run and trace: .venv/bin/questree ui --tracking-uri {settings.tracking_uri}")
 
 
 @contextmanager
 def _step(title: str) -> Iterator[None]:
-    typer.secho(f"\n{title}", bold=True)
+    Screen().print(f"\n{title}", style="bold")
     began = time.perf_counter()
     yield
-    typer.echo(f"({time.perf_counter() - began:.0f} s)")
+    echo(f"({time.perf_counter() - began:.0f} s)")
 
 
 def _index(folder: Path) -> None:
     from ..data import MINI_CORPUS
     from ..parts import load_or_build
 
-    typer.echo(f"{folder}: {len(load_or_build(MINI_CORPUS, folder).passages)} passages")
+    echo(f"{folder}: {len(load_or_build(MINI_CORPUS, folder).passages)} passages")
 
 
 def _compile(experiment: Experiment, candidates: int) -> str:
@@ -79,8 +81,9 @@ def _compile(experiment: Experiment, candidates: int) -> str:
 
 
 def _ask(experiment: Experiment, address: str, page: Path) -> None:
+    from ..common.files import write_atomically
     from ..pages.answer_pages import answer_page
     from .ask import ask_live
 
     prediction = ask_live(experiment.program(address), QUESTION, "short")
-    page.write_text(answer_page(prediction, simulated=True), encoding="utf-8")
+    write_atomically(page, answer_page(prediction, simulated=True))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import Screen, echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -45,17 +46,18 @@ def evaluate(
             return
         print_repeats(repeated)
         print_agreement(repeated.runs)
-        typer.echo(f"each question: questree show {quote(f'{folder}/repeat-1')}")
+        echo(f"each question: questree show {quote(f'{folder}/repeat-1')}")
         return
     with options.clear_stdout(as_json), progress_bar() as on_progress:
         evaluation, folder = Experiment(settings).evaluate(
             program, metrics=metric, judge=judge, on_progress=on_progress, **options.named_values(set_, "--set")
         )
     if as_json:
-        options.print_json((folder / "result.json").read_text(encoding="utf-8"))
-        return
-    from rich.console import Console
+        from ..evaluation.stored_runs import stored_runs
 
-    Console().print(evaluation_table({program: evaluation}))
+        options.print_json(stored_runs([folder])[0].as_json())
+        return
+
+    Screen().print(evaluation_table({program: evaluation}))
     print_agreement([evaluation])
-    typer.echo(f"each question: questree show {quote(str(folder))}")
+    echo(f"each question: questree show {quote(str(folder))}")

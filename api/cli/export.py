@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from .screen import echo
+
 
 def export(
     sources: Annotated[
@@ -19,17 +21,16 @@ def export(
     from shutil import copy
 
     from ..common.errors import QuestreeError
-    from ..evaluation.capsule.sources import read_sources
     from ..evaluation.comparison.plots import STYLE
     from ..pages import STATIC
-    from ..pages.run_index import index_of
+    from ..pages.shown_runs import ShownRuns
     from ..pages.study import Study
 
     if out.exists() and not out.is_dir():
         raise QuestreeError(f"{out} is a file; name a folder with --out.")
     if out.exists() and any(out.iterdir()):
         raise QuestreeError(f"{out} is not empty; name another folder with --out.")
-    study = Study(", ".join(source.resolve().stem for source in sources), index_of(read_sources(sources)))
+    study = Study(", ".join(source.resolve().stem for source in sources), ShownRuns(sources))
     pages = 0
     try:
         (out / "static").mkdir(parents=True, exist_ok=True)
@@ -43,4 +44,4 @@ def export(
             f"{out} cannot be written ({error.strerror}), {pages} pages are there; make room, or name another folder "
             "with --out."
         ) from None
-    typer.echo(f"{pages} pages; begin at {out / 'index.html'}")
+    echo(f"{pages} pages; begin at {out / 'index.html'}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .screen import Screen, echo
+
 if TYPE_CHECKING:
     from ..data import Fetched
 
@@ -28,12 +30,11 @@ def fetch(
     ] = False,
 ) -> None:
     """Get a task's questions for --task, and its paragraphs as a corpus for `questree index`."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
+    from rich.progress import Progress, SpinnerColumn
 
     from ..data import fetch_task
 
-    with Progress(SpinnerColumn(), TextColumn("{task.description}"), console=Console(stderr=True)) as bar:
+    with Progress(SpinnerColumn(), "{task.description}", console=Screen(stderr=True)) as bar:
         line = bar.add_task(f"{task}: reading")
         fetched = fetch_task(
             task,
@@ -50,10 +51,10 @@ def _tell(task: str, fetched: Fetched) -> None:
     manifest = fetched.manifest
     counts = ", ".join(f"{manifest.counts[split]:,} {split}" for split in sorted(manifest.counts))
     origin = f"{manifest.hub.id} at {manifest.hub.revision}" if manifest.hub else ", ".join(manifest.read)
-    typer.echo(f"{fetched.questions}: {counts}; from {origin}; {manifest.licence}{'' if fetched.new else '; is there'}")
+    echo(f"{fetched.questions}: {counts}; from {origin}; {manifest.licence}{'' if fetched.new else '; is there'}")
     for reason, rows in sorted(manifest.left_out.items()):
-        typer.echo(f"left out: {rows:,} × {reason}")
-    typer.echo(_next(task, fetched))
+        echo(f"left out: {rows:,} × {reason}")
+    echo(_next(task, fetched))
 
 
 def _next(task: str, fetched: Fetched) -> str:

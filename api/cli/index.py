@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from .screen import Screen, echo
 
+if TYPE_CHECKING:
     from ..retrieval import BadLine, Progress
     from ..retrieval.indexes.index_kind import Report
 
@@ -68,6 +68,9 @@ _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the index
 _Add = Annotated[
     bool, typer.Option("--add", help="Add to the index that is there, as if it were built from all passages.")
 ]
+_Links = Annotated[
+    bool, typer.Option("--links", help="Make its links too, beside it (OUT.links), for --retriever linked:OUT.")
+]
 
 
 def index(
@@ -84,14 +87,15 @@ def index(
     skip_bad: _SkipBad = False,
     overwrite: _Overwrite = False,
     add: _Add = False,
+    links: _Links = False,
 ) -> None:
     """Make an index of a corpus, for the --retriever of every command.
 
     The same command goes on where it was interrupted.
     """
-    from rich.console import Console
 
-    from ..common.cluster import connected
+    from ..retrieval.indexes.cluster import connected
+    from ..retrieval.links_beside import links_wanted
     from .options import named_values, refuse
 
     named = kind != "auto"
@@ -106,13 +110,14 @@ def index(
             engine is not None and (device or on or named),
             "--engine has one kind, and encodes in this process: leave out --kind, --device, --on",
         ),
+        (links and engine is not None, "links stand beside an index in a folder: make one of kind linked instead"),
         (values and not named and engine is None, "--set is of one kind: name it with --kind"),
         (workers and not on, "--workers counts those of a cluster: name it with --on, or leave --workers out"),
     )
     _check_encodes(kind, out if add else None, {"--on": on, "--device": device, "--checkpoint": checkpoint})
     bad: list[BadLine] = []
     given = named_values(values, "--set")
-    with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Console(stderr=True)) as report:
+    with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Screen(stderr=True)) as report:
         reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "progress": report}
         order = {"checkpoint": checkpoint, "overwrite": overwrite}
         if engine is not None:
@@ -120,9 +125,11 @@ def index(
         else:
             reading |= {"devices": device or (), "cluster": cluster}
             said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
+            if (made := links_wanted(cast(Path, out), links, report)) is not None:
+                said += f"\n{made}: its links; use them with --retriever {quote(f'linked:{out}')}"
     for line in bad:
-        typer.echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
-    typer.echo(said)
+        echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
+    echo(said)
 
 
 def _check_encodes(kind: str, added_to: Path | None, encoding: dict[str, Any]) -> None:
@@ -177,7 +184,7 @@ def _uploaded(
 
 
 @contextmanager
-def progress_of_index(console: Console) -> Iterator[Report]:
+def progress_of_index(console: Screen) -> Iterator[Report]:
     """Show what is done, how fast, how long it takes and how large the index will be: a bar, or lines in a file."""
     if not console.is_terminal:
         yield _lines(console)
@@ -195,7 +202,7 @@ def progress_of_index(console: Console) -> Iterator[Report]:
         yield report
 
 
-def _lines(console: Console) -> Report:
+def _lines(console: Screen) -> Report:
     """Return a report that prints a line for each stage, and one now and then."""
     clock, last = _Clock(), ("", 0.0)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 from .serve import SETTINGS as SETTINGS
 from .serve import named_programs, service_limits
 
@@ -20,15 +21,17 @@ def mcp(
     host: options.Host = "127.0.0.1",
     port: options.Port = 8090,
     token_file: options.TokenFile = None,
+    behind_proxy: options.BehindProxy = False,
     questions: Annotated[Path, typer.Option(help="Folder in which every question is kept.")] = Path("runs/questions"),
 ) -> None:
     """Serve programs to agents, by the Model Context Protocol: the tools ask and search, and passages as resources."""
-    of_address = (host, port, token_file) != ("127.0.0.1", 8090, None)
-    options.refuse((of_address and not http, "--host, --port and --token-file are of an address: add --http"))
+    of_address = (host, port, token_file, behind_proxy) != ("127.0.0.1", 8090, None, False)
+    said = "--host, --port, --token-file and --behind-proxy are of an address: add --http"
+    options.refuse((of_address and not http, said))
     from ..common.errors import QuestreeError
     from ..parts import Parts
+    from ..retrieval.serving.access import check_binding, read_token
     from ..retrieval.serving.listener import serve
-    from ..retrieval.serving.server_limits import check_binding, read_token
 
     try:
         from ..service.mcp_server import mcp_app, mcp_server
@@ -50,6 +53,6 @@ def mcp(
         return
 
     def ready(address: str) -> None:
-        typer.echo(f"{', '.join(service.names)} at {address}/mcp; Ctrl-C ends it")
+        echo(f"{', '.join(service.names)} at {address}/mcp; Ctrl-C ends it")
 
-    serve(mcp_app(server, token), host, port, token=token, ready=ready, ending=service.close)
+    serve(mcp_app(server, token), host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from .screen import echo
+
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
@@ -49,6 +51,13 @@ Host = Annotated[str, typer.Option(help="Address to listen at. One that other ma
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")]
 TokenFile = Annotated[
     Path | None, typer.Option(help="File of the token that clients must bring. Default: QUESTREE_TOKEN, if set.")
+]
+BehindProxy = Annotated[
+    bool,
+    typer.Option(
+        "--behind-proxy",
+        help="Believe X-Forwarded-For and X-Forwarded-Proto of a proxy on this machine, or in FORWARDED_ALLOW_IPS.",
+    ),
 ]
 
 _PANEL = "Settings, also keys of questree.toml and variables (QUESTREE_LM)"
@@ -149,10 +158,12 @@ def clear_stdout(wanted: bool) -> AbstractContextManager[Any]:
 
 def put(text: str, out: Path | None) -> None:
     """Write a text to the file of `Out`, or print it."""
+    from ..common.text import printable
+
     if out is None:
-        typer.echo(text)
+        echo(text)
     else:
-        out.write_text(f"{text}\n", encoding="utf-8")
+        out.write_text(f"{printable(text)}\n", encoding="utf-8")
 
 
 def print_as_json(value: Any) -> None:
@@ -166,7 +177,7 @@ def print_json(text: str) -> None:
     """Print JSON as it is, but for what would move the cursor."""
     from ..common.text import printable_json
 
-    typer.echo(printable_json(text))
+    echo(printable_json(text))
 
 
 def named_values(given: list[str] | None, option: str) -> dict[str, Any]:

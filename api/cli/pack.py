@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .screen import echo
+
 
 def pack(
     runs: Annotated[
@@ -21,10 +23,10 @@ def pack(
     from ..evaluation.capsule import pack as packed
 
     facts = packed(runs, out, texts=not without_texts)
-    counts = [sum(run[name] for run in facts["runs"]) for name in ("questions", "requests", "searches")]
+    counts = [sum(run[name] for run in facts) for name in ("questions", "requests", "searches")]
     if without_texts:
-        typer.echo("without texts: questions and passages by their ids, prompts by digests; a replay needs --task")
-    typer.echo(
-        f"{out}: {len(facts['runs'])} runs, {counts[0]:,} questions, {counts[1]:,} LM requests, {counts[2]:,} "
+        echo("without texts: questions and passages by their ids, prompts by digests; a replay needs --task")
+    echo(
+        f"{out}: {len(facts)} runs, {counts[0]:,} questions, {counts[1]:,} LM requests, {counts[2]:,} "
         f"searches; {out.stat().st_size:,} bytes\nreplay it: questree replay {quote(str(out))}"
     )

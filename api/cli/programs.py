@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from . import options
+from .screen import Screen, echo
 
 if TYPE_CHECKING:
     from ..common.registry import Registry
@@ -39,7 +38,6 @@ def _print(registry: Registry[Any], as_json: bool) -> None:
         options.print_json(json.dumps(_rows(registry), ensure_ascii=False, indent=2))
         return
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -49,15 +47,14 @@ def _print(registry: Registry[Any], as_json: bool) -> None:
         table.add_column(heading, overflow="fold")
     for row in _rows(registry):
         table.add_row(*map(Text, row.values()))
-    Console().print(table)
-    typer.echo(f"of your own: package:name, or an entry point of the group {registry.group} (docs/your-own-code.md)")
+    Screen().print(table)
+    echo(f"of your own: package:name, or an entry point of the group {registry.group} (docs/your-own-code.md)")
 
 
 def _rows(registry: Registry[Any]) -> list[dict[str, str]]:
     """Return a row for each part; one of another package that cannot be imported says why."""
     from ..common.errors import QuestreeError
     from ..common.registry import described
-    from ..common.text import printable
 
     rows = []
     for name in registry.names():
@@ -66,5 +63,5 @@ def _rows(registry: Registry[Any]) -> list[dict[str, str]]:
             line, paper = described(getattr(part, "about", None) or part.__doc__)
         except QuestreeError as error:
             line, paper = str(error), ""
-        rows.append({registry.what: printable(name), "what it is": printable(line), "paper": printable(paper)})
+        rows.append({registry.what: name, "what it is": line, "paper": paper})
     return rows

@@ -45,7 +45,6 @@ def prompts(
 
     from ..common.errors import QuestreeError
     from ..common.files import write_atomically
-    from ..common.text import printable
     from ..lm.guard import adapter_named
     from ..pages.prompts_page import prompts_page
     from ..programs.prompts import differences, rendered_prompts
@@ -64,7 +63,7 @@ def prompts(
         write_atomically(page, prompts_page(title, shown[-1], before=None if other is None else shown[0]))
         return
     text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
-    options.put(printable(text or "No prompt differs."), out)
+    options.put(text or "No prompt differs.", out)
 
 
 def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) -> "Program":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -35,4 +36,4 @@ def recheck(
         options.print_as_json({**found.figures(), **changed})
         return
     print_recheck(found)
-    typer.echo(f"each question: questree show {quote(str(folder))}")
+    echo(f"each question: questree show {quote(str(folder))}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .screen import Screen
 
 if TYPE_CHECKING:
     from ..evaluation import Record
@@ -57,18 +58,15 @@ def replay(
         else:
             _print_drifts(drifts, question)
         return
-    from rich.console import Console
-    from rich.markup import escape
 
-    from ..common.text import printable
     from ..evaluation.capsule import replay as replayed
     from ..parts import Parts
     from .report import SIMULATED
 
     def say(text: str, **style: Any) -> None:
-        console.print(escape(printable(text)), soft_wrap=True, highlight=False, **style)
+        console.print(text, soft_wrap=True, highlight=False, **style)
 
-    console = Console()
+    console = Screen()
     parts = Parts(settings)
     with options.clear_stdout(as_json):
         found = replayed(capsule, texts=lambda: _texts(parts), allow_code=parts.allowed_code)
@@ -148,23 +146,21 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
 def _bundled(parts: "Parts", capsule: Path) -> "Retriever | None":
     """Return the bundled task's retriever if a run searched with it, which nobody has to name; None otherwise."""
     from ..evaluation.capsule.live import no_texts
-    from ..evaluation.capsule.packed_run import identity_of, read_runs
+    from ..evaluation.capsule.packed_run import read_runs
 
     if parts.settings.task != "mini":
         return None
-    runs = [run for run in read_runs(capsule, no_texts) if run.header.identity.get("task") == "mini"]
-    searched = {facts["fingerprint"] for run in runs if (facts := identity_of(run, "retriever"))}
+    runs = [run for run in read_runs(capsule, no_texts) if run.identity.get("task") == "mini"]
+    searched = {facts["fingerprint"] for run in runs if (facts := run.part("retriever"))}
     return parts.retriever if searched and parts.retriever.fingerprint in searched else None
 
 
 def _print_drifts(drifts: "Sequence[Drift]", question: str | None) -> None:
     """Print for each run the scores then and now, and each answer that differs; or all of one question."""
-    from rich.console import Console
 
-    from ..common.text import printable
     from .report import print_paired
 
-    console = Console()
+    console = Screen()
     for drift in drifts:
         then, now = drift.models
         print_paired({f"{drift.name}, then: {then}": drift.before, f"now: {now}": drift.after}, drift)
@@ -177,7 +173,7 @@ def _print_drifts(drifts: "Sequence[Drift]", question: str | None) -> None:
             said = f"  {one.stored.id}: {answers}{where}"
             if question and one.first:
                 said += f"\n{_indented(one.first.text)}"
-            console.print(printable(said), markup=False, highlight=False, soft_wrap=True)
+            console.print(said, highlight=False, soft_wrap=True)
 
 
 def _drift_figures(drift: "Drift") -> dict[str, Any]:

@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TaskID
 from rich.progress import TimeRemainingColumn as TimeLeft
 from rich.table import Table
 from rich.text import Text
 
 from ..common.text import dollars
+from .screen import Screen
 
 if TYPE_CHECKING:
     from ..evaluation import Evaluation, Repeats
@@ -42,7 +41,7 @@ class _Bars(Progress):
     """Bars by name, and a text at the end of each."""
 
     def __init__(self, *columns: ProgressColumn | str):
-        super().__init__(*columns, "{task.fields[text]}", console=Console(stderr=True))
+        super().__init__(*columns, "{task.fields[text]}", console=Screen(stderr=True))
         self.named: dict[Hashable, TaskID] = {}
 
     def show(
@@ -98,7 +97,7 @@ def _spent(runs: Sequence[RunProgress]) -> str:
 def compile_bars() -> Iterator[Callable[[CompileProgress], None]]:
     """Show a bar for each stage of a compilation, with the best candidate so far; yield an ``on_progress``."""
     most, best = 0, 0.0  # a score on few questions is easily a high one
-    with _Bars(TextColumn("{task.description:>8}"), BarColumn()) as bars:
+    with _Bars("{task.description:>8}", BarColumn()) as bars:
 
         def on_progress(progress: CompileProgress) -> None:
             nonlocal most, best
@@ -143,7 +142,7 @@ def training_bars() -> Iterator[tuple[Count, Callable[[TrainingProgress], None]]
 
 def print_figures(lines: Sequence[Mapping[str, str]], *, simulated: bool) -> None:
     """Print texts by heading, one line for each; in several tables where the screen is too narrow for one."""
-    console = Console()
+    console = Screen()
     widths = {heading: max(map(len, _unbroken(heading, lines))) for heading in lines[0]}
     for headings in _fitting(widths, console.width, _telling_apart(lines)):
         table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
@@ -198,7 +197,7 @@ def print_agreement(evaluations: Iterable[Evaluation]) -> None:
     records = [record for one in evaluations for record in one.records]
     for judge in dict.fromkeys(name for record in records for name in by_judges(record)):
         if (found := agreement(records, judge)) is not None:  # else no answer was judged
-            Console().print(f"{judge} agrees with cover-EM: {escape(str(found))}")
+            Screen().print(f"{judge} agrees with cover-EM: {found!s}")
 
 
 def print_repeats(repeats: Repeats) -> None:
@@ -217,16 +216,16 @@ def print_repeats(repeats: Repeats) -> None:
 
 def print_compiled(name: str, compiled: Compiled) -> None:
     """Print the scores before and after, and the gain with its interval."""
-    console = Console()
+    console = Screen()
     console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
     gain, calls, paid = compiled.gain, compiled.compilation.spent.calls, compiled.compilation.paid
     console.print(
-        f"gain {escape(_signed(gain))}, paired over {gain.n} questions; compiling took "
+        f"gain {_signed(gain)}, paired over {gain.n} questions; compiling took "
         f"{_bill(calls, paid.tokens_in + paid.tokens_out, paid.cost)}, {compiled.compilation.seconds:.0f} s"
     )
     if compiled.compilation.lm is not None:
         trained = f"the LM was trained: {compiled.compilation.lm.model}; what that cost, its provider says"
-        console.print(escape(trained), soft_wrap=True)
+        console.print(trained, soft_wrap=True)
     kept = sum(len(predictor.demos) for predictor in compiled.program.predictors())
     kept += len(getattr(compiled.program, "lessons", ()))  # of a program that chooses them by question
     console.print(f"{kept or 'no'} demonstration{'' if kept == 1 else 's'} kept")
@@ -234,29 +233,25 @@ def print_compiled(name: str, compiled: Compiled) -> None:
 
 def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:
     """Print the figures then and now, and the paired difference."""
-    console = Console()
+    console = Screen()
     console.print(evaluation_table(evaluations))
     p = "" if paired.p is None else f"; p {paired.p:.3f} (McNemar, mid-p)"
-    console.print(f"difference {escape(_signed(paired.difference))}, paired over {paired.after.n} questions{p}")
+    console.print(f"difference {_signed(paired.difference)}, paired over {paired.after.n} questions{p}")
 
 
 def print_recheck(found: Recheck) -> None:
     """Print the scores then and now, their difference, and which versions and prompts changed."""
-    from ..common.text import printable
-
-    console, after = Console(), found.after
+    console, after = Screen(), found.after
     print_paired({"then": found.before, "now": after}, found)
     console.print(f"{after.spent.cached} of {after.spent.calls} LM calls were answered from the cache of replies")
     for name, (then, now) in found.versions.items():
-        console.print(escape(f"{name}: {then}, now {now}"))
+        console.print(f"{name}: {then}, now {now}")
     if found.signatures:
-        console.print(f"signatures that changed in the code: {escape(', '.join(found.signatures))}")
-    if found.prompts is None:
-        console.print("prompts: an older version kept none, so no difference can be shown")
-    elif not found.prompts:
+        console.print(f"signatures that changed in the code: {', '.join(found.signatures)}")
+    if not found.prompts:
         console.print("prompts: none differs")
-    for diff in (found.prompts or {}).values():
-        console.print(printable(diff), markup=False, highlight=False, soft_wrap=True)
+    for diff in found.prompts.values():
+        console.print(diff, highlight=False, soft_wrap=True)
 
 
 def _signed(interval: Interval) -> str:
@@ -272,6 +267,8 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
     figures = {}
     for metric, score in evaluation.scores.items():
         figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]{of_how_many(evaluation, metric)}"
+    grounded = evaluation.grounded
+    figures["grounded"] = f"{grounded.mean:.3f} [{grounded.low:.3f}, {grounded.high:.3f}]"
     answered = evaluation.answered
     if evaluation.failures and answered:
         figures[f"{evaluation.metric}, {ANSWERED}"] = f"{answered.mean:.3f} [{answered.low:.3f}, {answered.high:.3f}]"

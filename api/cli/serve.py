@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..service import ServiceLimits
@@ -30,6 +31,7 @@ def serve(
     host: options.Host = "127.0.0.1",
     port: options.Port = 8080,
     token_file: options.TokenFile = None,
+    behind_proxy: options.BehindProxy = False,
     questions: Annotated[Path, typer.Option(help="Folder in which every question is kept, for its permalink.")] = Path(
         "runs/questions"
     ),
@@ -50,13 +52,14 @@ def serve(
     per_client: Annotated[
         int, typer.Option(min=1, help="Questions of one address, on their way or waiting; further ones are refused.")
     ] = 16,
+    follow_ups: Annotated[bool, typer.Option(help="Restate a chat's follow-up by an LM call; else refuse it.")] = True,
 ) -> None:
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
     options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
     from ..common.errors import QuestreeError
     from ..parts import Parts
+    from ..retrieval.serving.access import check_binding, read_token
     from ..retrieval.serving.listener import serve
-    from ..retrieval.serving.server_limits import check_binding, read_token
     from ..service import KeptQuestions, Service, create_app
 
     token = read_token(token_file)
@@ -70,16 +73,16 @@ def serve(
     mlflow, parts = _address(mlflow_ui, settings.tracking_uri), Parts(settings)
     parts.use_lm()
     served = {name: parts.program(program) for name, program in named_programs(programs).items()}
-    limits = service_limits(settings, running=together, waiting=waiting, per_client=per_client)
+    limits = service_limits(settings, running=together, waiting=waiting, per_client=per_client, follow_ups=follow_ups)
     service = Service(served, KeptQuestions(questions), limits)
 
     def ready(address: str) -> None:
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
-        typer.echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
+        echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
     tracking = parts.tracking if len(shown) < len(runs or []) else None
     app = create_app(service, token, shown, tracking, mlflow)
-    serve(app, host, port, token=token, ready=ready, ending=service.close)
+    serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
 
 
 _TRACKED = Path("mlflow")
@@ -106,11 +109,11 @@ def _address(given: str | None, tracking_uri: str) -> str:
     return ""
 
 
-def service_limits(settings: "RunSettings", **limits: int) -> "ServiceLimits":
+def service_limits(settings: "RunSettings", *, follow_ups: bool = True, **limits: int) -> "ServiceLimits":
     """Return how much is taken on; a question may take as long as the settings' deadline, where there is one."""
     from ..service import ServiceLimits
 
-    whole = ServiceLimits(**limits)
+    whole = ServiceLimits(follow_ups=follow_ups, **limits)
     return whole if settings.deadline is None else replace(whole, seconds=settings.deadline)
 
 

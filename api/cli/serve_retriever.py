@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 
 def serve_retriever(
@@ -21,30 +22,31 @@ def serve_retriever(
         int,
         typer.Option(min=1, help="At most so many passages for a query: 100 for a fusion of indexes, 50 for --rerank."),
     ] = 1_000,
-    max_bytes: Annotated[int, typer.Option(min=1_000, help="At most so many bytes in a request.")] = 2**20,
+    max_bytes: Annotated[int, typer.Option(min=1_000, help="At most so many bytes in a request.")] = 4 * 2**20,
     concurrency: Annotated[
-        int, typer.Option(min=1, help="Requests that are answered at the same time; four times as many wait.")
-    ] = 64,
+        int, typer.Option(min=1, help="At most so many connections at a time; what comes beyond is answered with 503.")
+    ] = 512,
 ) -> None:
     """Serve an index to many workers: concurrent queries share a call. It also answers dspy.ColBERTv2."""
     from ..retrieval import open_retriever
+    from ..retrieval.serving.access import check_binding, read_token
     from ..retrieval.serving.app import SearchLimits, create_app
     from ..retrieval.serving.listener import serve
-    from ..retrieval.serving.server_limits import Limits, check_binding, read_token
+    from ..retrieval.serving.server_limits import Limits
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded
     retriever = open_retriever(index)
     app = create_app(
         retriever,
-        limits=Limits(body=max_bytes, concurrency=concurrency, waiting=4 * concurrency, token=token),
+        limits=Limits(body=max_bytes, token=token),
         search_limits=SearchLimits(queries=max_queries, passages=max_passages, together=together, window=window / 1000),
     )
 
     def ready(address: str) -> None:
-        typer.echo(
+        echo(
             f"{retriever.name}, {retriever.fingerprint}, at {address}; use it with --retriever {address}, "
             "stop it with Ctrl-C"
         )
 
-    serve(app, host, port, token=token, ready=ready)
+    serve(app, host, port, token=token, ready=ready, connections=concurrency)

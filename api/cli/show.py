@@ -37,94 +37,110 @@ def show(
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
     out: options.Out = None,
     as_json: options.AsJson = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Print each question's record and steps as a line.")] = False,
 ) -> None:
     """Show a compiled program, an evaluation, one question's tree; of a comparison or a compilation, its scores."""
+    import json
     from io import StringIO
 
-    from rich.console import Console
+    from ..common.text import printable_json
+    from ..evaluation.stored_runs import lines_of
+    from .screen import Screen
 
     asked, tree = question or id, form != "text"
     options.refuse(
         (question and id, "--id is the same as QUESTION: leave one of them out"),
         (why and (tree or as_json), "--why is text: leave --format and --json out"),
         (tree and as_json, "--json is no tree: leave --format out"),
+        (jsonl and (asked or why or tree or as_json or out), "--jsonl shows all: leave other options out"),
         (tree and not asked, "--format is of a question's tree: name the question"),
     )
     text = StringIO()
-    console = Console(file=text if out else None)
-    folder = Path(source)
-    run = (folder / "records.jsonl").exists()
-    runs = not run and any(folder.glob("*/records.jsonl"))
+    console = Screen(file=text if out else None)
+    runs = _runs(source)
     options.refuse(
-        ((asked or why) and not run and not runs, f"{source} is no evaluation: it has no questions to show"),
-        ((asked or why) and runs and not as_json, f"{source} holds several runs: name one of them, or add --json"),
+        ((asked or why or jsonl) and not runs, f"{source} is no evaluation: it has no questions to show"),
+        ((asked or why) and len(runs) > 1 and not as_json, f"{source} holds several runs: name one, or add --json"),
     )
-    if as_json:
-        console.print(_json(folder, source, asked, tracking_uri), markup=False, highlight=False, soft_wrap=True)
-    elif run:
-        _show_run(console, folder, asked, form, why)
+    if jsonl:
+        for line in lines_of(Path(source)):
+            console.print(printable_json(json.dumps(line, ensure_ascii=False)), highlight=False, soft_wrap=True)
+    elif as_json:
+        shown = _figures(runs, asked) if runs else _program_figures(source, tracking_uri)
+        console.print(printable_json(json.dumps(shown, indent=2)), highlight=False, soft_wrap=True)
+    elif len(runs) == 1:
+        _show_run(console, runs[0], asked, form, why)
     elif runs:
-        _show_runs(console, folder)
+        _show_runs(console, Path(source), runs)
     else:
         _show_program(console, source, tracking_uri)
     if out:
         options.put(text.getvalue().rstrip("\n"), out)
 
 
-def _json(folder: Path, source: str, id: str | None, tracking_uri: str | None) -> str:
-    """Return what there is to show as JSON: a question's record, or those of all runs by name; figures; a program."""
+def _runs(source: str) -> list[StoredRun]:
+    """Return the runs that are meant; none if it is a program."""
+    from ..evaluation.run_file import RunFileError, find
+    from ..evaluation.stored_runs import stored_runs
+    from ..optimize.artifact import MANIFEST
+
+    place = Path(source)
+    if source.startswith(("runs:/", "models:/")) or (place / MANIFEST).exists():
+        return []
+    try:
+        find(place)
+    except RunFileError:
+        if place.is_dir() and any(place.iterdir()):
+            raise
+        return []
+    return stored_runs([place])
+
+
+def _figures(runs: Sequence[StoredRun], id: str | None) -> Any:
+    """Return the figures of each run; or a question's record, of several runs by their names."""
     import json
 
-    from ..common.text import printable_json
-    from ..evaluation.stored_runs import stored_runs
+    if id is None:
+        return {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in _evaluations(runs).items()}
+    found = {run.name: _record(run, id).model_dump(mode="json") for run in runs}
+    return found if len(runs) > 1 else found[runs[0].name]
 
-    if not (folder / "records.jsonl").exists() and not any(folder.glob("*/records.jsonl")):
-        artifact = _artifact(source, tracking_uri)
-        counts = {name: len(one.demos) for state in artifact.states for name, one in state.items()}
-        return printable_json(json.dumps({**artifact.manifest.facts(), "demonstrations": counts}, indent=2))
-    runs = stored_runs([folder])
-    if id is not None:
-        found = {run.name: _record(run, id).model_dump(mode="json") for run in runs}
-        alone = (folder / "records.jsonl").exists()
-        return printable_json(json.dumps(found[runs[0].name] if alone else found, indent=2))
-    figures = {name: {**json.loads(one.as_json()), "table": one.table()} for name, one in _evaluations(runs).items()}
-    return printable_json(json.dumps(figures, indent=2))
+
+def _program_figures(source: str, tracking_uri: str | None) -> dict[str, Any]:
+    artifact = _artifact(source, tracking_uri)
+    counts = {name: len(one.demos) for state in artifact.states for name, one in state.items()}
+    return {**artifact.manifest.facts(), "demonstrations": counts}
 
 
 def _record(run: StoredRun, id: str) -> Record:
-    """Return the record of a question, also of one that the last evaluation did not have.
-
-    Raises:
-        QuestreeError: the run has no such question.
-    """
+    """Return the record of a question, also of one that the last evaluation did not have."""
     from ..common.errors import QuestreeError
 
     found = next((record for record in (*run.records, *run.others) if record.id == id), None)
     if found is None:
-        raise QuestreeError(f"{run.folder} has no question {id!r}; its first is {run.records[0].id!r}.")
+        raise QuestreeError(f"{run.place} has no question {id!r}; its first is {run.records[0].id!r}.")
     return found
 
 
-def _show_runs(console: Any, folder: Path) -> None:
-    """Print the scores of all runs in a folder, and what to type for each."""
-    from ..evaluation.stored_runs import stored_runs
+def _show_runs(console: Any, folder: Path, runs: Sequence[StoredRun]) -> None:
+    """Print the scores of all runs in a file, and what to type for each."""
+    from ..evaluation.repeats import Repeats
     from .report import evaluation_table
 
-    runs = stored_runs([folder])
     console.print(evaluation_table(_evaluations(runs)))
     if (folder / "repeats.json").exists():
-        console.print(_repeats(folder / "repeats.json"), markup=False, highlight=False, soft_wrap=True)
-    console.print(f"each question: questree show {quote(f'{folder}/{runs[0].name}')}", markup=False, soft_wrap=True)
+        repeats = Repeats(tuple(run.evaluation for run in runs))
+        score = repeats.score
+        mean = f"{repeats.runs[0].metric} {score.mean:.3f} [{score.low:.3f}, {score.high:.3f}] over {len(runs)} repeats"
+        spread = f"variance within questions {repeats.within:.3f}, between {repeats.between:.3f}"
+        console.print(f"{mean}; {spread}", highlight=False, soft_wrap=True)
+    console.print(f"each question: questree show {quote(str(runs[0].place))}", soft_wrap=True)
     if (folder / "program").is_dir():
-        console.print(f"the program: questree show {quote(f'{folder}/program')}", markup=False, soft_wrap=True)
+        console.print(f"the program: questree show {quote(f'{folder}/program')}", soft_wrap=True)
 
 
 def _evaluations(runs: Sequence[StoredRun]) -> dict[str, Evaluation]:
-    """Return the evaluations by the name of the run, and say of which runs no answer is scored yet.
-
-    Raises:
-        QuestreeError: none of any run is.
-    """
+    """Return the evaluations by the name of the run, and say of which runs no answer is scored yet."""
     from ..common.errors import QuestreeError
 
     found: dict[str, Evaluation] = {}
@@ -140,39 +156,17 @@ def _evaluations(runs: Sequence[StoredRun]) -> dict[str, Evaluation]:
     return found
 
 
-def _repeats(file: Path) -> str:
-    """Return what repeated runs add up to, as it was written down.
-
-    Raises:
-        QuestreeError: the file is damaged.
-    """
+def _show_run(console: Any, run: StoredRun, id: str | None, form: Form, why: bool) -> None:
     from ..common.errors import QuestreeError
-    from ..common.json_files import parse_json, read_bytes
-    from ..common.text import printable
 
-    try:
-        told = parse_json(read_bytes(file))
-        mean, low, high = (told["score"][name] for name in ("mean", "low", "high"))
-        score = f"{told['metric']} {mean:.3f} [{low:.3f}, {high:.3f}] over {len(told['runs'])} repeats"
-        return printable(f"{score}; variance within questions {told['within']:.3f}, between {told['between']:.3f}")
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise QuestreeError(f"{file} is damaged ({problem}); run the same evaluation again.") from problem
-
-
-def _show_run(console: Any, folder: Path, id: str | None, form: Form, why: bool) -> None:
-    from ..common.errors import QuestreeError
-    from ..common.text import printable
-    from ..evaluation.stored_runs import stored_runs
-
-    [run] = stored_runs([folder])
     if id is None:
         if why:
-            raise QuestreeError(f"--why needs a question: questree show {quote(str(folder))} QUESTION --why")
+            raise QuestreeError(f"--why needs a question: questree show {quote(str(run.place))} QUESTION --why")
         console.print(_table(run.records, simulated=run.simulated))
         return
     found = _record(run, id)
     text = _why(found) if why else _tree(found, form, simulated=run.simulated)
-    console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    console.print(text, highlight=False, soft_wrap=True)
 
 
 def _table(records: Sequence[Record], *, simulated: bool) -> Any:
@@ -180,7 +174,6 @@ def _table(records: Sequence[Record], *, simulated: bool) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from ..common.text import printable
     from .report import SIMULATED
 
     metrics = list(dict.fromkeys(name for record in records for name in record.scores))
@@ -195,7 +188,7 @@ def _table(records: Sequence[Record], *, simulated: bool) -> Any:
         cells += [f"{record.scores[metric]:.2f}" if metric in record.scores else "–" for metric in metrics]
         cells += [str(record.spent.calls)]
         cells += ["" if record.failure is None else record.failure.cause] if failed else []
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*(Text(cell) for cell in cells))
     return table
 
 
@@ -206,8 +199,8 @@ def _why(record: Record) -> str:
         return f"{record.id} was answered: {record.answer}"
     what = f"{record.id}: {record.question}\n{failure}"
     where = failure.where
-    if where is None:
-        return f"{what}\nAn older version wrote this record, without the place. The same command asks it again."
+    if where is None:  # a capsule without texts has none
+        return what
     place = f"program: {where.program}\nstep: {where.step or '–'}\npredictor: {where.predictor or '–'}"
     texts = [f"--- {name} ---\n{text}" for name, text in (("prompt", where.prompt), ("reply", where.reply)) if text]
     return "\n\n".join([f"{what}\n{place}", *texts])
@@ -236,14 +229,14 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
 
     from rich.text import Text
 
-    from ..common.text import printable, printable_json
+    from ..common.text import printable_json
 
     artifact = _artifact(source, tracking_uri)
     facts = json.dumps(artifact.manifest.facts(), indent=2, ensure_ascii=False)
-    console.print(printable_json(facts), markup=False, soft_wrap=True)
+    console.print(printable_json(facts), soft_wrap=True)
     for state in artifact.states:
         for name, predictor in state.items():
-            console.print(Text(printable(f"{name}: {len(predictor.demos)} demonstrations")))
+            console.print(Text(f"{name}: {len(predictor.demos)} demonstrations"))
 
 
 def _artifact(source: str, tracking_uri: str | None) -> Artifact:

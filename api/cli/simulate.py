@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -21,7 +22,8 @@ def serve(
     """Serve the simulated LM at an OpenAI-compatible address, to exercise the real network path."""
     from ..common.errors import QuestreeError
     from ..parts import Parts
-    from ..retrieval.serving.server_limits import Limits, read_token
+    from ..retrieval.serving.access import read_token
+    from ..retrieval.serving.server_limits import Limits
     from ..simulate import is_simulated
     from ..simulate import serve as serve_engine
 
@@ -30,7 +32,7 @@ def serve(
         raise QuestreeError(f"--lm {settings.lm} is no simulated LM; serve 'simulated' or 'recorded:FILE'.")
 
     def ready(address: str) -> None:
-        typer.echo(f"{model.model} at {address}/v1; use it with --lm openai/simulated --api-base {address}/v1")
+        echo(f"{model.model} at {address}/v1; use it with --lm openai/simulated --api-base {address}/v1")
 
     serve_engine(model.engine, host=host, port=port, limits=Limits(token=read_token(token_file)), ready=ready)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import typer
-
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,11 +43,11 @@ def tasks(as_json: options.AsJson = False) -> None:
         options.print_json(json.dumps(lines, ensure_ascii=False, indent=2))
         return
     print_figures(lines, simulated=False)
-    typer.echo(f"{folder} holds what is here. Get a task: questree fetch NAME")
-    typer.echo("Samples of the papers, by name after a colon (--task hotpotqa:tree-of-reviews):")
+    echo(f"{folder} holds what is here. Get a task: questree fetch NAME")
+    echo("Samples of the papers, by name after a colon (--task hotpotqa:tree-of-reviews):")
     for task in KNOWN_TASKS.values():
         if task.samples:
-            typer.echo(f"  {task.name}: {', '.join(task.samples)}")
+            echo(f"  {task.name}: {', '.join(task.samples)}")
 
 
 def _origin(task: KnownTask) -> str:

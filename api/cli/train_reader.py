@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .screen import echo
+
 if TYPE_CHECKING:
     from ..settings import RunSettings
 
@@ -68,8 +70,8 @@ def train_reader(
         )
     print_looks(trained.history)
     if trained.unanswerable:
-        typer.echo(f"left out: {trained.unanswerable} questions whose answer does not stand in their passage")
+        echo(f"left out: {trained.unanswerable} questions whose answer does not stand in their passage")
     if not trained.finished:
-        typer.echo(f"{trained.step} of {trained.steps} steps are done; the same command goes on from there")
+        echo(f"{trained.step} of {trained.steps} steps are done; the same command goes on from there")
     best = quote(str(trained.folder))
-    typer.echo(f"the best so far is {trained.folder}; choose its threshold: questree calibrate-reader {best}")
+    echo(f"the best so far is {trained.folder}; choose its threshold: questree calibrate-reader {best}")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -27,8 +28,8 @@ def ui(
 
     from ..common.errors import QuestreeError
     from ..evaluation.tracking_store import check_exists, without_password
+    from ..retrieval.serving.access import is_loopback
     from ..retrieval.serving.listener import listening
-    from ..retrieval.serving.server_limits import is_loopback
 
     store = settings.tracking_uri
     if store == "none":
@@ -43,7 +44,7 @@ def ui(
         )
     with listening(host, port) as free:  # MLflow would end without an error where the address is taken
         port = free.getsockname()[1]
-    typer.echo(f"{without_password(store)} at http://{host}:{port}; Ctrl-C ends it")
+    echo(f"{without_password(store)} at http://{host}:{port}; Ctrl-C ends it")
     command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port), "--workers", "1"]
     # without the processes of jobs, which nothing here needs, the pages are up in two thirds of the time
     quick = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", **os.environ}

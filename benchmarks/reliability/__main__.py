@@ -27,6 +27,7 @@ from . import parts
 PARTS: dict[str, Callable[[argparse.Namespace, Path], tuple[list[parts.Row], str]]] = {
     "faults": parts.faults,
     "kills": parts.kills,
+    "money": parts.money,
     "corruption": parts.corruption,
     "fuzz": parts.fuzzing,
     "requests": parts.requests,
@@ -87,7 +88,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--schedules", type=int, default=72, help="of faults, for each program")
-    parser.add_argument("--kills", type=int, default=29, help="of each kind of command")
+    parser.add_argument("--kills", type=int, default=30, help="of each kind of command")
+    parser.add_argument("--stops", type=int, default=20, help="of each command that pays, by Ctrl-C or SIGTERM")
     parser.add_argument("--bytes", type=int, default=40, help="changed in each file; ten times as many in the LM cache")
     parser.add_argument("--texts", type=int, default=7200, help="hostile ones")
     parser.add_argument("--requests", type=int, default=50, help="hostile ones, of each kind")

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import dspy
 
 from questree.lm import retries as waiting
+from questree.lm.failure import counting_failures
 from questree.lm.limits import Limits, limited, limits
 from questree.programs import PROGRAMS, Program
 from questree.programs.registry import build
@@ -131,7 +132,7 @@ def _served(address: str) -> dspy.LM:
 def _asking(lm: dspy.LM, deadline: float, adapter: dspy.Adapter | None = None) -> Iterator[None]:
     bounds = Limits(timeout=TIMEOUT, retries=RETRIES, deadline=deadline)
     no_wait = patch.object(waiting, "sleep", lambda seconds: None)
-    with no_wait, dspy.context(lm=lm, adapter=adapter), limited(bounds):
+    with no_wait, dspy.context(lm=lm, adapter=adapter), counting_failures(), limited(bounds):
         yield
 
 

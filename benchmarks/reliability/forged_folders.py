@@ -24,15 +24,16 @@ from questree.common.errors import QuestreeError
 from questree.common.files import file_hash
 from questree.common.manifests import checksum_of
 from questree.data.question_files import read_questions
+from questree.evaluation.environment import environment_of
+from questree.evaluation.kept_run import kept_run
 from questree.evaluation.run import evaluate, run_identity
-from questree.evaluation.run_folder import open_run
 from questree.evaluation.stored_runs import read_records, stored_runs
+from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.optimize import load, save
-from questree.optimize.candidates import read_candidates
 from questree.programs import Program, build
 from questree.programs.composed import Lesson, NearestDemonstrations
-from questree.programs.states import LMSettings, state_of, to_json
+from questree.programs.states import LMSettings
 from questree.retrieval import DPRReader, Passage, build_index, load_index
 from questree.retrieval.calibrated import ReaderManifest, store
 from questree.retrieval.span_model import SpanModel
@@ -230,8 +231,10 @@ def _read_run(folder: Path) -> None:
     for record in read_records(folder):
         score(record, record.prediction)
     assert run.simulated in (True, False)
-    with dspy.context(lm=lm, adapter=None), open_run(folder, run_identity(program, task="mini")) as again:
-        assert again.records
+    with dspy.context(lm=lm, adapter=None):
+        about, around = run_identity(program, task="mini"), environment_of(program)
+        with kept_run(folder, "cot", about, RunPolicy(), around) as again:
+            assert again.records
 
 
 def _make_index(folder: Path) -> None:
@@ -241,12 +244,6 @@ def _make_index(folder: Path) -> None:
 def _read_index(folder: Path) -> None:
     for passage in load_index(folder)("amber harbor", k=2):
         passage.shown()
-
-
-def _make_candidates(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    content = {"score": 0.5, "questions": 4, "state": state_of(build("cot", {}))}
-    (folder / "000.json").write_text(to_json(content))
 
 
 def _make_reader(folder: Path) -> None:
@@ -279,7 +276,7 @@ KINDS = {
     "program": Kind(
         _make_program, _read_program, ("program.json", "lessons.json", "questree.json"), sealed="questree.json"
     ),
-    "run": Kind(_make_run, _read_run, ("run.json", "records.jsonl", "scores.jsonl", "evaluated.json")),
+    "run": Kind(_make_run, _read_run, (), ("runs.db",)),
     "index": Kind(
         _make_index,
         _read_index,
@@ -287,7 +284,6 @@ KINDS = {
         ("passages.offsets.npy",),
         sealed="questree-index.json",
     ),
-    "candidates": Kind(_make_candidates, read_candidates, ("000.json",)),
     "reader": Kind(_make_reader, _read_reader, ("questree-reader.json",), ("model.safetensors",)),
     "questions": Kind(_make_questions, _read_questions, ("questions.jsonl",)),
 }

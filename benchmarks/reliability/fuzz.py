@@ -19,6 +19,7 @@ from pydantic import BaseModel
 import questree.signatures as signatures
 from questree.common.text import printable
 from questree.evaluation.records import Record
+from questree.lm.adapters import patient
 from questree.lm.guard import guarded, shown_demonstrations
 from questree.pages import answer_page
 from questree.programs import Node, ReasoningTree
@@ -67,7 +68,7 @@ def fuzz(cases: int, seed: int = 0) -> Fuzzed:
         text = hostile_text(draw, target)
         found.note("markers", not reads_as_marker(Passage(id=text, title=text, text=text).shown()), text)
         for make in _ADAPTERS:
-            adapter = make()
+            adapter = patient(make())
             held = echo_sets_nothing(signature, adapter, text) and sections_hold(signature, adapter, text)
             found.note(type(adapter).__name__, held, text)
             found.note("demonstrations", demonstration_holds(signature, adapter, text), text)

@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 """What is killed, by name; the last three are compilations. Each run has a folder of its own, and its own cache."""
 
-_IMPORTS = (
+PRELOADED = (
     *("questree.cli", "questree.experiment", "questree.evaluation.attacks"),
     *("torch", "faiss", "transformers.models.bert.modeling_bert"),
     *("questree.retrieval.dense", "questree.retrieval.sentence_encoder"),
@@ -91,7 +91,7 @@ def interruption_report(kind: str, kills: int, seed: int, folder: Path) -> Inter
     questions = [question for split in load_task("mini").questions.values() for question in split]
     mind = Mind(World(questions), Traits(malformed=0, latency=LATENCY))
     _prepare(kind, folder)
-    with commands(mind, _IMPORTS) as running:
+    with commands(mind, PRELOADED) as running:
         return _Report(kind, folder, running, random.Random(seed)).made(kills)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from questree.evaluation.stored_runs import read_exchanges
+from questree.evaluation.run_file import NAME, reading
+from questree.evaluation.stored_runs import records_of
 
 RUN, BUILDING = "run", "run.building"
 _TIMES = {"seconds", "checksum", "record"}  # the digest of a record is one of its seconds, too
@@ -44,28 +45,52 @@ def result(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for file in sorted(path for path in run.rglob("*") if path.is_file()):
         name = file.relative_to(run).as_posix()
-        if file.name in ("records.jsonl", "scores.jsonl"):
-            lines = sorted(map(json.loads, file.read_bytes().splitlines()), key=lambda line: str(line["id"]))
-            found[name] = [_untimed(line) for line in lines]
-        elif file.name == "exchanges.jsonl":
-            asked = sorted(read_exchanges(file.parent).items())
-            found[name] = [(id, one.place, one.digest, _untimed(one.came)) for id, ones in asked for one in ones]
+        if file.name == NAME:
+            found[name] = _told(file)
         elif file.suffix == ".json":
             found[name] = _untimed(json.loads(file.read_bytes()))
-        elif file.name == "lock" or file.suffix in (".md", ".csv", ".html"):  # made of the others, with their times
+        elif file.name == "lock" or file.suffix in (".md", ".csv", ".html"):  # of the others, with their times
             found[name] = True
         else:
             found[name] = hashlib.sha256(file.read_bytes()).hexdigest()
     return found
 
 
+def _told(file: Path) -> dict[str, Any]:
+    """What a file of runs holds, in an order that no thread changes."""
+    with reading(file) as runs:
+        names = dict(runs.rows("SELECT number, name FROM run"))
+        steps = "SELECT run, id, place, kind, name, request, outcome FROM steps ORDER BY run, id, number"
+        return {
+            "runs": [_untimed(runs.values(row)) for row in runs.rows("SELECT about, metrics FROM run ORDER BY name")],
+            "records": sorted(
+                (names[number], id, json.dumps(_untimed(record.model_dump(mode="json")), sort_keys=True))
+                for number in names
+                for id, record in records_of(runs, number).items()
+            ),
+            "steps": [
+                (names[run], *said, _untimed(runs.values(texts)))
+                for run, *said, one, other in runs.rows(steps)
+                for texts in [(one, other)]
+            ],
+            "candidates": runs.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0"),
+        }
+
+
 def _records(run: Path) -> dict[str, Any]:
-    lines = {file: file.read_bytes().split(b"\n")[:-1] for file in sorted(run.rglob("records.jsonl"))}
-    return {f"{file.parent.relative_to(run)}: {json.loads(line)['id']}": line for file in lines for line in lines[file]}
+    if not (run / NAME).exists():
+        return {}
+    with reading(run / NAME) as file:
+        rows = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
+        return {f"{name}: {id}": record for name, id, record in rows}
 
 
 def _candidates(run: Path) -> dict[str, Any]:
-    return {f"candidate {file.stem}": file.read_bytes() for file in (run / "candidates").glob("[0-9]*.json")}
+    if not (run / NAME).exists():
+        return {}
+    with reading(run / NAME) as file:
+        rows = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
+        return {f"candidate {number}": said for number, *said in rows}
 
 
 def _chunks(folder: Path) -> dict[str, Any]:

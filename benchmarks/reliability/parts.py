@@ -86,6 +86,21 @@ def kills(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     return rows, ""
 
 
+def money(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
+    """Commands that pay, killed and stopped."""
+    from .money import PAYING, money_report
+
+    rows = []
+    for kind in PAYING:
+        place = folder / kind.replace(" ", "-")
+        place.mkdir()
+        counts = money_report(kind, given.kills, given.stops, given.seed, place)
+        found = f"{counts.kills} kills, {counts.stops} stops; {counts.runs} runs; requests seen {counts.seen:,}, "
+        found += f"told {counts.seen + counts.noted:,}: {counts.noted} noted and cut off as they left"
+        rows.append(Row(f"what was paid, {kind}", counts.kills + counts.stops, found, counts.differing))
+    return rows, ""
+
+
 def corruption(given: argparse.Namespace, folder: Path) -> tuple[list[Row], str]:
     """Bytes changed in artifacts, indexes and the LM's kept replies."""
     from questree.optimize import save

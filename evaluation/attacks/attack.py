@@ -10,9 +10,9 @@ from pathlib import Path
 import dspy
 
 from ...common.errors import QuestreeError
-from ...common.files import alone_in, write_atomically
-from ...lm.ledger import Spent, ledger, total
-from ...lm.policy import OutOfBudgetError, RunPolicy
+from ...common.files import write_atomically
+from ...lm.account import Account
+from ...lm.policy import RunPolicy
 from ...metrics import Interval, share_interval
 from ...programs import Program
 from ...retrieval import Passage, Reader, Retriever
@@ -21,8 +21,8 @@ from ..comparison.comparison import ask_each, told_of
 from ..evaluation import Evaluation
 from ..identity import lm_facts, lms_facts
 from ..records import Record, ScoreFunction, checked_metrics, metric_name
-from ..run import Progress, evaluate
-from ..run_folder import Payments
+from ..run import Progress, begin, evaluate
+from ..run_file import writing
 from ..tables import Table, flat
 from .plants import Attack, Plant, Writer, plants_for
 from .seeded_retriever import seeded
@@ -143,8 +143,8 @@ def attack(
 ) -> AttackRun:
     """Ask every program every question, with and without each attack and each defence.
 
-    Everything that is planted for any of the questions is in the corpus at once, as in PoisonedRAG. Each run has a
-    folder of its own, which the same attack resumes.
+    Everything that is planted for any of the questions is in the corpus at once, as in PoisonedRAG. All runs are in one
+    file, which the same attack resumes.
 
     Args:
         programs: by name; each with a retriever, or None if it takes none.
@@ -152,7 +152,7 @@ def attack(
         metric: of the answers; the clean and the attacked score are of it.
         attacks: what is tried, one after the other.
         retriever: over the genuine corpus; the programs' own is replaced.
-        out: a folder for each defence, attack and program; the table stands beside them.
+        out: a folder: ``runs.db`` in it holds a run for each defence, attack and program; the table stands beside it.
         pool: questions whose answers may become targets; by default the questions themselves.
         defences: by name, of `questree.retrieval.defences.DEFENCES`.
         reader: of the defence by a reader.
@@ -173,28 +173,24 @@ def attack(
     for defence in defences:
         defended(retriever, defence, reader)  # before anything is asked
     checked_metrics(metric, examples)
-    with alone_in(out, "the attack"):
-        plants, written = _planted(attacks, examples, pool or examples, retriever, write, policy)
+    with writing(out, "attack") as file, Account(file).open() as account:
+        plants = _planted(attacks, examples, pool or examples, retriever, write, policy, account)
         corpora = {one.name: seeded(retriever, _passages(plants[one])) for one in attacks} | {_CLEAN: retriever}
-        places = [f"{defence}/{corpus}/{name}" for name in programs for defence in defences for corpus in corpora]
-        payments = Payments({place: out / place for place in places}, policy)
 
         def asked(name: str, defence: str, corpus: str) -> Evaluation:
             label, place = f"{name}, {corpus}, defence {defence}", f"{defence}/{corpus}/{name}"
+            program = over_corpus(programs[name], defended(corpora[corpus], defence, reader))
             with told_of(label):
-                evaluation = evaluate(
-                    over_corpus(programs[name], defended(corpora[corpus], defence, reader)),
+                return evaluate(
+                    program,
                     examples,
                     metric,
                     task=task,
-                    out=out / place,
+                    out=begin(file, place, program, task, policy),
                     seed=seed,
                     policy=policy,
-                    spent_before=total([written, payments.of_others(place)]),
                     on_progress=None if on_progress is None else lambda progress: on_progress(label, progress),
                 )
-            payments.note(place, evaluation.paid)
-            return evaluation
 
         rows: list[Row] = []
 
@@ -216,8 +212,8 @@ def attack(
         asking = [*map(lms_facts, programs.values()), *([] if write is None else [lm_facts()])]
         simulated = any(lm["simulated"] for lm in asking)
         run = AttackRun(tuple(rows), metric_name(metric), facts, simulated, stopped)
-        for file, text in run.files().items():
-            write_atomically(out / file, text)
+        for name, text in run.files().items():
+            write_atomically(out / name, text)
     return run
 
 
@@ -228,8 +224,9 @@ def _planted(
     retriever: Retriever,
     write: Writer | None,
     policy: RunPolicy | None,
-) -> tuple[dict[Attack, list[Plant]], Spent]:
-    """Return what is planted for each attack, and what it took to write it.
+    account: Account,
+) -> dict[Attack, list[Plant]]:
+    """Return what is planted for each attack.
 
     Raises:
         QuestreeError: if nothing can be planted for an attack.
@@ -237,15 +234,13 @@ def _planted(
     """
 
     def bounded(question: str, target: str, count: int) -> list[str]:
-        if policy is not None and (over := policy.over_budget(written.spent)):
-            raise OutOfBudgetError(f"Stopped while texts were written to plant: {over}; run the same with more of it.")
+        account.check_budget(policy)
         return write(question, target, count) if write else []
 
-    with ledger() as written:
-        plants = {one: plants_for(one, examples, pool, retriever, write and bounded) for one in attacks}
+    plants = {one: plants_for(one, examples, pool, retriever, write and bounded) for one in attacks}
     if bare := [one.kind for one in attacks if not plants[one]]:
         raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
-    return plants, written.spent
+    return plants
 
 
 def _passages(plants: Sequence[Plant]) -> list[Passage]:

@@ -10,21 +10,24 @@ import dspy
 from pydantic import TypeAdapter
 
 from ...common.errors import QuestreeError
+from ...lm.account import Account
 from ...lm.exchanges import Exchange
-from ...lm.ledger import Spent, total
 from ...lm.policy import RunPolicy
 from ...metrics import METRICS, metric
 from ...programs.modules import LMReader
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever
+from ..environment import environment_of
 from ..evaluation import Evaluation, Paired
 from ..identity import lm_facts
+from ..kept_run import begin_run
 from ..records import Record, ScoreFunction, score
-from ..run import Progress, evaluate
-from ..stored_runs import read_exchanges
+from ..run import Progress, evaluate, run_identity
+from ..run_file import WritableFile, writing
+from ..stored_runs import steps_of
 from .differences import Difference, changed, left, unasked
-from .packed_run import PackedRun, identity_of, read_runs
+from .packed_run import PackedRun, read_runs
 from .replay import adapter_of, example_of, program_of
 from .texts import Texts
 
@@ -92,7 +95,7 @@ def replay_live(
         on_progress: called with the run's name and how far it is.
 
     Raises:
-        CapsuleError: if the capsule is damaged, or breaks a rule.
+        RunFileError: if the capsule is damaged, or breaks a rule.
         QuestreeError: if no LM is configured, the capsule was packed without texts, or a program needs something that
             a capsule does not hold.
     """
@@ -101,50 +104,49 @@ def replay_live(
     for name in allow_code:
         REGISTRY.allow(name)
     tell = on_progress or (lambda name, progress: None)
-    lm, drifts, spent = dspy.settings.lm.copy(cache=False), list[Drift](), Spent()
+    lm, drifts = dspy.settings.lm.copy(cache=False), list[Drift]()
     for run in read_runs(path, no_texts):  # all of them, before the first is paid for
         _check(run, retriever)
-    for number, run in enumerate(read_runs(path, no_texts)):
-        with dspy.context(lm=lm, adapter=adapter_of(run)):
-            drifts.append(_asked_again(run, out / str(number), retriever, policy, seed, spent, tell))
-        spent = total([spent, drifts[-1].after.paid])
+    with writing(out, "replay") as file, Account(file).open():
+        for run in read_runs(path, no_texts):
+            with dspy.context(lm=lm, adapter=adapter_of(run)):
+                drifts.append(_asked_again(run, file, retriever, policy, seed, tell))
     return drifts
 
 
 def _asked_again(
     run: PackedRun,
-    out: Path,
+    file: WritableFile,
     retriever: Retriever | None,
     policy: RunPolicy | None,
     seed: int,
-    spent_before: Spent,
     tell: Callable[[str, Progress], None],
 ) -> Drift:
-    name, metrics = run.header.name, _metrics_of(run)
+    name, metrics = run.name, _metrics_of(run)
     examples = [example_of(record) for record in run.records]
     program = program_of(run, retriever=_searches(run, retriever), reader=None, duplicates=None)
+    kept = begin_run(file, name, run_identity(program, task=""), policy or RunPolicy(), environment_of(program))
     after = evaluate(
         program,
         examples,
         metrics,
-        out=out,
+        out=kept,
         seed=seed,
         policy=policy,
-        spent_before=spent_before,
         on_progress=lambda progress: tell(name, progress),
     )
     then = tuple(
         score(record.model_copy(update={"scores": {}}), example, metrics)
         for record, example in zip(run.records, examples, strict=True)
     )
-    lm, asked = identity_of(run, "lm"), read_exchanges(out)
+    lm = run.part("lm")
     return Drift(
         before=Evaluation(after.metric, then, simulated=bool(lm.get("simulated")), seed=seed),
         after=after,
         name=name,
         models=(str(lm.get("name")), str(lm_facts()["name"])),
         questions=tuple(
-            AskedAgain(stored, now, first_difference(run.asked.get(now.id, []), asked.get(now.id, [])))
+            AskedAgain(stored, now, first_difference(run.asked[now.id], steps_of(file, kept.number, now.id)))
             for stored, now in zip(run.records, after.records, strict=True)
         ),
     )
@@ -200,7 +202,7 @@ def _metrics_of(run: PackedRun) -> list[ScoreFunction]:
     """
     metrics: list[ScoreFunction] = [metric(one) for one in run.records[0].scores if one in METRICS]
     if not metrics:
-        raise QuestreeError(f"{run.header.name}: no metric that scored it is known here.")
+        raise QuestreeError(f"{run.name}: no metric that scored it is known here.")
     return metrics
 
 
@@ -209,21 +211,21 @@ def _check(run: PackedRun, retriever: Retriever | None) -> None:
     adapter_of(run)
     _metrics_of(run)
     program_of(run, retriever=None, reader=None, duplicates=None)
-    reader = identity_of(run, "reader")
-    if (reader and reader["name"] != LMReader.name) or run.header.surroundings.duplicates:
+    reader = run.part("reader")
+    if (reader and reader["name"] != LMReader.name) or run.environment.duplicates:
         raise QuestreeError(
-            f"{run.header.name} used a trained reader or a check of duplicate queries, which no capsule holds; "
+            f"{run.name} used a trained reader or a check of duplicate queries, which no capsule holds; "
             "evaluate it again instead."
         )
     compared = any(one.kind == "comparison" for asked in run.asked.values() for one in asked)
     if compared and (retriever is None or retriever.similarity is None):
-        name = identity_of(run, "retriever")["name"]
-        raise QuestreeError(f"{run.header.name} compares texts as {name} does; give it with --retriever.")
+        name = run.part("retriever")["name"]
+        raise QuestreeError(f"{run.name} compares texts as {name} does; give it with --retriever.")
 
 
 def _searches(run: PackedRun, retriever: Retriever | None) -> Retriever | None:
     """Return a retriever that finds what the run found; None for a run without one."""
-    facts = identity_of(run, "retriever")
+    facts = run.part("retriever")
     if not facts:
         return None
     return _KeptSearches(run, retriever, str(facts["name"]), str(facts["fingerprint"]))

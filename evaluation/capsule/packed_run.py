@@ -1,30 +1,22 @@
-"""What a capsule holds of each run: what was asked, the answers, and all that was said from outside the program."""
+"""A run as a replay takes it from its file: what was asked, the answers, and all that was said from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from ...common.json_files import parse_json, validate
+from ...common.json_files import validate
 from ...lm.exchanges import Exchange
 from ...lm.policy import Limits
+from ..environment import Environment
 from ..records import Record
-from ..surroundings import Surroundings
-from .archive import Archive, CapsuleError
-from .texts import (
-    Texts,
-    exchange_without_texts,
-    passages_of,
-    record_digest,
-    restore_passages,
-    restored,
-    without_texts,
-)
-
-_Line = TypeVar("_Line", bound=BaseModel)
+from ..run_file import RunFile, RunFileError, find, reading
+from ..stored_runs import StoredRun, runs_in, steps_of
+from .texts import Texts, passages_of, restore_passages, restored
 
 
 class _Nothing(BaseModel):
@@ -44,7 +36,7 @@ class _Reader(BaseModel):
 
 
 class _Identity(BaseModel):
-    """What a run is about, as far as a replay, or a page, reads it."""
+    """What a run is about, as far as a replay reads it."""
 
     lm: dict[str, JsonValue] = {}
     settings: dict[str, JsonValue] | None = None
@@ -52,176 +44,101 @@ class _Identity(BaseModel):
     reader: _Reader | _Nothing | None = None
 
 
-class Header(BaseModel):
-    """What a run is about.
+@dataclass(frozen=True)
+class PackedRun:
+    """A run that can be replayed.
 
     Attributes:
         name: of the run.
         identity: program, settings, LM, retriever (`run_identity`).
-        policy: under which it was asked.
-        metrics, seed: of the last evaluation; no metrics if that is not known.
-        surroundings: what else must be the same.
-        texts: whether questions, prompts and passages are there; else their ids and digests are.
+        environment: what else must be the same.
+        metrics, seed: of the last evaluation.
+        records: of its questions.
+        asked: the steps of each question.
+        limits: by question, those that it was asked under.
+        digests: by question, those of requests that are not there themselves, by the number of their step from 1; and
+            of the record. Empty where questions, prompts and passages are in the file.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    identity: dict[str, JsonValue]
-    policy: dict[str, JsonValue]
-    metrics: tuple[str, ...] = ()
-    seed: int = 0
-    surroundings: Surroundings
-    texts: bool = True
-
-    @field_validator("identity")
-    @classmethod
-    def _can_be_read(cls, identity: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        validate(_Identity, identity)
-        return identity
-
-
-class Asked(BaseModel):
-    """The exchanges of a question.
-
-    Attributes:
-        digests: one for each exchange; a changed prompt has another.
-        record: in a run without texts, the digest of the question's record.
-        limits: under which it was asked; None for those of the run's policy.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    exchanges: list[Exchange]
-    digests: list[str] = Field(default_factory=list)
-    record: str = ""
-    limits: Limits | None = None
-
-
-class PackedRun(BaseModel):
-    """A run as a capsule holds it.
-
-    Attributes:
-        digests: by question, those of the exchanges and, of a run that was packed without texts, of the record.
-        limits: by question, those that it was asked under; none of those that are not known.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    header: Header
+    identity: dict[str, Any]
+    environment: Environment
+    metrics: tuple[str, ...]
+    seed: int
     records: tuple[Record, ...]
-    asked: dict[str, list[Exchange]]
-    digests: dict[str, tuple[list[str], str]] = Field(default_factory=dict)
-    limits: dict[str, Limits] = Field(default_factory=dict)
+    asked: Mapping[str, list[Exchange]]
+    limits: Mapping[str, Limits]
+    digests: Mapping[str, tuple[dict[int, str], str]]
+
+    @property
+    def has_texts(self) -> bool:
+        """Return whether questions, prompts and passages are in the file."""
+        return not self.digests
+
+    def part(self, name: str) -> dict[str, Any]:
+        """Return a part of what the run is about; empty if there is none."""
+        return validate(dict[str, Any], self.identity.get(name) or {})
 
 
-def members_of(number: int, run: PackedRun) -> dict[str, bytes]:
-    """Return the members that hold a run, by name."""
-    asked = [
-        Asked(id=id, exchanges=exchanges, digests=[one.digest for one in exchanges], limits=run.limits.get(id))
-        for id, exchanges in run.asked.items()
-    ]
-    records = run.records
-    if not run.header.texts:
-        digests = {record.id: record_digest(record) for record in records}
-        asked = [
-            one.model_copy(
-                update={"exchanges": list(map(exchange_without_texts, one.exchanges)), "record": digests[one.id]}
-            )
-            for one in asked
-        ]
-        records = tuple(map(without_texts, records))
-    return {
-        f"runs/{number}/run.json": run.header.model_dump_json(indent=1).encode(),
-        f"runs/{number}/records.jsonl": _lines(one.model_dump_json() for one in records),
-        f"runs/{number}/exchanges.jsonl": _lines(one.model_dump_json(exclude_defaults=True) for one in asked),
-    }
-
-
-def read_runs(path: Path, texts: Callable[[], Texts] | None = None) -> Iterator[PackedRun]:
-    """Yield the runs of a capsule, each as it is read.
+def read_runs(place: Path, texts: Callable[[], Texts] | None = None) -> Iterator[PackedRun]:
+    """Yield the runs of a file, each as it is read.
 
     Args:
-        path: of the capsule.
-        texts: gives the task and its corpus, if the capsule was packed without texts.
+        place: of the file, or of one run in it (`find`).
+        texts: gives the task and its corpus, for runs that were packed without texts.
 
     Raises:
-        CapsuleError: if the capsule, or a member, is damaged; names it.
+        RunFileError: if the file, or a run in it, is damaged or cannot be replayed; names it.
         QuestreeError: if it has no texts, and none or others are given.
     """
-    archive = Archive(path)
-    numbers = range(sum(name.endswith("/run.json") for name in archive.manifest.members))
-    runs = (_read_run(archive, number) for number in numbers)
-    for run in runs:
-        if run.header.texts:
-            yield run
-        else:
-            yield from _with_texts([run, *runs], texts)
+    for path, name in find(place):
+        yield from _read_file(path, name, texts)
 
 
-def _with_texts(runs: Sequence[PackedRun], texts: Callable[[], Texts] | None) -> Iterator[PackedRun]:
-    """Yield the runs, those without texts with what their task has; its corpus is read once for all of them."""
-    if texts is None:
-        name = runs[0].header.name
-        raise CapsuleError(f"{name} was packed without texts: it can be replayed, by whoever has its task.")
-    found = texts()
-    records = {
-        number: restored(run.records, found, str(run.header.identity.get("task")))
-        for number, run in enumerate(runs)
-        if not run.header.texts
-    }
-    passages = passages_of([runs[number].asked for number in records], found.corpus)
-    for number, run in enumerate(runs):
-        if number in records:
-            asked = restore_passages(run.asked, passages)
-            yield run.model_copy(update={"records": records[number], "asked": asked})
-        else:
-            yield run
+def _read_file(path: Path, name: str, texts: Callable[[], Texts] | None) -> Iterator[PackedRun]:
+    with reading(path) as file:
+        runs = list(runs_in(file, name, bare=True))
+        bare = bool(file.fact("without texts"))
+        packed = (_packed_run(file, run, bare=bare) for run in runs)
+        yield from _with_texts(list(packed), texts) if bare else packed
 
 
-def _read_run(archive: Archive, number: int) -> PackedRun:
-    header, records, asked = (f"runs/{number}/{name}" for name in ("run.json", "records.jsonl", "exchanges.jsonl"))
-    lines = list(_read_lines(archive, asked, Asked))
-    for one in lines:
-        # what was packed without texts has the digest alone, which the present code's request is compared with
-        known = [
-            each.digest if each.asked else digest for each, digest in zip(one.exchanges, one.digests, strict=False)
-        ]
-        if one.digests != known or len(known) != len(one.exchanges):
-            raise CapsuleError(f"{archive.path}: {asked}: a digest of {one.id!r} is not that of its request.")
+def _packed_run(file: RunFile, run: StoredRun, *, bare: bool) -> PackedRun:
+    bounds = "SELECT id, limits FROM questions WHERE run = ? AND limits IS NOT NULL"
+    [[environment]] = file.rows("SELECT environment FROM run WHERE number = ?", run.number)
     try:
-        read = Header.model_validate(parse_json(archive.read(header)))
-    except (ValueError, ValidationError) as problem:
-        raise _damaged(archive, header, problem) from problem
-    found = tuple(_read_lines(archive, records, Record))
-    if not found or len({record.id for record in found}) < len(found):
-        raise CapsuleError(f"{archive.path}: {records} holds {'a question twice' if found else 'no question'}.")
+        validate(_Identity, run.identity)
+        around = Environment.model_validate(file.value(environment))
+        limits = {id: Limits.model_validate(file.value(kept)) for id, kept in file.rows(bounds, run.number)}
+    except (ValidationError, ValueError) as error:
+        raise RunFileError(f"The run {run.name} of {file.path} cannot be replayed: {error}.") from error
+    asked = {record.id: steps_of(file, run.number, record.id) for record in run.records}
     return PackedRun(
-        header=read,
-        records=found,
-        asked={one.id: one.exchanges for one in lines},
-        digests={one.id: (one.digests, one.record) for one in lines},
-        limits={one.id: one.limits for one in lines if one.limits is not None},
+        run.name,
+        run.identity,
+        around,
+        run.metrics,
+        run.seed,
+        run.records,
+        asked,
+        limits,
+        {record.id: _digests(file, run, record.id) for record in run.records} if bare else {},
     )
 
 
-def _read_lines(archive: Archive, name: str, kind: type[_Line]) -> Iterator[_Line]:
-    for line in archive.read(name).splitlines():
-        try:
-            yield kind.model_validate(parse_json(line))
-        except (ValueError, ValidationError) as problem:
-            raise _damaged(archive, name, problem) from problem
+def _digests(file: RunFile, run: StoredRun, id: str) -> tuple[dict[int, str], str]:
+    of_steps = file.rows("SELECT number, digest FROM steps WHERE run = ? AND id = ?", run.number, id)
+    [[record]] = file.rows("SELECT digest FROM questions WHERE run = ? AND id = ?", run.number, id)
+    return dict(of_steps), record
 
 
-def _damaged(archive: Archive, name: str, problem: Exception) -> CapsuleError:
-    return CapsuleError(f"{archive.path}: {name} holds something else than it should: {str(problem)[:300]}.")
-
-
-def _lines(texts: Iterable[str]) -> bytes:
-    return "".join(f"{text}\n" for text in texts).encode()
-
-
-def identity_of(run: PackedRun, part: str) -> dict[str, Any]:
-    """Return a part of what the run is about; empty if there is none."""
-    return validate(dict[str, Any], run.header.identity.get(part) or {})
+def _with_texts(runs: Sequence[PackedRun], texts: Callable[[], Texts] | None) -> Iterator[PackedRun]:
+    """Yield runs with what their task has; its corpus is read once for all of them."""
+    if texts is None:
+        name = runs[0].name
+        raise RunFileError(f"{name} was packed without texts: it can be replayed, by whoever has its task.")
+    found = texts()
+    records = [restored(run.records, found, str(run.identity.get("task"))) for run in runs]
+    passages = passages_of([run.asked for run in runs], found.corpus)
+    for run, questions in zip(runs, records, strict=True):
+        yield replace(run, records=questions, asked=restore_passages(run.asked, passages))

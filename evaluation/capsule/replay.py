@@ -15,7 +15,7 @@ from ...lm.exchanges import Exchange
 from ...lm.guard import ADAPTERS, adapter_named
 from ...lm.limits import limited
 from ...lm.outcomes import replaying
-from ...lm.policy import Limits, RunPolicy
+from ...lm.policy import Limits
 from ...metrics import METRICS, metric
 from ...programs import Program
 from ...programs.modules import LMReader
@@ -23,7 +23,7 @@ from ...programs.registry import REGISTRY, build
 from ..records import Record, score
 from ..run import answer
 from .differences import Difference, LeftError, answer_differences, changed, left, unasked
-from .packed_run import PackedRun, identity_of, read_runs
+from .packed_run import PackedRun, read_runs
 from .stand_ins import StoredDuplicates, StoredReader, StoredRetriever, unasked_lm
 from .texts import Texts, record_differences
 
@@ -99,7 +99,7 @@ def replay(
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
 
     Raises:
-        CapsuleError: if the capsule is damaged, or breaks a rule.
+        RunFileError: if the capsule is damaged, or breaks a rule.
         QuestreeError: if a program in it, or a setting, is not known here.
     """
     for name in allow_code:
@@ -109,27 +109,27 @@ def replay(
 
 def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
     questions: list[ReplayedQuestion] = []
-    with _surroundings(run):
+    with _environment(run):
         program = program_of(run, **_stand_ins(run))
         for record in run.records:
             questions.append(_asked_again(program, record, run))
             if on_question is not None:
-                on_question(run.header.name, len(questions), len(run.records))
-    return ReplayedRun(run.header.name, bool(identity_of(run, "lm").get("simulated")), tuple(questions))
+                on_question(run.name, len(questions), len(run.records))
+    return ReplayedRun(run.name, bool(run.part("lm").get("simulated")), tuple(questions))
 
 
 @contextmanager
-def _surroundings(run: PackedRun) -> Iterator[None]:
+def _environment(run: PackedRun) -> Iterator[None]:
     """Put the LM and the adapter of a run in force."""
-    lm = unasked_lm(str(identity_of(run, "lm").get("name")), run.header.surroundings)
+    lm = unasked_lm(str(run.part("lm").get("name")), run.environment)
     with dspy.context(lm=lm, adapter=adapter_of(run), trace=[]):
         yield
 
 
 def _limits_of(run: PackedRun, id: str) -> Limits:
     """Return the limits that a question was asked under: a run may go on under others than it began with."""
-    asked = run.limits.get(id) or RunPolicy.model_validate(run.header.policy).limits
-    return Limits(retries=asked.retries, window=asked.window or run.header.surroundings.window)
+    asked = run.limits.get(id) or Limits()
+    return Limits(retries=asked.retries, window=asked.window or run.environment.window)
 
 
 def adapter_of(run: PackedRun) -> dspy.Adapter | None:
@@ -138,9 +138,9 @@ def adapter_of(run: PackedRun) -> dspy.Adapter | None:
     Raises:
         QuestreeError: if it is not known here.
     """
-    adapter = run.header.surroundings.adapter
+    adapter = run.environment.adapter
     if adapter not in _ADAPTERS:
-        raise QuestreeError(f"{run.header.name}: the adapter {adapter!r} is not known here.")
+        raise QuestreeError(f"{run.name}: the adapter {adapter!r} is not known here.")
     return adapter_named(_ADAPTERS[adapter])
 
 
@@ -154,20 +154,20 @@ def program_of(run: PackedRun, **parts: Any) -> Program:
     Raises:
         QuestreeError: if those do not fit the present code.
     """
-    state = run.header.surroundings.state
+    state = run.environment.state
     if state is None:
         return _coded(run, parts)
     try:
         return state.program(lambda: _coded(run, parts))
     except ValueError as problem:
-        name = run.header.name
+        name = run.name
         raise QuestreeError(f"{name}: its compiled program does not fit this version: {problem}.") from problem
 
 
 def _coded(run: PackedRun, parts: dict[str, Any]) -> Program:
-    name = run.header.surroundings.program or str(run.header.identity.get("program"))
-    program = build(name, identity_of(run, "settings"), **parts)
-    reader = identity_of(run, "reader")
+    name = run.environment.program or str(run.identity.get("program"))
+    program = build(name, run.part("settings"), **parts)
+    reader = run.part("reader")
     if reader and parts["reader"] is None:
         program.reader.threshold = reader["threshold"]
     return program
@@ -175,19 +175,19 @@ def _coded(run: PackedRun, parts: dict[str, Any]) -> Program:
 
 def _stand_ins(run: PackedRun) -> dict[str, Any]:
     """Return what stands in the place of the retriever, the reader and the check of duplicates."""
-    retriever, reader = identity_of(run, "retriever"), identity_of(run, "reader")
+    retriever, reader = run.part("retriever"), run.part("reader")
     trained = reader and reader["name"] != LMReader.name
     return {
-        "retriever": StoredRetriever(retriever, run.header.surroundings.compares) if retriever else None,
+        "retriever": StoredRetriever(retriever, run.environment.compares) if retriever else None,
         "reader": StoredReader(reader) if trained else None,
-        "duplicates": StoredDuplicates() if run.header.surroundings.duplicates else None,
+        "duplicates": StoredDuplicates() if run.environment.duplicates else None,
     }
 
 
 def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQuestion:
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
-    exchanges, (digests, of_record) = run.asked.get(stored.id, []), run.digests.get(stored.id, ([], ""))
+    exchanges, (digests, of_record) = run.asked[stored.id], run.digests.get(stored.id, ({}, ""))
     source, example = _Stored(exchanges, digests), example_of(stored)
     try:
         with limited(_limits_of(run, stored.id)), replaying(source):
@@ -199,7 +199,7 @@ def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQu
     differences = (
         source.differences()
         or source.unasked()
-        or (answer_differences(stored, now) if run.header.texts else record_differences(stored, now, of_record))
+        or (answer_differences(stored, now) if run.has_texts else record_differences(stored, now, of_record))
     )
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
         text = f"{stored.scores} → {now.scores}"
@@ -221,10 +221,9 @@ def example_of(record: Record) -> dspy.Example:
 class _Stored:
     """The exchanges of one question, and where the present code leaves them."""
 
-    def __init__(self, exchanges: list[Exchange], digests: list[str]):
-        self.digests = {one.place: digest for one, digest in zip(exchanges, digests, strict=True)}
-        self.ordered = sorted(exchanges, key=lambda one: one.place)
-        self.numbered = {one.place: (number, one) for number, one in enumerate(self.ordered, start=1)}
+    def __init__(self, exchanges: list[Exchange], digests: dict[int, str]):
+        self.digests, self.ordered = digests, exchanges
+        self.numbered = {one.place: (number, one) for number, one in enumerate(exchanges, start=1)}
         self._differences: list[Difference] = []
         self._taken: set[tuple[int, ...]] = set()
 
@@ -239,7 +238,7 @@ class _Stored:
             before = [one for one in self.ordered if one.place < begun.place]
             raise LeftError(left(begun, stored, before[-1] if before else None, number or len(before) + 1))
         self._taken.add(stored.place)
-        if self.digests[stored.place] != begun.digest:
+        if self.digests.get(number, stored.digest) != begun.digest:
             self._differences.append(changed(stored, begun, number))
         return stored
 

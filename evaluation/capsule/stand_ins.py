@@ -13,7 +13,7 @@ from ...lm.failure import first_line
 from ...retrieval import Passage, Span
 from ...retrieval.base import BaseRetriever
 from ...retrieval.contracts import Similarity
-from ..surroundings import Surroundings
+from ..environment import Environment
 
 
 def _refuse(*given: Any, **more: Any) -> NoReturn:
@@ -62,7 +62,7 @@ class _NoEngine:
     complete = close = staticmethod(_refuse)
 
 
-def unasked_lm(name: str, around: Surroundings) -> dspy.LM | None:
+def unasked_lm(name: str, around: Environment) -> dspy.LM | None:
     """Return an LM of this name, for the options of its requests; None if the run had none.
 
     Raises:

@@ -10,17 +10,19 @@ from typing import Any
 import dspy
 
 from ...common.errors import QuestreeError
-from ...common.files import alone_in, write_atomically
+from ...common.files import write_atomically
+from ...lm.account import Account
 from ...lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
 from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
 from ..identity import lms_facts, retriever_facts
+from ..kept_run import check_run
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
-from ..run import Answerers, Progress, evaluate, run_identity
-from ..run_folder import Payments, refuse_other_run
+from ..run import Answerers, Progress, begin, evaluate, run_identity
+from ..run_file import WritableFile, writing
 from ..tracking import OFF, Tracking
 from .page import as_page
 from .result import Comparison
@@ -49,8 +51,8 @@ def compare(
             nobody, the programs that were evaluated until then are compared, and ``stopped`` says how to go on. A
             program that fails by itself is left out, and ``stopped`` names it.
         answerers: see `evaluate`.
-        out: a folder. Each program has its run in a folder of its name in it, which the same comparison resumes;
-            the files of the comparison (`files_of`) stand beside these folders.
+        out: a folder. All runs are in the file ``runs.db`` in it, which the same comparison resumes; the files of the
+            comparison (`files_of`) stand beside it.
         tracking: makes a parent run with the files of the comparison, and a nested run for each program.
         title: of the parent run.
         on_progress: called with the name of the program that is asked, and how far it is.
@@ -63,21 +65,22 @@ def compare(
     _check_programs(programs)
     metrics, out = checked_metrics(metrics, examples), None if out is None else Path(out)
     refuse_demonstrated(programs.values(), examples)
-    if out is not None:  # all of them, before the first is paid for
-        for name, program in programs.items():
-            refuse_other_run(out / name, run_identity(program, task=task))
     simulated = any(lms_facts(program)["simulated"] for program in programs.values())
     bounds = (policy or RunPolicy()).model_dump(exclude_none=True)
     parent = {"task": task, "questions": len(examples), "programs": ", ".join(programs), "policy": bounds}
     with (
-        alone_in(out, "the comparison") if out else nullcontext(),
+        nullcontext() if out is None else writing(out, "comparison") as file,
         tracking.run(title, parent, simulated=simulated) as tracked,
+        Account(file).open(),
     ):
+        for name, program in programs.items():  # all of them, before the first is paid for
+            if file is not None:
+                check_run(file, name, run_identity(program, task=task))
         evaluations, stopped = _evaluated(
             programs,
             examples,
             metrics,
-            out=out,
+            file=file,
             on_progress=on_progress,
             tracking=tracking,
             task=task,
@@ -88,9 +91,10 @@ def compare(
         compared = {name: programs[name] for name in evaluations}
         comparison = Comparison(evaluations, title, task, **_shared(compared), stopped=stopped)
         files = files_of(comparison)
-        for file, text in files.items():
-            if out is not None:
-                write_atomically(out / file, text)
+        if out is not None and file is not None:
+            file.order(list(programs))
+            for name, text in files.items():
+                write_atomically(out / name, text)
         tracked.texts(files)
     return comparison
 
@@ -105,7 +109,7 @@ def _check_programs(given: Any) -> None:
     for name, program in given.items():
         checked_program(program)
         if not isinstance(name, str) or name in ("", "..") or Path(name).name != name:
-            raise QuestreeError(f"{name!r} cannot be the name of a program here: its run is in a folder of that name.")
+            raise QuestreeError(f"{name!r} cannot be the name of a program here: ``OUT/NAME`` is the place of its run.")
 
 
 def _evaluated(
@@ -113,21 +117,18 @@ def _evaluated(
     examples: Sequence[dspy.Example],
     metrics: Sequence[ScoreFunction],
     *,
-    out: Path | None,
+    file: WritableFile | None,
     on_progress: Callable[[str, Progress], None] | None,
     **how: Any,
 ) -> tuple[dict[str, Evaluation], str | None]:
     """Return the evaluations by program, and why the other programs were not evaluated; None if all were."""
     evaluations: dict[str, Evaluation] = {}
-    folders = {name: out and out / name for name in programs}
-    payments = Payments(folders, how["policy"])
 
     def ask(name: str) -> None:
         tell = _named(on_progress, name)
-        given = how | {"out": folders[name], "spent_before": payments.of_others(name), "on_progress": tell}
+        given = how | {"out": begin(file, name, programs[name], how["task"], how["policy"]), "on_progress": tell}
         with told_of(name):
             evaluations[name] = evaluate_tracked(name, programs[name], examples, metrics, **given)
-        payments.note(name, evaluations[name].paid)
 
     return evaluations, ask_each(programs, ask, evaluations)
 

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from pathlib import Path
 
 from ...programs import Program
 from ..identity import digest, state_digest
-from ..run_manifest import read_manifest
+from ..stored_runs import names_in
 
 
-def of_compiled(program: Program, runs: Iterable[Path], taken: Container[str]) -> str:
+def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
     """Return the name of a compiled program: that of its run, if it has one, else ``searchain-compiled``.
 
     Where another compiled program has that name, a digest tells the two apart: ``searchain-compiled-1f0c73ab``.
 
     Args:
         program: with its demonstrations and instructions.
-        runs: the folders of runs beside which it will stand.
+        out: the folder whose file will hold its run.
         taken: names that others have.
 
     Raises:
-        QuestreeError: a run's manifest cannot be read; names it.
+        QuestreeError: the file that is there cannot be read.
     """
     label = f"{program.name}-compiled"
     own = {"settings": program.settings.model_dump(mode="json"), "compiled state": state_digest(program)}
-    beside = {run.name: read_manifest(run / "run.json") for run in runs if run.name.startswith(label)}
+    beside = {name: about for name, about in names_in(out).items() if name.startswith(label)}
     same = [name for name, facts in beside.items() if all(facts.get(key) == own[key] for key in own)]
     free = [] if label in beside else [label]
     return next((name for name in [*same, *free] if name not in taken), f"{label}-{digest(own)[:8]}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import count
 
+from ...common.text import in_page
 from ...metrics import Interval
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 60, 30, 20, 50
@@ -52,7 +52,7 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     taken = [(cx - 6, cy - 6, cx + 6, cy + 6) for cx, cy in places]
     for number, (point, (cx, cy)) in enumerate(zip(points, places, strict=True)):
         kind = "dot first" if number == 0 else "dot"
-        label = escape(f"{point.name}: {point.y}, {x} {point.x:.4g}")
+        label = in_page(f"{point.name}: {point.y}, {x} {point.x:.4g}")
         ends = f"M{cx:.1f} {up(point.y.low):.1f}V{up(point.y.high):.1f}"
         caps = "".join(f"M{cx - 4:.1f} {up(end):.1f}h8" for end in (point.y.low, point.y.high))
         parts.append(f'<path class="whisker" d="{ends}{caps}"/>')
@@ -85,17 +85,17 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
     for place, (group, label) in enumerate(names.items()):
         cx = 24 + 140 * place
         parts.append(f'<circle class="group" cx="{cx}" cy="14" r="5" fill="{shades[group]}"/>')
-        parts.append(f'<text x="{cx + 10}" y="18">{escape(label)} (n={sizes[group]})</text>')
+        parts.append(f'<text x="{cx + 10}" y="18">{in_page(label)} (n={sizes[group]})</text>')
     for line, (name, row) in enumerate(rows.items()):
         middle = 40 + step * (line + 0.5)
         parts.append(f'<path class="grid" d="M0 {40 + step * line}H{_WIDTH}"/>')
-        parts.append(f'<text class="end" x="{left - 12}" y="{middle + 4:.1f}">{escape(_shortened(name))}</text>')
+        parts.append(f'<text class="end" x="{left - 12}" y="{middle + 4:.1f}">{in_page(_shortened(name))}</text>')
         for place, (group, label) in enumerate(names.items()):
             if group in row:
                 cy = middle + 7 * (place - (len(names) - 1) / 2)
                 parts.append(_dot(row[group], across, cy, shades[group], f"{name}, {label}: {row[group]}"))
     middle = (left + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{escape(x)}</text>')
+    parts.append(f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{in_page(x)}</text>')
     return _svg(f"{x} by number of {unit}s", height, parts)
 
 
@@ -108,7 +108,7 @@ def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: st
     ends = f"M{across(score.low):.1f} {cy:.1f}H{across(score.high):.1f}"
     return (
         f'<path class="whisker" d="{ends}"/><circle class="group" cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4" '
-        f'fill="{shade}"><title>{escape(label)}</title></circle>'
+        f'fill="{shade}"><title>{in_page(label)}</title></circle>'
     )
 
 
@@ -125,7 +125,7 @@ def _name(name: str, cx: float, cy: float, taken: list[tuple[float, float, float
                     edge = left if left > cx else left + width
                     lead = f'<path class="lead" d="M{cx:.1f} {cy:.1f}L{edge:.1f} {cy + dy:.1f}"/>' if far else ""
                     side = "" if left > cx else ' class="end"'
-                    return f'{lead}<text{side} x="{edge:.1f}" y="{cy + dy + 4:.1f}">{escape(name)}</text>'
+                    return f'{lead}<text{side} x="{edge:.1f}" y="{cy + dy + 4:.1f}">{in_page(name)}</text>'
     return ""  # no free place: the title of the dot still names it
 
 
@@ -135,8 +135,8 @@ def _meet(a: tuple[float, float, float, float], b: tuple[float, float, float, fl
 
 def _axes(height: int, x: str, y: str) -> list[str]:
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    across = f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{escape(x)}</text>'
-    turned = f'<text class="middle" transform="translate(16 {height / 2:.0f}) rotate(-90)">{escape(y)}</text>'
+    across = f'<text class="middle" x="{middle:.0f}" y="{height - 8}">{in_page(x)}</text>'
+    turned = f'<text class="middle" transform="translate(16 {height / 2:.0f}) rotate(-90)">{in_page(y)}</text>'
     return [across, turned]
 
 
@@ -151,7 +151,7 @@ def _up_line(x: float, height: int, label: str, top: int = _TOP) -> str:
 
 
 def _svg(name: str, height: int, parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(name)}">{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{in_page(name)}">{"".join(parts)}</svg>'
 
 
 def _ticks(scores: Sequence[Interval], least: float = 0.1) -> list[float]:

@@ -59,8 +59,6 @@ class Optimizer(BaseModel):
     name: ClassVar[str]
     compares: ClassVar[bool] = False
     """Whether it compares candidates on validation questions; otherwise all questions are for training."""
-    annotated: ClassVar[bool] = False
-    """Whether it learns from the annotations of training questions, so that those without any are of no use to it."""
     trains: ClassVar[bool] = False
     """Whether it trains the LM. What `make` returns then has, on its predictors, the LM that it is to be asked with."""
     unused: ClassVar[frozenset[str]] = frozenset()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,9 +15,9 @@ from ...common.errors import QuestreeError
 from ...lm.guard import complete_demonstrations
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
-from ...programs.demonstrations import TraceStep, alternate, kind_of
+from ...programs.demonstrations import alternate
 from ...programs.states import state_of
-from ..annotations import annotated, annotated_teacher
+from ..demonstrations import demonstrate, handwritten, read_lesson
 from .base import PATIENCE, Job, Optimizer
 from .dspy_changes import only_errors, replaced
 
@@ -40,7 +39,9 @@ class LabeledFewShot(Optimizer):
 
 
 class AnnotatedFewShot(Optimizer):
-    """The steps of training questions as their annotations tell them. No LM is asked.
+    """Demonstrations that were written by hand, and then steps of training questions as annotated. No LM is asked.
+
+    A task without annotated steps has the first alone.
 
     Attributes:
         k: demonstrations of each predictor.
@@ -49,25 +50,28 @@ class AnnotatedFewShot(Optimizer):
 
     name = "annotated-few-shot"
     unused = frozenset({"teacher", "prompt_lm"})
-    annotated = True
     k: int = Field(default=4, ge=1)
     questions: int = Field(default=60, ge=1)
 
     def make(self, student: Program, job: Job) -> Any:
-        """Ask the annotations, and show of each predictor the first k steps that are good, their kinds in turn."""
-        examples = _by_length(annotated(job.trainset))[: self.questions]
-        teacher, taught = annotated_teacher(student, examples), student.reset_copy()
-        good: dict[str, list[TraceStep]] = defaultdict(list)
-        for example in examples:
-            with dspy.context(trace=[]):
-                prediction = teacher(**example.inputs())
-                trace = list(dspy.settings.trace)
-            if job.verdicts(example, prediction, trace):  # leaves one step of each predictor in the trace
-                for step in trace:
-                    good[step[0].stage].append(step)
+        """Show of each predictor what was written for it, then steps of each kind in turn, the shortest first.
+
+        Raises:
+            QuestreeError: if there is nothing to show of any predictor.
+        """
+        taught = student.reset_copy()
+        read = [read_lesson(one, student.retriever) for one in _by_length(job.trainset)[: self.questions]]
+        lessons = [lesson for lesson in read if lesson]
         for predictor in taught.predictors():
-            chosen = alternate(good[predictor.stage], kind_of)[: self.k]
-            predictor.demos = [dspy.Example(augmented=True, **inputs, **reply) for _, inputs, reply in chosen]
+            steps = [step for lesson in lessons for step in demonstrate(predictor.signature, lesson)]
+            chosen = alternate(sorted(steps, key=lambda step: len(str(step[1]))), lambda step: step[0])
+            annotated = [dspy.Example(augmented=True, **fields) for _, fields in chosen]
+            predictor.demos = [*handwritten(predictor.signature), *annotated][: self.k]
+        if not any(predictor.demos for predictor in taught.predictors()):
+            raise QuestreeError(
+                f"Neither annotations nor demonstrations written by hand show a prompt of {student.name}: take "
+                "another optimizer, such as bootstrap-few-shot."
+            )
         return taught
 
 

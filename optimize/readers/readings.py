@@ -10,13 +10,12 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from ...common.errors import QuestreeError
+from ...evaluation.pools import Threads
 from ...lm.failure import CallFailedError
 from ...retrieval import Passage, Reader, Span
 from .examples import ReadingExample, draw_negatives
@@ -137,10 +136,9 @@ def _read_one_by_one(
             return error
 
     spans: list[Span | CallFailedError] = []
-    with ThreadPoolExecutor(concurrency) as pool:
-        for future in [pool.submit(copy_context().run, read, pair) for pair in pairs]:
-            spans.append(future.result())
-            on_progress(len(spans))
+    for span in Threads(concurrency).map(read, pairs):
+        spans.append(span)
+        on_progress(len(spans))
     return spans
 
 

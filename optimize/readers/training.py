@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import QuestreeError
-from ...common.files import alone_in, write_atomically
+from ...common.files import alone_in, refuse_link, write_atomically
 from ...common.json_files import parse_json, read_bytes, validate
+from ...common.manifests import ManifestKind
 from ...evaluation.identity import digest
-from ...evaluation.run_manifest import claim
+from ...evaluation.kept_run import compare
 from ...evaluation.tracking import UNTRACKED, TrackedRun
+from ...retrieval.calibrated import ReaderManifest, folder_of
 from ...retrieval.encoders import EMBEDDED
 from .batches import character_spans
 from .examples import ReadingExample
@@ -86,6 +88,7 @@ def train_reader(
     if not usable:
         raise QuestreeError(f"None of {len(examples)} questions has an answer that stands in its passage.")
     folder = out / "training"
+    refuse_link(folder)
     identity = {
         "encoder": encoder,
         **settings.model_dump(),
@@ -95,10 +98,24 @@ def train_reader(
     # loads the encoder, before the folder is made: one that cannot be had leaves nothing behind
     run = TrainingRun(usable, dev, out, encoder, settings, facts or {}, tracked)
     with alone_in(folder, "the training"):
-        claim(folder / "run.json", identity)
+        _claim(folder / "run.json", identity)
         write_atomically(folder / _PASSAGES, json.dumps(sorted({_passage_hash(one) for one in usable})))
         run.resume(minutes, on_progress)
     return TrainedReader(out, run.state.step, run.steps, run.state.history, len(examples) - len(usable))
+
+
+def _claim(manifest: Path, identity: dict[str, Any]) -> None:
+    """Write down what the training is about; if that was done before, compare.
+
+    Raises:
+        QuestreeError: if it is another; names what differs. If another version wrote it, or it is damaged.
+    """
+    identity = {"format": 1, **json.loads(json.dumps(identity))}
+    if not manifest.exists():
+        write_atomically(manifest, json.dumps(identity, indent=2, ensure_ascii=False))
+        return
+    kind = ManifestKind("training", 1, "delete it and run again, or name another folder")
+    compare(str(manifest.parent), kind.read(manifest, dict), identity)
 
 
 def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> list[ReadingExample]:
@@ -111,7 +128,10 @@ def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> li
     Raises:
         QuestreeError: if the folder's record of its passages is damaged.
     """
-    file = Path(reader).expanduser() / "training" / _PASSAGES
+    folder = folder_of(ReaderManifest, reader)
+    if folder is None:
+        return list(examples)
+    file = folder / "training" / _PASSAGES
     try:
         trained_on = set(validate(list[str], parse_json(read_bytes(file))))
     except (FileNotFoundError, NotADirectoryError):

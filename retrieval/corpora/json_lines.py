@@ -20,7 +20,7 @@ def object_of(line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as problem:
-        raise BadText(f"not JSON ({problem})") from None
+        raise BadText(f'not JSON ({problem}), such as {{"id": "1", "title": "…", "text": "…"}}') from None
     except RecursionError:
         raise BadText("not JSON that can be read (nested too deeply)") from None
     if not isinstance(row, dict):

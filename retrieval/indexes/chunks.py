@@ -10,25 +10,22 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache, partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...common.errors import IndexRefused
 from ...common.files import replacing
 from ...common.manifests import json_hash
 from .contents import PassageStore
-from .stored_array import StoredArray
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 CHUNK = 1024
 """Passages in a chunk: some 30 MB of token embeddings, a quarter of a minute of encoding on two cores."""
 _RECORD = ".chunk.json"
-_OPEN_FILES = 64
-"""Files of rows that are open at once: a process may often open no more than 256."""
 ROWS = {"f2": ".f16", "u1": ".u8"}
 """The ends of the names of files of rows, by the rows' type."""
 
@@ -172,54 +169,25 @@ def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int, row_type:
         rows = read_rows(folder, number, record, dim, row_type)
     except IndexRefused:
         return False
-    return _digest(record.made_from, record.lengths, record.filled, rows[:].data.cast("B")) == record.sha256
+    return _digest(record.made_from, record.lengths, record.filled, rows.data.cast("B")) == record.sha256
 
 
-def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> StoredArray:
-    """Return the (rows, dim) of a chunk, which stay on disk.
+def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> np.ndarray[Any, Any]:
+    """Return the (rows, dim) of a chunk, mapped from the disk.
 
     Raises:
         IndexRefused: if they are missing, or of another size than the record says.
     """
+    import numpy as np
+
     path, shape = rows_file(folder, number, row_type), (sum(record.lengths), dim)
     expected = int(row_type[1]) * prod(shape)
     try:
         if path.stat().st_size != expected:
             raise ValueError(f"it has {path.stat().st_size} bytes of {expected}")
-        return StoredArray(path, row_type, shape)
+        return np.memmap(path, row_type, "r", shape=shape)
     except (OSError, ValueError, TypeError) as problem:
         raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({problem}).") from problem
-
-
-def rows_on_demand(folder: Path, dim: int, row_type: str = "f2") -> Callable[[int], StoredArray]:
-    """Return a function from a chunk's number to its (rows, dim) on disk; a few files are open at once.
-
-    It raises IndexRefused if the file cannot be read, or if another index has been put in the place of this one.
-    """
-    return lru_cache(_OPEN_FILES)(partial(_opened_rows, folder, dim, row_type, _identity(folder)))
-
-
-def _opened_rows(folder: Path, dim: int, row_type: str, index: tuple[int, ...] | None, number: int) -> StoredArray:
-    path = rows_file(folder, number, row_type)
-    rows = fault = None
-    try:
-        rows = StoredArray(path, row_type, (path.stat().st_size // (dim * int(row_type[1])), dim))
-    except (OSError, ValueError) as problem:
-        fault = problem
-    if _identity(folder) != index:  # asked when the file is open: it is of the index that was there then
-        raise IndexRefused(f"{folder.parent} was replaced by another index while it was in use. Open it again.")
-    if rows is None:
-        raise IndexRefused(f"{folder.parent} is damaged: {path.name} cannot be read ({fault}).") from fault
-    return rows
-
-
-def _identity(folder: Path) -> tuple[int, ...] | None:
-    """Return what tells a folder from another one in its place; None if there is none."""
-    try:
-        found = folder.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def remove_others(folder: Path, numbers: Iterable[int], row_type: str = "f2") -> None:

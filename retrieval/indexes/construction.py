@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ...common.errors import IndexRefused, QuestreeError
-from ...common.files import check_name, restore_folder, swap_folder
+from ...common.files import check_name, make_folder, new_file, restore_folder, swap_folder
 from ...common.text import readable_size
 from .chunks import ROWS
 from .contents import NAME, OFFSETS, PASSAGES, former_folder, manifest_in
@@ -112,6 +112,8 @@ def _alone(out: Path) -> Iterator[None]:
         out.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
+        if not lock_file(out).exists():  # a folder in which no file can be made, as in /proc, looks like one in use
+            raise QuestreeError(f"No index can be made at {out}: {out.parent} takes no files.") from None
         raise QuestreeError(f"Another process is building {out}. Wait for it, or end it.") from None
     except OSError as problem:
         raise QuestreeError(f"No index can be made at {out}: {problem.strerror or problem}.") from problem
@@ -126,10 +128,10 @@ def _alone(out: Path) -> Iterator[None]:
 def _make(folder: Path) -> None:
     """Make a folder with our mark, or refuse one that is there without it."""
     try:
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         foreign = any(folder.iterdir()) and not (folder / MARK).exists()
         if not foreign:
-            (folder / MARK).touch()
+            new_file(folder / MARK).close()
     except OSError as problem:
         raise QuestreeError(f"No folder can be made at {folder}: {problem.strerror or problem}.") from problem
     if foreign:

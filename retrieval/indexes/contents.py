@@ -14,11 +14,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from ...common.errors import IndexRefused
-from ...common.files import read_unswapped, write_atomically
+from ...common.files import new_file, read_unswapped, write_atomically
 from ...common.json_files import validate
 from ...common.manifests import FileRecord, ManifestKind, checksum_of, installed_versions, json_hash
 from ..passage import Passage
-from .stored_array import StoredArray
 
 NAME = "questree-index.json"
 PASSAGES, OFFSETS = "passages.jsonl", "passages.offsets.npy"
@@ -117,7 +116,9 @@ def manifest_in(folder: Path, *, full: bool = False) -> Manifest:
     """Return what `read_manifest` returns, of a folder that nobody swaps; raise what it raises."""
     if not folder.is_dir():
         raise IndexRefused(
-            f"There is no index at {folder}. Build one: questree index CORPUS --out {quote(str(folder))}"
+            f"{folder} is a file. Make an index of it and name that: questree index {quote(str(folder))} --out DIR"
+            if folder.is_file()
+            else f"There is no index at {folder}. Build one: questree index CORPUS --out {quote(str(folder))}"
         )
     manifest = _KIND.read(folder / NAME, lambda content: validate(Manifest, content))
     _KIND.check_files(folder, manifest.files, full=full)
@@ -142,13 +143,14 @@ def write_passages(folder: Path, passages: Iterable[Passage]) -> tuple[int, str]
     import numpy as np
 
     digest, offsets = hashlib.sha256(), array("q", [0])
-    with (folder / PASSAGES).open("wb") as file:
+    with new_file(folder / PASSAGES) as file:
         for passage in passages:
             line = canonical(passage)
             file.write(line)
             digest.update(line)
             offsets.append(offsets[-1] + len(line))
-    np.save(folder / OFFSETS, np.asarray(offsets, dtype=np.int64), allow_pickle=False)
+    with new_file(folder / OFFSETS) as file:
+        np.save(file, np.asarray(offsets, dtype=np.int64), allow_pickle=False)
     return len(offsets) - 1, digest.hexdigest()
 
 
@@ -156,11 +158,12 @@ class PassageStore:
     """The passages of an index by position, read from disk when they are asked for; safe in several threads."""
 
     def __init__(self, folder: Path) -> None:
+        import numpy as np
+
         self._folder = folder
         try:
-            lines = folder / PASSAGES
-            self._lines = StoredArray(lines, "u1", (lines.stat().st_size,))
-            self._offsets = StoredArray.of_npy(folder / OFFSETS)
+            self._lines = np.memmap(folder / PASSAGES, np.uint8, "r")
+            self._offsets = np.load(folder / OFFSETS, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as problem:
             raise IndexRefused(f"{folder} is damaged: its passages cannot be read ({problem}).") from problem
 

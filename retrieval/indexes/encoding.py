@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...common.cluster import Cluster
 from ...common.errors import IndexRefused
+from ...common.files import make_folder
 from .chunks import (
     ChunkRecord,
     PassageEncoder,
@@ -21,6 +21,7 @@ from .chunks import (
     texts_of,
     write_chunk,
 )
+from .cluster import Cluster
 from .contents import PASSAGES, PassageStore
 from .index_kind import Progress, Report
 from .remote_chunks import encode_on_cluster
@@ -57,7 +58,7 @@ def encode_corpus(
     Returns:
         How many passages fill the encoder's window.
     """
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     passages = PassageStore(folder.parent)
     kept = _kept(folder, passages, encoder, identity, report)
     remove_others(folder, kept, encoder.row_type)

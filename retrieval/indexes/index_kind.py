@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...common.cluster import Cluster
 from ...common.errors import QuestreeError, unknown_name
 from ..base import IndexRetriever
 from ..passage import Passage
+from .cluster import Cluster
 from .contents import CheckpointRecord, Manifest, PassageStore
 
 

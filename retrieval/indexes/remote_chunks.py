@@ -12,8 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...common.cluster import Cluster, ClusterError
 from .chunks import ChunkRecord, EncodedChunk, PassageEncoder, encoded, source_of, store_chunk, texts_of
+from .cluster import Cluster, ClusterError
 from .contents import PassageStore
 from .workers import WorkReport
 

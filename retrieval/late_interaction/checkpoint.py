@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.caches import cache_folder
 from ...common.errors import CheckpointError
 from .. import encoders
-from ..encoders import Checkpoint, minilm_folder, modules_of
-from .colbert_encoder import ColbertEncoder
-from .encoder import Encoder
-from .multi_vector_encoder import MultiVectorEncoder
+from ..encoders import Checkpoint, minilm_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,26 +27,7 @@ def find_checkpoint(name: str | Path | None = None) -> Checkpoint:
     Raises:
         CheckpointError: if it is not found or incomplete, or would have to be unpickled.
     """
-    return encoders.find_checkpoint(name, embedded_checkpoint, _modules)
-
-
-def load_encoder(checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
-    """Load the encoder of a checkpoint, by the library in whose format it is.
-
-    Args:
-        checkpoint: of ``find_checkpoint``.
-        precision: for passages: ``auto``, ``float32`` or ``bfloat16``; queries are float32.
-
-    Raises:
-        CheckpointError: if it cannot be loaded, or a library that it needs is not installed.
-    """
-    written_by = MultiVectorEncoder if _modules(checkpoint.folder) else ColbertEncoder
-    return written_by.load(checkpoint, precision)
-
-
-def _modules(folder: Path) -> list[str]:
-    """Return the paths of the modules of PyLate's or sentence-transformers' format; none for colbert-ai's."""
-    return [] if (folder / "artifact.metadata").is_file() else [path for _, path in modules_of(folder)]
+    return encoders.find_checkpoint(name, embedded_checkpoint)
 
 
 def embedded_checkpoint() -> Path:

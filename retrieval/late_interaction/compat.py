@@ -1,6 +1,6 @@
-"""What colbert-ai 0.2.22 needs to be dependable here: transformers 5, a private process state, quiet.
+"""What colbert-ai 0.2.22 needs to be dependable here: a private process state, quiet, its C++ compiled once.
 
-All of colbert-ai is imported inside `colbert_ready`.
+All of colbert-ai is imported inside `colbert_ready`. Only PLAID uses it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import shutil
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ...common.caches import cache_folder
 from ...common.errors import QuestreeError
@@ -26,12 +26,6 @@ from ...common.files import in_turn
 
 logger = logging.getLogger(__name__)
 
-_FACTORY_USERS = (
-    "colbert.modeling.hf_colbert",
-    "colbert.modeling.base_colbert",
-    "colbert.modeling.tokenization.doc_tokenization",
-    "colbert.modeling.tokenization.query_tokenization",
-)
 _CPP_SOURCES = {  # the module that each defines, which holds one function of the same name
     "segmented_maxsim_cpp": "modeling/segmented_maxsim.cpp",
     "filter_pids_cpp": "search/filter_pids.cpp",
@@ -44,64 +38,25 @@ _one_at_a_time = threading.RLock()
 
 @contextlib.contextmanager
 def colbert_ready() -> Iterator[None]:
-    """Import and mend colbert-ai; what it changes in the process is undone when the block ends.
+    """Import colbert-ai; what it changes in the process is undone when the block ends.
 
-    Inside the block the hub is out of reach (checkpoints are local folders by then, and colbert-ai would answer any
-    failure by fetching another model), tensors load without unpickling, and colbert-ai's prints go to the debug log.
-    One thread at a time.
+    Inside the block tensors load without unpickling, and colbert-ai's prints go to the debug log. One thread at a time.
     """
-    with _one_at_a_time, _kept_environment(), _offline(), _quiet():
+    with _one_at_a_time, _kept_environment(), _quiet():
         os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
-        _import_mended()
+        _import()
         yield
 
 
 @functools.cache
-def _import_mended() -> None:
+def _import() -> None:
     import multiprocessing
 
     method = multiprocessing.get_start_method(allow_none=True)
     import colbert.indexing.collection_indexer
-    import colbert.modeling.checkpoint
     import colbert.search.index_storage  # noqa: F401
 
     multiprocessing.set_start_method(method, force=True)
-    import importlib
-
-    modules = [importlib.import_module(name) for name in _FACTORY_USERS]
-    mended = mend(modules[0].class_factory)
-    for module in modules:
-        module.class_factory = mended  # type: ignore[attr-defined]
-
-
-def mend(factory: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a class factory like colbert-ai's whose classes transformers 5 can load.
-
-    transformers 5 wants a set where colbert-ai has a list, and ``post_init`` (which sets the attributes of
-    tied weights) where colbert-ai calls ``init_weights``.
-    """
-
-    @functools.wraps(factory)
-    def mended(name_or_path: str) -> Any:
-        made = factory(name_or_path)
-
-        class Mended(made):  # type: ignore[misc, valid-type]
-            _keys_to_ignore_on_load_unexpected: ClassVar[set[str]] = set(made._keys_to_ignore_on_load_unexpected)
-
-            def __init__(self, config: Any, colbert_config: Any) -> None:
-                self._ready = False
-                super().__init__(config, colbert_config)
-                self._ready = True
-                self.post_init()
-
-            def init_weights(self) -> None:
-                if self._ready:
-                    super().init_weights()
-
-        Mended.__name__ = made.__name__
-        return Mended
-
-    return mended
 
 
 @contextlib.contextmanager
@@ -128,18 +83,6 @@ def _kept_environment() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _offline() -> Iterator[None]:
-    from huggingface_hub import constants
-
-    before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = before
-
-
-@contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Send colbert-ai's prints and progress bars to the debug log."""
     printed = io.StringIO()
@@ -149,21 +92,6 @@ def _quiet() -> Iterator[None]:
     finally:
         if text := printed.getvalue().strip():
             logger.debug("colbert-ai: %s", text)
-
-
-@contextlib.contextmanager
-def without_extensions() -> Iterator[None]:
-    """Let a checkpoint be loaded without compiling the C++ extensions, which only PLAID's search needs."""
-    from colbert.modeling.colbert import ColBERT
-
-    if hasattr(ColBERT, "loaded_extensions"):
-        yield
-        return
-    ColBERT.loaded_extensions = False
-    try:
-        yield
-    finally:
-        del ColBERT.loaded_extensions
 
 
 def load_extensions() -> None:

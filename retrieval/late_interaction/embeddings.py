@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError, unknown_name
 from ..encoders import checkpoint_of, same_checkpoint
-from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows, rows_on_demand
+from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
-from ..indexes.stored_array import StoredArray
-from .checkpoint import find_checkpoint, load_encoder
+from .checkpoint import find_checkpoint
 from .encoder import Encoder
 from .packed_rows import PackingEncoder
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FOLDER = "embeddings"
-Chunk = tuple[int, "np.ndarray[Any, Any]", StoredArray]
+Chunk = tuple[int, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]
 """A run of passages: the first of them, their (passages,) lengths, and their (rows, dim) float16, on disk."""
 
 
@@ -47,7 +46,7 @@ def encode(
         QuestreeError: if there is no such device.
     """
     devices = _devices(order.devices)
-    encoder = load_encoder(find_checkpoint(order.checkpoint), order.precision)
+    encoder = Encoder.load(find_checkpoint(order.checkpoint), order.precision)
     checkpoint = encoder.checkpoint
     settings = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     writer = _packing(encoder, nbits)
@@ -71,7 +70,7 @@ def _loaded(name: str, fingerprint: str, precision: str, nbits: int | None) -> P
     Raises:
         CheckpointError: if the checkpoint of that name is not there, or another one.
     """
-    return _packing(load_encoder(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
+    return _packing(Encoder.load(same_checkpoint(find_checkpoint(name), fingerprint), precision), nbits)
 
 
 def _packing(encoder: Encoder, nbits: int | None) -> PassageEncoder:
@@ -111,7 +110,7 @@ def encoder_of(folder: Path, manifest: Manifest, checkpoint: str | Path | None) 
         IndexRefused: if the checkpoint found is not the one by which the index was built.
         CheckpointError: if it cannot be found or loaded.
     """
-    return load_encoder(checkpoint_of(folder, manifest, find_checkpoint, checkpoint))
+    return Encoder.load(checkpoint_of(folder, manifest, find_checkpoint, checkpoint))
 
 
 class Embeddings:
@@ -128,9 +127,7 @@ class Embeddings:
 
         self.dim = dim
         records = [read_record(folder, number) for number in range(chunk_count(passages))]
-        for number, record in enumerate(records):
-            read_rows(folder, number, record, dim)  # refuses a file of another size
-        self._rows = rows_on_demand(folder, dim)
+        self._rows = [read_rows(folder, number, record, dim) for number, record in enumerate(records)]
         lengths = [np.array(record.lengths, dtype=np.int64) for record in records]
         self.lengths: np.ndarray[Any, Any] = np.concatenate(lengths)
         self.starts: np.ndarray[Any, Any] = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
@@ -144,10 +141,10 @@ class Embeddings:
         """Return the (rows, dim) float16 of a passage."""
         number = chunk_of(position)
         first = self.starts[bounds(number, len(self.lengths))[0]]
-        return self._rows(number)[self.starts[position] - first : self.starts[position + 1] - first]
+        return self._rows[number][self.starts[position] - first : self.starts[position + 1] - first]
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the chunks, in their order."""
         for number in range(chunk_count(len(self.lengths))):
             first, last = bounds(number, len(self.lengths))
-            yield first, self.lengths[first:last], self._rows(number)
+            yield first, self.lengths[first:last], self._rows[number]

@@ -104,7 +104,7 @@ class Block:
             moved_to = starts[position - first : position - first + len(of_chunk)]
             within = np.arange(len(matrix)) - np.repeat(np.cumsum(of_chunk) - of_chunk, of_chunk)
             places = torch.from_numpy(np.repeat(moved_to, of_chunk) + within)
-            rows[places.to(device)] = torch.from_numpy(matrix[:]).to(device, kind)
+            rows[places.to(device)] = torch.from_numpy(np.array(matrix)).to(device, kind)
         ordered = lengths[order]
         return cls(rows, order + first, torch.from_numpy(ordered).to(device), list(_runs(ordered)))
 

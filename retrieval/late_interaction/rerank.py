@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ...common.errors import IndexRefused, QuestreeError
 from ..base import Hits, IndexRetriever, NeuralRetriever, best
 from ..bm25 import BM25
-from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, rows_on_demand
+from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, rows_file
 from ..indexes.contents import Manifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
-from ..indexes.stored_array import StoredArray
 from .embeddings import encode, encoder_of, order_again
 from .encoder import Encoder
-from .packed_rows import Packing, PackingEncoder
+from .packed_rows import Packing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,14 +61,17 @@ class PackedEmbeddings:
     """
 
     def __init__(self, folder: Path, packing: Packing, passages: int) -> None:
+        import numpy as np
+
         self._folder, self._packing = folder, packing
         try:
-            self._places = StoredArray.of_npy(folder / PLACES)
+            self._places = np.load(folder / PLACES, mmap_mode="r", allow_pickle=False)
+            files = [rows_file(folder / FOLDER, number, "u1") for number in range(chunk_count(passages))]
+            self._rows = [np.memmap(file, np.uint8, "r").reshape(-1, packing.bytes) for file in files]
         except (OSError, ValueError) as problem:
-            raise IndexRefused(f"{folder} is damaged: {PLACES} cannot be read ({problem}).") from problem
+            raise IndexRefused(f"{folder} is damaged: its embeddings cannot be read ({problem}).") from problem
         if self._places.shape != (passages, 2):
             raise IndexRefused(f"{folder} is damaged: {PLACES} is not of its {passages} passages.")
-        self._rows = rows_on_demand(folder / FOLDER, packing.bytes, PackingEncoder.row_type)
 
     @staticmethod
     def write_places(folder: Path, passages: int) -> None:
@@ -87,7 +89,7 @@ class PackedEmbeddings:
         """Return the (rows, dim) float32 of some passages, one's after the other's, and how many rows each has.
 
         Raises:
-            IndexRefused: if a file of them cannot be read or was cut short, or another index has taken its place.
+            IndexRefused: if they are not there.
         """
         import numpy as np
 
@@ -95,8 +97,8 @@ class PackedEmbeddings:
         return self._packing.unpacked(np.concatenate(packed)), [len(rows) for rows in packed]
 
     def _packed(self, position: int) -> np.ndarray[Any, Any]:
-        first, end = self._places[position : position + 1][0]
-        rows = self._rows(chunk_of(position))[first:end]
+        first, end = self._places[position]
+        rows = self._rows[chunk_of(position)][first:end]
         if not len(rows) or len(rows) != end - first:
             raise IndexRefused(f"{self._folder} is damaged: the embeddings of passage {position} are not there.")
         return rows

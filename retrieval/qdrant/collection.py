@@ -7,9 +7,12 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -17,10 +20,8 @@ from ...common.errors import IndexRefused, QuestreeError
 from ...common.forks import renew_in_forks
 from ..indexes.contents import FORMAT, Manifest
 from ..passage import Passage
-from ..serving.exchange import RemoteError
-from ..serving.patience import PASSING, Passing, Patience, RemoteSettings, Unanswered
-from ..serving.server_limits import is_loopback
-from ..serving.time_limits import all_within, limit_exchanges
+from ..serving.access import is_loopback
+from ..serving.exchange import PASSING, Passing, RemoteError, RemoteSettings, persist
 from .address import KEY_VARIABLE, QdrantAddress
 from .embedded import hasten, is_folder, open_folder
 from .layout import TOKENS, WORDS, QdrantSettings, layout
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 _KEY = "questree"
 """The name of what we keep in the collection's metadata, which Qdrant has since 1.16."""
-_OLDEST_SERVER, _OLDEST_CLIENT, _BEYOND_CLIENT = (1, 16), (1, 17), (2, 0)
+_OLDEST_SERVER = (1, 16)
 _PAGE = 1_000
 _MADE_FOR = "index"
 """The field of a point that holds the fingerprint of the index which it was made for."""
@@ -50,7 +51,6 @@ class State(BaseModel):
         manifest: of the index that it is, or will be.
         finished: whether all of it is there.
         base: the index to which passages are being added; None if it is built from nothing.
-        writer: the process that is writing; another one that begins to write puts its own here.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -58,19 +58,16 @@ class State(BaseModel):
     manifest: Manifest
     finished: bool = False
     base: Manifest | None = None
-    writer: str = ""
 
 
-class Point(BaseModel):
-    """What is stored for a passage."""
-
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+@dataclass(frozen=True)
+class Point:
+    """What is stored for a passage; ``rows`` is (tokens, dim), an array of numpy."""
 
     position: int
     passage: Passage
     words: Words
     rows: Any
-    """(tokens, dim), an array of numpy."""
 
 
 class Collection:
@@ -82,7 +79,7 @@ class Collection:
         wait: called with the seconds of each pause.
 
     Raises:
-        QuestreeError: if Qdrant's client is absent or does not fit, or another process has the folder.
+        QuestreeError: if Qdrant's client is absent, or another process has the folder.
         RemoteError: if the server does not answer, or is too old.
     """
 
@@ -92,9 +89,10 @@ class Collection:
         settings: RemoteSettings | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        _check_client()
+        if find_spec("qdrant_client") is None:
+            raise QuestreeError("Qdrant's client is not installed. Install it: pip install 'questree[qdrant]'")
         self.address, self.settings = address, settings or RemoteSettings()
-        self._patience = Patience(self.settings, wait)
+        self._wait = wait
         self.renew()
         if address.folder is None:
             renew_in_forks(self)
@@ -139,11 +137,15 @@ class Collection:
         """
         if self.address.folder is not None:
             return self._ask_folder(what)
-        try:
-            return self._patience.persist(partial(self._attempt, what), seconds or self.settings.request_seconds)
-        except Unanswered as silent:
-            server = self.address.server
-            raise RemoteError(f"Qdrant at {server} gave {silent}. See that it runs: {server}/readyz") from silent
+        server = self.address.server
+        return persist(
+            partial(self._attempt, what),
+            self.settings,
+            seconds or self.settings.request_seconds,
+            self._wait,
+            server=f"Qdrant at {server}",
+            advice=f"See that it runs: {server}/readyz",
+        )
 
     def _ask_folder(self, what: Callable[[QdrantClient], T]) -> T:
         try:
@@ -154,14 +156,13 @@ class Collection:
                 "what was written before is there."
             ) from problem
 
-    def _attempt(self, what: Callable[[QdrantClient], T], seconds: float) -> T:
+    def _attempt(self, what: Callable[[QdrantClient], T]) -> T:
         import httpx
         from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
         from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
         try:
-            with all_within(min(seconds, self.settings.answer_seconds)):
-                return what(self._client)
+            return what(self._client)
         except ResourceExhaustedResponse as busy:
             raise Passing(f"HTTP 429: {busy}", busy.retry_after_s) from busy
         except UnexpectedResponse as refused:
@@ -260,24 +261,22 @@ class Collection:
         made = [
             models.PointStruct(
                 id=point.position,
-                vector={TOKENS: point.rows.tolist(), WORDS: _sparse(point.words)},
+                vector={
+                    TOKENS: point.rows.tolist(),
+                    WORDS: models.SparseVector(indices=point.words[0], values=point.words[1]),
+                },
                 payload={**point.passage.model_dump(include={"id", "title", "text"}), _MADE_FOR: index},
             )
             for point in points
         ]
         self.ask(lambda client: client.upsert(self.address.collection, made))
 
-    def weigh(self, words: dict[int, Words], index: str) -> None:
-        """Give the passages at these positions other weights of words."""
+    def take_over(self, base: str, index: str) -> None:
+        """Let the points that were made for an index be those of a larger one."""
         from qdrant_client import models
 
-        vectors = [models.PointVectors(id=number, vector={WORDS: _sparse(words[number])}) for number in words]
-        made_for = models.SetPayload(payload={_MADE_FOR: index}, points=list(words))
-        changes: list[models.UpdateOperation] = [
-            models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)),
-            models.SetPayloadOperation(set_payload=made_for),
-        ]
-        self.ask(lambda client: client.batch_update_points(self.address.collection, changes))
+        old = models.Filter(must=[_made_for(base)])
+        self.ask(lambda client: client.set_payload(self.address.collection, {_MADE_FOR: index}, points=old))
 
     def drop_others(self, index: str) -> None:
         """Remove the points that were made for another index."""
@@ -296,15 +295,6 @@ class Collection:
                 if position not in by_position:
                     raise IndexRefused(f"{self.address} is damaged: passage {position} is missing. Build it again.")
                 yield self.passage(by_position[position])
-
-    def words(self, positions: Sequence[int]) -> list[tuple[Passage, list[int]]]:
-        """Return the passages at these positions, as far as they are there, each with the numbers of its words."""
-        found = self.ask(lambda client: client.retrieve(self.address.collection, positions, True, [WORDS]))
-        held: Any
-        return [
-            (self.passage(point), sorted(held.indices) if (held := (point.vector or {}).get(WORDS)) else [])  # type: ignore[union-attr]
-            for point in found
-        ]
 
     def passage(self, point: models.Record | models.ScoredPoint) -> Passage:
         """Return the passage of a point.
@@ -329,43 +319,16 @@ def _made_for(index: str) -> models.FieldCondition:
     return models.FieldCondition(key=_MADE_FOR, match=models.MatchValue(value=index))
 
 
-def _sparse(words: Words) -> models.SparseVector:
-    from qdrant_client import models
-
-    return models.SparseVector(indices=words[0], values=words[1])
-
-
 def _server(server: str, settings: RemoteSettings) -> QdrantClient:
-    import httpx
     from qdrant_client import QdrantClient
 
-    host = httpx.URL(server).host
-    client = QdrantClient(
+    return QdrantClient(
         url=server,
         api_key=os.environ.get(KEY_VARIABLE) or None,
         check_compatibility=False,  # it asks in a thread of its own, and only warns
-        trust_env=not is_loopback(host),  # a proxy of the environment leads away from this machine
+        timeout=max(1, round(settings.answer_seconds)),
+        trust_env=not is_loopback(urlsplit(server).hostname or ""),  # a proxy leads away from this machine
     )
-    requests = limit_exchanges(client.http.client._client)
-    requests.timeout = httpx.Timeout(settings.answer_seconds, connect=settings.connect_seconds)
-    return client
-
-
-def _check_client() -> None:
-    """Refuse to begin without Qdrant's client, or with one of another version than is known.
-
-    Raises:
-        QuestreeError: then.
-    """
-    try:
-        installed = version("qdrant-client")
-    except PackageNotFoundError:
-        raise QuestreeError("Qdrant's client is not installed. Install it: pip install 'questree[qdrant]'") from None
-    if not _OLDEST_CLIENT <= _numbers(installed) < _BEYOND_CLIENT:
-        raise QuestreeError(
-            f"qdrant-client {installed} does not fit: it must be 1.17 or later, and below 2. "
-            "Install one that does: pip install 'questree[qdrant]'"
-        )
 
 
 def _numbers(told: str) -> tuple[int, ...]:

@@ -65,7 +65,7 @@ def layout(dim: int, settings: QdrantSettings) -> dict[str, Any]:
     )
     return {
         "vectors_config": {TOKENS: tokens},
-        "sparse_vectors_config": {WORDS: models.SparseVectorParams()},
+        "sparse_vectors_config": {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
         "shard_number": settings.shards,
         "replication_factor": settings.replicas,
         "on_disk_payload": True,

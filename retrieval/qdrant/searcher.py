@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
 from ..base import BaseRetriever, check_search
-from ..bm25 import FORMER_WORDS, BM25Settings
+from ..bm25 import BM25Settings
 from ..contracts import Similarity
 from ..encoders import checkpoint_of
 from ..indexes.contents import Manifest
 from ..kept_results import Kept
-from ..late_interaction.checkpoint import find_checkpoint, load_encoder
+from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
-from ..serving.patience import RemoteSettings
+from ..serving.exchange import RemoteSettings
 from .collection import Collection
 from .layout import TOKENS, WORDS, QdrantSettings, rescoring
 from .words import Words, query_words
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from qdrant_client import models
 
 _HIT_BYTES = 300
-_COMPARED = 16
 
 
 class QdrantRetriever(BaseRetriever):
@@ -45,7 +44,8 @@ class QdrantRetriever(BaseRetriever):
         self.fingerprint, self.encoder = manifest.fingerprint, encoder
         self.remote = collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])
-        self._words = BM25Settings(**manifest.settings["bm25"])
+        words = manifest.settings["bm25"]
+        self._words = BM25Settings(**{name: value for name, value in words.items() if name != "mean_length"})
         self._collection, self._passages = collection, manifest.corpus.passages
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
         self.place = partial(reconnect, str(collection.address), self.fingerprint)
@@ -69,8 +69,7 @@ class QdrantRetriever(BaseRetriever):
 
         Raises:
             RemoteError: if no server answers there.
-            IndexRefused: if there is no index, it is unfinished or foreign, its checkpoint is another one now, or its
-                words are not parted as those of queries are now.
+            IndexRefused: if there is no index, it is unfinished or foreign, or its checkpoint is another one now.
             CheckpointError: if its checkpoint cannot be found or loaded.
         """
         collection, state = Collection.held(address, settings, wait)
@@ -78,19 +77,9 @@ class QdrantRetriever(BaseRetriever):
             raise IndexRefused(f"{address} is unfinished: run the command that began it again.")
         found = checkpoint_of(address, state.manifest, find_checkpoint, checkpoint)
         try:
-            retriever = cls(collection, state.manifest, load_encoder(found))
+            return cls(collection, state.manifest, Encoder.load(found))
         except (KeyError, TypeError) as problem:
             raise IndexRefused(f"{address} is foreign: its settings are not known here ({problem}).") from problem
-        retriever._check_words()
-        return retriever
-
-    def _check_words(self) -> None:
-        """Refuse a collection if most of its first passages have other words than they would be given now."""
-        first = self._collection.words(range(min(_COMPARED, self._passages)))
-        now = query_words([f"{passage.title} {passage.text}" for passage, _ in first], self._words)
-        differ = sum(stored != numbers for (_, stored), (numbers, _) in zip(first, now, strict=True))
-        if 2 * differ > len(first):
-            raise IndexRefused(f"{self._collection.address} {FORMER_WORDS}")
 
     @property
     def similarity(self) -> Similarity:

@@ -7,16 +7,15 @@ upload is continued from any machine: what is there is left as it is, and only t
 from __future__ import annotations
 
 import logging
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...common.errors import CorpusError, IndexRefused, QuestreeError
+from ...common.errors import CorpusError, IndexRefused
 from ...common.manifests import installed_versions
 from ..bm25 import BM25Settings
 from ..corpora.corpus import BadLine, SeenIds, named_corpus, once
@@ -24,25 +23,20 @@ from ..encoders import checkpoint_of
 from ..indexes.chunks import bounds, chunk_count
 from ..indexes.contents import CorpusRecord, Manifest, PassageStore, write_passages
 from ..indexes.index_kind import Progress, Report, counted
-from ..late_interaction.checkpoint import find_checkpoint, load_encoder
+from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
 from ..serving.exchange import RemoteError
 from .address import QdrantAddress
 from .collection import Collection, Point, State
 from .layout import QdrantSettings
-from .words import WordWeights
+from .words import mean_length, passage_words
 
 logger = logging.getLogger(__name__)
 
 KIND = "qdrant"
-_POINTS_TOGETHER = 64
-_BYTES_TOGETHER = 8 << 20
-"""Of a request, about; a server of Qdrant takes 32 MB."""
-_PASSES = 3
-"""Over all passages, at most: a writer that this one stopped may have written its last over what is there."""
-_NUMBER_BYTES = 14
-"""Of a number of an embedding in JSON, about."""
+_POINTS_TOGETHER = 32
+"""Of a request: some 12 MB at 220 tokens of 128 dimensions. A server of Qdrant takes 32 MB."""
 
 
 def upload(
@@ -67,7 +61,7 @@ def upload(
         address: as `QdrantAddress` reads it.
         checkpoint: of the encoder.
         settings: of the collection.
-        precision: in which the encoder computes; see ``load_encoder``. ``auto`` goes on with that of the machine which
+        precision: in which the encoder computes; see `Encoder.load`. ``auto`` goes on with that of the machine which
             began.
         corpus_format: of the file; None to recognise it. See ``read_corpus``.
         skip_bad: keep the corpus's good lines; the number of bad ones is in the manifest.
@@ -80,7 +74,7 @@ def upload(
         CheckpointError: if the checkpoint cannot be found or loaded.
         IndexRefused: if there is another index at the address, or something else.
         RemoteError: if the server does not answer, or refuses.
-        QuestreeError: if another process writes there.
+        QuestreeError: if another process has the folder.
     """
     collection, chosen = Collection(QdrantAddress.parse(address)), settings or QdrantSettings()
     there, found = collection.state(), [] if bad is None else bad
@@ -90,8 +84,9 @@ def upload(
         record = CorpusRecord(name=name, sha256=digest, passages=len(passages), skipped=len(found) - before)
         if precision == "auto" and there is not None and there.manifest.corpus.sha256 == digest:
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
-        encoder = load_encoder(find_checkpoint(checkpoint), precision)
-        manifest = _manifest(record, encoder, chosen)
+        encoder = Encoder.load(find_checkpoint(checkpoint), precision)
+        progress(Progress("weighing words", 0, 0))
+        manifest = _manifest(record, encoder, chosen, mean_length(passages, BM25Settings()))
         if there is not None and overwrite and there.manifest.fingerprint != manifest.fingerprint:
             collection.drop()
             there = None
@@ -112,10 +107,10 @@ def add(
     bad: list[BadLine] | None = None,
     progress: Report = lambda _: None,
 ) -> Manifest:
-    """Put passages behind those of a collection, and return what it holds: what an upload of all of them gives.
+    """Put passages behind those of a collection, and return what it holds.
 
-    Only new passages are encoded. The weights of words change with the corpus: all passages get new ones, and until
-    that has ended, the collection is not searched.
+    Only new passages are encoded, and their words are weighed by the mean length of the first upload's. Until it has
+    ended, the collection is not searched.
 
     Args:
         corpus: of the new passages.
@@ -141,8 +136,9 @@ def add(
     with _stored(chain(old, read), progress) as (passages, digest):
         skipped, all_names = base.corpus.skipped + len(found) - before, f"{base.corpus.name} + {name}"
         record = CorpusRecord(name=all_names, sha256=digest, passages=len(passages), skipped=skipped)
-        encoder = load_encoder(checkpoint_of(address, base, find_checkpoint, None), base.settings["precision"])
-        manifest = _manifest(record, encoder, QdrantSettings(**base.settings["qdrant"]))
+        encoder = Encoder.load(checkpoint_of(address, base, find_checkpoint, None), base.settings["precision"])
+        chosen, mean = QdrantSettings(**base.settings["qdrant"]), base.settings["bm25"]["mean_length"]
+        manifest = _manifest(record, encoder, chosen, mean)
         if there.finished:
             there = State(manifest=manifest, base=base)
         _check_same(collection, there, manifest, "add what was being added, or replace the whole (--overwrite)")
@@ -160,11 +156,11 @@ def _stored(passages: Iterable[Passage], report: Report) -> Iterator[tuple[Passa
         yield PassageStore(Path(folder)), digest
 
 
-def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings) -> Manifest:
+def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, mean: float) -> Manifest:
     made = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
     return Manifest(
         kind=KIND,
-        settings={**made, "qdrant": asdict(settings), "bm25": asdict(BM25Settings())},
+        settings={**made, "qdrant": asdict(settings), "bm25": {**asdict(BM25Settings()), "mean_length": mean}},
         checkpoint=encoder.checkpoint.record,
         corpus=corpus,
         versions=installed_versions(["questree", "qdrant-client", "colbert-ai", "torch", "transformers"]),
@@ -180,20 +176,16 @@ def _check_same(collection: Collection, there: State, wanted: Manifest, advice: 
     held = there.manifest
     if held.fingerprint == wanted.fingerprint:
         return
-    parts = {"corpus": held.corpus.sha256 == wanted.corpus.sha256, "settings": held.settings == wanted.settings}
-    parts["checkpoint"] = _fingerprint(held) == _fingerprint(wanted)
-    others = " and ".join(f"another {part}" for part, same in parts.items() if not same)
+    own = {name: value for name, value in held.settings.items() if name != "bm25"}
+    parts = {
+        "corpus": held.corpus.sha256 == wanted.corpus.sha256,
+        "settings": own == {name: wanted.settings[name] for name in own},
+        "checkpoint": held.checkpoint == wanted.checkpoint,
+    }
+    others = " and ".join(f"another {part}" for part, same in parts.items() if not same) or "another mean length"
     how_far = "an index" if there.finished else "an unfinished index"
-    raise IndexRefused(f"{collection.address} holds {how_far} of {others} ({_described(held)}): {advice}.")
-
-
-def _described(held: Manifest) -> str:
-    encoder = held.checkpoint.name if held.checkpoint else "none"
-    return f"{held.corpus.passages:,} passages of {held.corpus.name}, checkpoint {encoder}, {held.settings['qdrant']}"
-
-
-def _fingerprint(held: Manifest) -> str:
-    return held.checkpoint.fingerprint if held.checkpoint else ""
+    described = f"{held.corpus.passages:,} passages of {held.corpus.name}, {held.settings['qdrant']}"
+    raise IndexRefused(f"{collection.address} holds {how_far} of {others} ({described}): {advice}.")
 
 
 class _Upload:
@@ -202,16 +194,18 @@ class _Upload:
     def __init__(
         self, collection: Collection, state: State, encoder: Encoder, passages: PassageStore, report: Report
     ) -> None:
-        self._collection, self._state = collection, state.model_copy(update={"writer": secrets.token_hex(8)})
+        self._collection, self._state = collection, state
         self._encoder, self._passages, self._report = encoder, passages, report
-        self._index, self._base = state.manifest.fingerprint, state.base
+        self._index, self._base = state.manifest.fingerprint, state.base.fingerprint if state.base else ""
+        self._bm25 = dict(state.manifest.settings["bm25"])
+        self._mean = self._bm25.pop("mean_length")
         self._done = self._kept = 0
 
     def run(self) -> None:
         """Write what is missing.
 
         Raises:
-            RemoteError, QuestreeError, KeyboardInterrupt: what stopped it, with a sentence on how to go on.
+            RemoteError, KeyboardInterrupt: what stopped it, with a sentence on how to go on.
         """
         if self._state.finished and self._is_whole():
             return
@@ -227,20 +221,14 @@ class _Upload:
         return self._collection.count(self._index) == len(self._passages)
 
     def _upload(self) -> None:
-        self._report(Progress("weighing words", 0, 0))
-        weights = WordWeights(self._passages, BM25Settings())
-        self._state = self._state.model_copy(update={"finished": False})
-        self._collection.mark(self._state)
-        for _ in range(_PASSES):
-            self._done = self._kept = 0
-            for number in range(chunk_count(len(self._passages))):
-                self._chunk(range(*bounds(number, len(self._passages))), weights)
-            if self._is_whole():
-                break
-        else:
-            raise RemoteError(f"{self._collection.address} does not keep what is written: it counts fewer points.")
+        self._collection.mark(self._state.model_copy(update={"finished": False}))
+        for number in range(chunk_count(len(self._passages))):
+            self._chunk(range(*bounds(number, len(self._passages))))
+        if self._base:
+            self._collection.take_over(self._base, self._index)
         self._collection.drop_others(self._index)
-        self._check_alone()
+        if not self._is_whole():
+            raise RemoteError(f"{self._collection.address} does not keep what is written: it counts other points.")
         self._collection.mark(State(manifest=self._state.manifest, finished=True))
         if self._encoder.filled:
             logger.warning(
@@ -249,60 +237,20 @@ class _Upload:
                 self._encoder.window,
             )
 
-    def _check_alone(self) -> None:
-        """Stop if another process began to write there after this one.
-
-        Raises:
-            QuestreeError: then.
-        """
-        state = self._collection.state()
-        if state is None or state.writer != self._state.writer:
-            raise QuestreeError(
-                f"Another process has begun to write to {self._collection.address}, so this one stopped. Let it end."
-            )
-
-    def _chunk(self, positions: range, weights: WordWeights) -> None:
+    def _chunk(self, positions: range) -> None:
         """Write passages of which none, some or all are there."""
         there = self._collection.made_for(positions)
-        old = [position for position in positions if self._is_old(position, there)]
-        new = [position for position in positions if there.get(position) != self._index and position not in old]
+        new = [position for position in positions if there.get(position) not in (self._index, self._base)]
         self._kept += len(positions) - len(new)
-        self._count(len(positions) - len(new) - len(old))
-        for some in _parts(old, _POINTS_TOGETHER):
-            passages = [self._passages[position] for position in some]
-            self._check_alone()
-            self._collection.weigh(dict(zip(some, weights.of(passages), strict=True)), self._index)
+        self._count(len(positions) - len(new))
+        passages = [self._passages[position] for position in new]
+        words = passage_words(passages, BM25Settings(**self._bm25), self._mean)
+        rows = self._encoder.passages([passage.shown() for passage in passages])
+        points = map(Point, new, passages, words, (matrix.numpy() for matrix in rows))
+        while some := list(islice(points, _POINTS_TOGETHER)):
+            self._collection.put(some, self._index)
             self._count(len(some))
-        for points in self._batches(new, weights):
-            self._check_alone()
-            self._collection.put(points, self._index)
-            self._count(len(points))
-
-    def _is_old(self, position: int, there: dict[int, str]) -> bool:
-        """Return whether a passage is there and was before the addition: it needs other weights, but no encoding."""
-        base = self._base
-        return base is not None and position < base.corpus.passages and there.get(position) == base.fingerprint
-
-    def _batches(self, positions: Sequence[int], weights: WordWeights) -> Iterator[list[Point]]:
-        """Yield passages with their vectors, as many together as a request may hold."""
-        passages = [self._passages[position] for position in positions]
-        encoded = self._encoder.passages([passage.shown() for passage in passages])
-        batch: list[Point] = []
-        size = 0
-        for position, passage, words, rows in zip(positions, passages, weights.of(passages), encoded, strict=True):
-            length = rows.numel() * _NUMBER_BYTES + len(passage.text)
-            if batch and (len(batch) == _POINTS_TOGETHER or size + length > _BYTES_TOGETHER):
-                yield batch
-                batch, size = [], 0
-            batch.append(Point(position=position, passage=passage, words=words, rows=rows.numpy()))
-            size += length
-        if batch:
-            yield batch
 
     def _count(self, more: int) -> None:
         self._done += more
         self._report(Progress("uploading", self._done, len(self._passages), kept=self._kept))
-
-
-def _parts(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    return (positions[first : first + size] for first in range(0, len(positions), size))

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from fastapi import FastAPI
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
 
 from ...common.errors import QueryError
-from ...common.json_files import parse_json
 from ..base import check_search
 from ..contracts import Retriever
 from ..passage import Passage
 from .batcher import Batcher, Rankings
-from .server_limits import Guard, Limits, Refused, refuse_unrouted
-from .wire import Compare, Found, Health, Likeness, Results, Search
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
+from .server_limits import Limits, Refused, guarded
+from .wire import ColbertQuery, Compare, Found, Health, Likeness, Results, Search
 
 logger = logging.getLogger(__name__)
-
-Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -72,110 +66,81 @@ def create_app(
         limits: of every request.
         search_limits: of a search.
     """
-    from fastapi import FastAPI
-    from starlette.concurrency import run_in_threadpool
-    from starlette.exceptions import HTTPException
-
-    limits = limits or Limits()
-    answers = _Answers(retriever, limits, search_limits)
+    most = search_limits
+    batcher = Batcher(retriever.batch, most=most.together, window=most.window)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        await run_in_threadpool(answers.batcher.close)
+        await run_in_threadpool(batcher.close)
 
-    app = FastAPI(title="Retriever", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.add_middleware(Guard, limits=limits)
-    app.add_exception_handler(HTTPException, refuse_unrouted)
-    app.add_route("/search", answers.search, methods=["POST"])
-    app.add_route("/similarity", answers.similarity, methods=["POST"])
-    app.add_route("/health", answers.health, methods=["GET"])
-    for path in ("/", "/api/search"):
-        app.add_route(path, answers.colbert, methods=["GET", "POST"])
-    return app
+    app = guarded("Retriever", limits or Limits(), openapi_url=None, lifespan=lifespan)
 
+    async def found(queries: Sequence[str], k: int) -> Rankings:
+        _check_size(len(queries), most.queries, "queries")
+        _check_size(k, most.passages, "passages for a query")
+        _check_size(k * len(queries), most.most_passages, "passages")
+        try:
+            asked = check_search(queries, k)
+        except QueryError as problem:
+            raise Refused(400, str(problem), "invalid_query") from None
+        with _faults_told():
+            rankings = await asyncio.wrap_future(batcher.submit(asked, k))
+        _check_size(_characters(rankings), most.characters, "characters")
+        return rankings
 
-class _Answers:
-    """What each route of the application answers.
-
-    Attributes:
-        batcher: searches the retriever.
-    """
-
-    def __init__(self, retriever: Retriever, limits: Limits, search_limits: SearchLimits):
-        self._retriever, self._limits, self._most = retriever, limits, search_limits
-        self.batcher = Batcher(retriever.batch, most=search_limits.together, window=search_limits.window)
-
-    async def search(self, http: Request) -> Response:
+    @app.post("/search")
+    async def search(asked: Search) -> Response:
         """Return the passages that are found for each query."""
-        asked = _understood(Search, await http.body())
-        rankings = await self._found(asked.queries, asked.k)
+        rankings = await found(asked.queries, asked.k)
         with _faults_told():
             results = [[Found.of(passage) for passage in ranking] for ranking in rankings]
-            return _json(Results(fingerprint=self._retriever.fingerprint, results=results))
+            return _json(Results(fingerprint=retriever.fingerprint, results=results))
 
-    async def similarity(self, http: Request) -> Response:
+    @app.post("/similarity")
+    async def similarity(asked: Compare) -> Response:
         """Return how alike texts are, if the retriever can say so."""
-        from starlette.concurrency import run_in_threadpool
-
-        compare = self._retriever.similarity
+        compare = retriever.similarity
         if compare is None:
-            raise Refused(404, f"{self._retriever.name} cannot compare texts", "no_similarity")
-        asked = _understood(Compare, await http.body())
-        _check_size(len(asked.texts) + len(asked.others), 2 * self._most.queries, "texts")
+            raise Refused(404, f"{retriever.name} cannot compare texts", "no_similarity")
+        _check_size(len(asked.texts) + len(asked.others), 2 * most.queries, "texts")
         with _faults_told():
             rows = await run_in_threadpool(compare, asked.texts, asked.others)
-            return _json(Likeness(fingerprint=self._retriever.fingerprint, rows=rows))
+            return _json(Likeness(fingerprint=retriever.fingerprint, rows=rows))
 
-    async def colbert(self, http: Request) -> JSONResponse:
-        """Return what is found for one query, as ColBERT's server does."""
-        query, k = _colbert_asked(await http.body() or json.dumps(dict(http.query_params)).encode())
-        (ranking,) = await self._found([query], k)
-        with _faults_told():
-            return _colbert_answer(ranking, self._retriever.fingerprint)
-
-    async def health(self, http: Request) -> Response:
+    @app.get("/health")
+    async def health() -> Response:
         """Return what is served, and how much a request may ask for."""
-        retriever = self._retriever
         return _json(
             Health(
                 name=retriever.name,
                 fingerprint=retriever.fingerprint,
                 passages=None if retriever.passages is None else len(retriever.passages),
                 similarity=retriever.similarity is not None,
-                most_queries=self._most.queries,
-                most_passages=self._most.most_passages,
-                most_bytes=self._limits.body,
+                most_queries=most.queries,
+                most_passages=most.most_passages,
             )
         )
 
-    async def _found(self, queries: Sequence[str], k: int) -> Rankings:
-        _check_size(len(queries), self._most.queries, "queries")
-        _check_size(k, self._most.passages, "passages for a query")
-        _check_size(k * len(queries), self._most.most_passages, "passages")
-        try:
-            asked = check_search(queries, k)
-        except QueryError as problem:
-            raise Refused(400, str(problem), "invalid_query") from None
+    @app.get("/")
+    @app.get("/api/search")
+    async def colbert(query: str, k: int = 10) -> Response:
+        """Return what is found for one query, as ColBERT's server does."""
+        (ranking,) = await found([query], k)
         with _faults_told():
-            rankings = await asyncio.wrap_future(self.batcher.submit(asked, k))
-        _check_size(_characters(rankings), self._most.characters, "characters")
-        return rankings
+            return _colbert_answer(ranking, retriever.fingerprint)
+
+    @app.post("/")
+    @app.post("/api/search")
+    async def colbert_posted(asked: ColbertQuery) -> Response:
+        """Return the same for a query that is posted."""
+        return await colbert(asked.query, asked.k)
+
+    return app
 
 
 def _json(answer: BaseModel) -> Response:
-    from starlette.responses import Response
-
     return Response(answer.model_dump_json(), media_type="application/json")
-
-
-def _understood(model: type[Model], body: bytes) -> Model:
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(map(str, fault["loc"])) or "body"
-        raise Refused(400, f"{where}: {fault['msg']}", "invalid_request") from None
 
 
 @contextmanager
@@ -199,25 +164,7 @@ def _check_size(given: int, most: int, what: str) -> None:
         raise Refused(400, f"{given} {what} were asked for; {most} are the most in one request", "too_many")
 
 
-def _colbert_asked(body: bytes) -> tuple[str, int]:
-    """Return the query and k (10, as in ColBERT's server) of a JSON object; in an address k is a text."""
-    try:
-        asked = parse_json(body)
-        return asked["query"], _whole(asked.get("k", 10))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise Refused(400, "give a query, and k as a whole number: ?query=…&k=10", "invalid_request") from None
-
-
-def _whole(number: object) -> int:
-    """Return a whole number that is given as such, or as a text."""
-    if isinstance(number, bool) or not isinstance(number, (int, str)):
-        raise ValueError("no whole number")
-    return int(number)
-
-
 def _colbert_answer(ranking: list[Passage], fingerprint: str) -> JSONResponse:
-    from starlette.responses import JSONResponse
-
     highest = max((passage.score for passage in ranking), default=0.0)
     weights = [math.exp(passage.score - highest) for passage in ranking]
     topk: list[dict[str, Any]] = []

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, pairwise
 
-from ...common.errors import QueryError
 from ..base import BaseRetriever, check_search
 from ..contracts import Similarity
 from ..dense import DenseRetriever
 from ..late_interaction.exact import ExactRetriever
 from ..late_interaction.plaid import PlaidRetriever
 from ..passage import Passage
+from .access import read_token
 from .exchange import Exchange, RemoteError, RemoteSettings, unusable
-from .server_limits import read_token
 from .wire import Compare, Health, Likeness, Results, Search
 
 FIND_ALWAYS = (ExactRetriever.name, PlaidRetriever.name, DenseRetriever.name)
 """Names of retrievers that find passages for any query. Others may find none: by words, fused, filtered, one's own."""
+
+
+_TEXTS_TOGETHER = 64
+"""Texts, on each side, that are compared by one request: some 200 KB of paragraphs."""
 
 
 class RemoteRetriever(BaseRetriever):
@@ -58,7 +60,7 @@ class RemoteRetriever(BaseRetriever):
             RemoteError: if it is no address, or no retriever server answers there.
         """
         exchange = Exchange(address, token, settings or RemoteSettings(), wait)
-        return cls(exchange, exchange.first_contact())
+        return cls(exchange, exchange.ask(Health, "/health"))
 
     @property
     def similarity(self) -> Similarity | None:
@@ -69,42 +71,16 @@ class RemoteRetriever(BaseRetriever):
         """Return one list of passages for each query, as single calls would; requests have a bounded size.
 
         Raises:
-            QueryError: if a query is empty or longer than the server takes, or k is not positive.
-            RemoteError: if no usable answer came.
+            QueryError: if a query is empty, or k is not positive.
+            RemoteError: if no usable answer came, or a query is longer than the server takes.
         """
-        checked = check_search(queries, k)
-        return [ranking for some in self._requests(checked, k) for ranking in self._found(some, k)]
+        checked, together = check_search(queries, k), max(1, self._health.most_passages // k)
+        most = min(self._exchange.settings.queries_together, self._health.most_queries, together)
+        return [ranking for some in _parts(checked, most) for ranking in self._found(some, k)]
 
     def close(self) -> None:
         """Close the connections."""
         self._exchange.close()
-
-    def _requests(self, queries: list[str], k: int) -> Iterator[list[str]]:
-        """Yield the queries of each request, in their order."""
-        together = max(1, self._health.most_passages // k)
-        most = min(self._exchange.settings.queries_together, self._health.most_queries, together)
-        return self._parts(queries, most, self._room)
-
-    @property
-    def _room(self) -> int:
-        """Return the bytes that a request has for its texts."""
-        return self._health.most_bytes - 100  # of the rest of the body
-
-    def _parts(self, texts: Sequence[str], most: int, room: int) -> Iterator[list[str]]:
-        """Yield the texts in their order, so many together, of so many bytes, at most."""
-        some: list[str] = []
-        size = 0
-        for text in texts:
-            length = len(json.dumps(text)) + 2
-            if length > room:
-                raise QueryError(f"A text of {length:,} bytes is more than {self.address} takes ({room:,}). Cut it.")
-            if some and (len(some) == most or size + length > room):
-                yield some
-                some, size = [], 0
-            some.append(text)
-            size += length
-        if some:
-            yield some
 
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
         answer = self._exchange.ask(Results, "/search", Search(queries=queries, k=k))
@@ -129,14 +105,12 @@ class RemoteRetriever(BaseRetriever):
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         if not texts or not others:
             return [[] for _ in texts]
-        most, room = self._health.most_queries, self._room // 2
-        columns = list(self._parts(others, most, room))
-        return [row for some in self._parts(texts, most, room) for row in self._rows(some, columns)]
-
-    def _rows(self, texts: list[str], columns: Sequence[list[str]]) -> list[list[float]]:
-        """Return a row for each text, from one request for each part of the other texts."""
-        parts = [self._likeness(texts, others) for others in columns]
-        return [list(chain(*row)) for row in zip(*parts, strict=True)]
+        most = min(_TEXTS_TOGETHER, self._health.most_queries)
+        rows: list[list[float]] = []
+        for some in _parts(texts, most):
+            parts = [self._likeness(some, part) for part in _parts(others, most)]
+            rows += [list(chain(*row)) for row in zip(*parts, strict=True)]
+        return rows
 
     def _likeness(self, texts: list[str], others: list[str]) -> list[list[float]]:
         answer = self._exchange.ask(Likeness, "/similarity", Compare(texts=texts, others=others))
@@ -154,6 +128,11 @@ class RemoteRetriever(BaseRetriever):
 
     def _refused(self, what: str) -> RemoteError:
         return unusable(self.address, what)
+
+
+def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
+    """Return the texts in their order, so many together at most."""
+    return [list(texts[first : first + most]) for first in range(0, len(texts), most)]
 
 
 def reconnect(address: str, fingerprint: str) -> RemoteRetriever:

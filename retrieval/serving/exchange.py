@@ -3,34 +3,114 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
 from ...common.errors import QuestreeError
 from ...common.forks import renew_in_forks
-from .patience import PASSING, Passing, Patience, Unanswered
-from .patience import RemoteSettings as RemoteSettings
-from .server_limits import TOKEN_VARIABLE, is_loopback
-from .time_limits import all_within, limit_exchanges
-from .wire import Health
+from .access import TOKEN_VARIABLE, is_loopback
 
 if TYPE_CHECKING:
-    import httpx
+    from tenacity import RetryCallState
 
+T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 
 _CONNECTIONS = 64
 """The most connections at a time; a thread that finds none free waits."""
+PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers of HTTP after which the same request may succeed."""
 
 
 class RemoteError(QuestreeError):
     """A retriever server that cannot be reached, or whose answer cannot be used."""
+
+
+@dataclass(frozen=True)
+class RemoteSettings:
+    """Patience and bounds.
+
+    Attributes:
+        connect_seconds: to open a connection.
+        answer_seconds: for one attempt, until the whole answer is there.
+        request_seconds: no attempt begins later than this.
+        health_seconds: for the first contact, and for each attempt of it.
+        retries: of a request that was turned away (429, 5xx) or not answered.
+        first_pause: seconds before the first retry; doubled for each further one.
+        longest_pause: seconds, even if the server asks for more (``Retry-After``).
+        queries_together: the most in one request; fewer if the server takes fewer.
+        most_bytes: the most of an answer.
+    """
+
+    connect_seconds: float = 5.0
+    answer_seconds: float = 60.0
+    request_seconds: float = 120.0
+    health_seconds: float = 10.0
+    retries: int = 4
+    first_pause: float = 0.25
+    longest_pause: float = 8.0
+    queries_together: int = 32
+    most_bytes: int = 64 * 2**20
+
+
+class Passing(Exception):
+    """A failure after which the same request may succeed; ``pause`` are the seconds that the server asks for."""
+
+    def __init__(self, fault: str, pause: float | None = None) -> None:
+        super().__init__(fault)
+        self.pause = pause
+
+
+def persist(
+    attempt: Callable[[], T],
+    settings: RemoteSettings,
+    seconds: float,
+    wait: Callable[[float], None],
+    *,
+    server: str,
+    advice: str,
+) -> T:
+    """Return what an attempt returns; one that raises `Passing` is made again, as settings say.
+
+    Args:
+        attempt: one request.
+        settings: how often, and after which pauses.
+        seconds: in which the last attempt begins.
+        wait: called with the seconds of each pause.
+        server: that is asked, for messages.
+        advice: what to do if it does not answer.
+
+    Raises:
+        RemoteError: if none succeeded.
+    """
+    import tenacity
+
+    def pause(state: RetryCallState) -> float:
+        asked = getattr(state.outcome and state.outcome.exception(), "pause", None)
+        own = settings.first_pause * 2 ** (state.attempt_number - 1) if asked is None else asked
+        return float(min(own * random.uniform(1, 1.25), settings.longest_pause))  # chance keeps workers from meeting
+
+    def give_up(state: RetryCallState) -> NoReturn:
+        fault = state.outcome.exception() if state.outcome else None
+        raise RemoteError(
+            f"{server} gave no answer in {state.attempt_number} attempts; the last one: {fault}. {advice}"
+        ) from fault
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(Passing),
+        stop=tenacity.stop_after_attempt(settings.retries + 1) | tenacity.stop_before_delay(seconds),
+        wait=pause,
+        sleep=wait,
+        retry_error_callback=give_up,
+    )
+    return retrying(attempt)
 
 
 class Exchange:
@@ -41,7 +121,7 @@ class Exchange:
     ) -> None:
         self._host, self._token = _checked(address), token
         self.address, self.settings = address.rstrip("/"), settings
-        self._patience = Patience(settings, wait)
+        self._wait = wait
         self.renew()
         renew_in_forks(self)
 
@@ -49,68 +129,65 @@ class Exchange:
         """Begin with no connections; those of another process are not used."""
         import httpx
 
-        client = httpx.Client(
+        self._client = httpx.Client(
             limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
             headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
             trust_env=not is_loopback(self._host),  # a proxy of the environment leads away from this machine
         )
-        self._client = limit_exchanges(client)
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def ask(self, model: type[Model], path: str, asked: BaseModel | None) -> Model:
-        """Return the answer to a request, as a model.
+    def ask(self, model: type[Model], path: str, asked: BaseModel | None = None) -> Model:
+        """Return the answer to a request, as a model; without a question, it is the first contact.
 
         Raises:
             RemoteError: if no attempt was answered, the request was refused, or the answer does not fit the model.
         """
-        content = None if asked is None else asked.model_dump_json().encode()
-        return _understood(model, self._answer(path, content, self.settings.request_seconds), self.address)
-
-    def first_contact(self) -> Health:
-        """Return what the server says of itself; raise what `ask` raises, and sooner."""
-        return _understood(Health, self._answer("/health", None, self.settings.health_seconds), self.address)
-
-    def _answer(self, path: str, content: bytes | None, seconds: float) -> bytes:
+        content = None if asked is None else asked.model_dump_json()
+        seconds = self.settings.health_seconds if asked is None else self.settings.request_seconds
+        body = persist(
+            lambda: self._attempt(path, content, min(seconds, self.settings.answer_seconds)),
+            self.settings,
+            seconds,
+            self._wait,
+            server=f"The retriever server at {self.address}",
+            advice=f"See that it runs: questree serve-retriever INDEX; its health: {self.address}/health",
+        )
         try:
-            return self._patience.persist(partial(self._attempt, path, content), seconds)
-        except Unanswered as silent:
-            raise RemoteError(
-                f"The retriever server at {self.address} gave {silent}. See that it runs: questree serve-retriever "
-                f"INDEX; its health: {self.address}/health"
-            ) from silent
+            return model.model_validate_json(body)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise unusable(self.address, f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}") from None
 
-    def _attempt(self, path: str, content: bytes | None, seconds: float) -> bytes:
+    def _attempt(self, path: str, content: str | None, seconds: float) -> bytes:
         import httpx
 
+        settings, body, until = self.settings, bytearray(), time.monotonic() + seconds
         try:
-            status, headers, body = self._exchange(path, content, seconds)
+            with self._client.stream(
+                "GET" if content is None else "POST",
+                self.address + path,
+                content=content,
+                headers={"Content-Type": "application/json"},
+                timeout=httpx.Timeout(seconds, connect=min(seconds, settings.connect_seconds)),
+            ) as response:
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > settings.most_bytes:
+                        raise unusable(self.address, f"more than {settings.most_bytes:,} bytes")
+                    if time.monotonic() > until:  # httpx bounds each wait, and a server may drip
+                        raise Passing("ReadTimeout: the answer took too long as a whole")
         except httpx.RequestError as problem:
             raise Passing(f"{type(problem).__name__}: {problem}") from problem
+        status = response.status_code
         if status == 200:
-            return body
-        fault = f"HTTP {status}: {_message(body)}"
+            return bytes(body)
+        fault = f"HTTP {status}: {_message(bytes(body))}"
         if status in PASSING:
-            raise Passing(fault, retry_after(headers.get("Retry-After")))
+            raise Passing(fault, retry_after(response.headers.get("Retry-After")))
         raise RemoteError(f"{self.address} refused the request ({fault}).{_advice(status)}")
-
-    def _exchange(self, path: str, content: bytes | None, seconds: float) -> tuple[int, httpx.Headers, bytes]:
-        import httpx
-
-        method = "GET" if content is None else "POST"
-        headers = {} if content is None else {"Content-Type": "application/json"}
-        seconds = min(seconds, self.settings.answer_seconds)
-        patience = httpx.Timeout(seconds, connect=min(seconds, self.settings.connect_seconds))
-        asked = self._client.stream(method, self.address + path, content=content, headers=headers, timeout=patience)
-        body = bytearray()
-        with all_within(seconds), asked as response:
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > self.settings.most_bytes:
-                    raise unusable(self.address, f"more than {self.settings.most_bytes:,} bytes")
-        return response.status_code, response.headers, bytes(body)
 
 
 def _checked(address: str) -> str:
@@ -125,22 +202,6 @@ def _checked(address: str) -> str:
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
         raise RemoteError(f"{address} is no address of a retriever server. Write http://host:port.")
     return host
-
-
-def _understood(model: type[Model], body: bytes, address: str) -> Model:
-    try:
-        json.loads(body, object_pairs_hook=_check_repeats)  # pydantic takes the last of a repeated field
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise unusable(address, f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}") from None
-    except (ValueError, RecursionError) as error:
-        raise unusable(address, f"no JSON: {error}") from None
-
-
-def _check_repeats(pairs: list[tuple[str, Any]]) -> None:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a field is there twice")
 
 
 def unusable(address: str, what: str) -> RemoteError:
@@ -168,11 +229,11 @@ def _advice(status: int) -> str:
 
 def retry_after(header: str | None) -> float | None:
     """Return the seconds of a number or a date, or None if it is neither."""
-    if not header:
-        return None
-    if header.strip().isdecimal():
-        return float(header)
     try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+        return float(header) if header and header.strip().isdecimal() else _until(header or "")
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _until(date: str) -> float:
+    return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ...common.errors import QuestreeError
-from .server_limits import check_binding
+from .access import check_binding
 
 if TYPE_CHECKING:
     import uvicorn
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Ending = Callable[[], Awaitable[None]]
 _START_SECONDS = 10.0
 _STOP_SECONDS = 10
+_IDLE_SECONDS = 60
+CONNECTIONS = 512
+"""The most connections at a time; what comes beyond is answered with 503."""
 
 
 def serve(
@@ -30,6 +33,8 @@ def serve(
     token: str | None = None,
     ready: Callable[[str], None] = lambda _: None,
     ending: Ending | None = None,
+    behind_proxy: bool = False,
+    connections: int = CONNECTIONS,
 ) -> None:
     """Serve until interrupted (Ctrl-C, SIGTERM); requests that are being worked on are answered first.
 
@@ -40,6 +45,9 @@ def serve(
         token: that the application asks for; without one, only loopback is served.
         ready: called with the address when the server listens there.
         ending: called when it is to end, before it waits for the requests: so that it can end those that go on.
+        behind_proxy: believe a proxy's headers of who asks and how (``X-Forwarded-For``). Anybody can write them, so
+            uvicorn takes them from this machine, or from ``FORWARDED_ALLOW_IPS``.
+        connections: the most at a time; what comes beyond is answered with 503.
 
     Raises:
         QuestreeError: if the address is taken or not this machine's, or needs a token.
@@ -49,22 +57,24 @@ def serve(
         gc.freeze()  # what is loaded by now stays: the collector need not look through it again and again
         ready(_address(host, taken))
         with suppress(KeyboardInterrupt):  # uvicorn raises it anew when it has shut down
-            _server(app, ending).run(sockets=[taken])
+            _server(app, ending, behind_proxy, connections).run(sockets=[taken])
 
 
 @contextmanager
-def running(app: ASGIApp, ending: Ending | None = None) -> Iterator[str]:
+def running(
+    app: ASGIApp, ending: Ending | None = None, behind_proxy: bool = False, connections: int = CONNECTIONS
+) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; give its address, ``http://127.0.0.1:…``.
 
     Args:
         app: the application.
-        ending: as for `serve`.
+        ending, behind_proxy, connections: as for `serve`.
 
     Raises:
         RuntimeError: if it does not start.
     """
     with listening("127.0.0.1", 0) as taken:
-        server = _server(app, ending)
+        server = _server(app, ending, behind_proxy, connections)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()
         try:
@@ -97,10 +107,8 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(app: ASGIApp, ending: Ending | None) -> uvicorn.Server:
+def _server(app: ASGIApp, ending: Ending | None, behind_proxy: bool, connections: int = CONNECTIONS) -> uvicorn.Server:
     import uvicorn
-
-    from .connections import Connection, most_connections
 
     class Server(uvicorn.Server):
         """A server that says when it ends."""
@@ -114,9 +122,10 @@ def _server(app: ASGIApp, ending: Ending | None) -> uvicorn.Server:
     return Server(
         uvicorn.Config(
             app,
-            http=Connection,
             ws="none",
-            backlog=most_connections(),
+            proxy_headers=behind_proxy,
+            limit_concurrency=connections,
+            timeout_keep_alive=_IDLE_SECONDS,
             log_level="error",  # a warning is a line for each bad request, as many as someone sends
             timeout_graceful_shutdown=_STOP_SECONDS,
         )

@@ -1,51 +1,37 @@
-"""The limits of every server here: loopback unless there is a token, bounded bodies, bounded work at a time."""
+"""The limits of every server here: loopback unless there is a token, bounded bodies, refusals in one form."""
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
-import os
 import secrets
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ...common.errors import QuestreeError
+from .access import is_loopback
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-TOKEN_VARIABLE = "QUESTREE_TOKEN"
-_SHORTEST_TOKEN = 16
 _RETRY_AFTER = 1  # seconds
-_HEALTH = "/health"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a server takes on, and whom it answers.
+    """How long a request may be, and who may ask.
 
     Attributes:
         body: the most bytes of a request; a longer one is refused (413).
-        body_seconds: in which it must arrive (408).
-        concurrency: how many requests are worked on at a time.
-        waiting: how many more may wait for a turn; further ones are refused (503, with Retry-After).
         token: what a request must bring as ``Authorization: Bearer``, else it is refused (401); None asks for none, and
             answers only requests to this machine by its own name (403).
     """
 
     body: int = 4 * 2**20
-    body_seconds: float = 30.0
-    concurrency: int = 64
-    waiting: int = 256
     token: str | None = field(default=None, repr=False)
 
 
@@ -66,8 +52,6 @@ class Refused(Exception):
 
     def response(self) -> Response:
         """Return the answer."""
-        from starlette.responses import JSONResponse
-
         return JSONResponse(self.body(), status_code=self.status, headers=self.headers)
 
     @property
@@ -83,29 +67,50 @@ class Refused(Exception):
         return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
 
 
+def guarded(title: str, limits: Limits, *, guard: type[Guard] | None = None, **given: Any) -> FastAPI:
+    """Return an application without routes that keeps to limits and refuses in one form.
+
+    Args:
+        title: of its API.
+        limits: of every request.
+        guard: the middleware that holds it to them; by default `Guard`.
+        given: further options of FastAPI.
+    """
+    app = FastAPI(title=title, docs_url=None, redoc_url=None, **given)
+    app.add_middleware(guard or Guard, limits=limits)
+    app.add_exception_handler(HTTPException, refuse_unrouted)
+    app.add_exception_handler(RequestValidationError, _refuse_invalid)
+    return app
+
+
 async def refuse_unrouted(request: Request, error: Exception) -> Response:
-    """Refuse a request that no route takes, in the form of other refusals; handles Starlette's `HTTPException`.
+    """Refuse a request that no route takes, or whose JSON FastAPI could not begin with, in the form of other refusals.
 
     Raises:
         Refused: always.
     """
-    from starlette.exceptions import HTTPException
-
     assert isinstance(error, HTTPException)
+    if error.status_code == 400:
+        error.detail = "the body cannot be read: send JSON in UTF-8, not nested too deep"
     code, allowed = HTTPStatus(error.status_code).name.lower(), (error.headers or {}).get("Allow", "")
     raise Refused(error.status_code, error.detail, code, allowed=allowed)
 
 
-class Guard:
-    """ASGI middleware that holds an application to its limits and answers the requests that are `Refused`.
+async def _refuse_invalid(request: Request, error: Exception) -> Response:
+    """Refuse a request that does not fit, in the form of other refusals."""
+    assert isinstance(error, RequestValidationError)
+    if isinstance(error.body, bytes):  # it was not read as JSON, as curl's -d sends a form
+        raise Refused(400, "the body is not JSON; send it with Content-Type: application/json", "invalid_request")
+    fault = error.errors()[0]
+    where = ".".join(map(str, fault["loc"])) or "body"
+    raise Refused(400, f"{where}: {fault['msg']}", "invalid_request")
 
-    ``/health`` needs the token too, but no turn: a busy server says that it lives.
-    """
+
+class Guard:
+    """ASGI middleware that holds an application to its limits and answers the requests that are `Refused`."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app, self.limits = app, limits
-        self._turns = asyncio.Semaphore(limits.concurrency)
-        self._here = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -114,11 +119,7 @@ class Guard:
             return
         try:
             self.check_caller(scope)
-            if scope["path"] == _HEALTH:
-                await self._app(scope, receive, send)
-                return
-            async with self._turn(receive) as received:
-                await self._app(scope, received, send)
+            await self._app(scope, await self._read(receive), send)
         except Refused as refused:
             await self.refusal(refused, scope)(scope, receive, send)
 
@@ -138,28 +139,9 @@ class Guard:
         elif not brings_token(headers, self.limits.token):
             raise Refused(401, "this server asks for a token (Authorization: Bearer …)", "invalid_token")
 
-    @asynccontextmanager
-    async def _turn(self, receive: Receive) -> AsyncIterator[Receive]:
-        """Wait for a turn among the others; give the request with its body read.
-
-        One whose body has not arrived takes no place: otherwise a few that never arrive would keep all others out.
-        """
-        received = await self._read(receive)
-        if self._here >= self.limits.concurrency + self.limits.waiting:
-            raise Refused(503, f"{self._here} requests are here already; try again later", "overloaded")
-        self._here += 1
-        try:
-            async with self._turns:
-                yield received
-        finally:
-            self._here -= 1
-
     async def _read(self, receive: Receive) -> Receive:
-        try:
-            with anyio.fail_after(self.limits.body_seconds):
-                body = await _body(receive, self.limits.body)
-        except TimeoutError:
-            raise Refused(408, "the request did not arrive in time", "request_timeout") from None
+        """Read the body, and return what gives it to the application."""
+        body = await _body(receive, self.limits.body)
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def again() -> Message:
@@ -210,45 +192,3 @@ async def _body(receive: Receive, limit: int) -> bytes:
             raise Refused(413, f"the request is longer than {limit} bytes", "request_too_large")
         more = message.get("more_body", False)
     return bytes(body)
-
-
-def check_binding(host: str, token: str | None) -> None:
-    """Refuse to listen to other machines without a token.
-
-    Raises:
-        QuestreeError: if the address is not loopback, and there is no token.
-    """
-    if token is None and not is_loopback(host):
-        raise QuestreeError(
-            f"{host} can be reached from other machines, so this server needs a token: put a long random one into a "
-            f"file (--token-file) or into {TOKEN_VARIABLE}. Or stay on this machine: --host 127.0.0.1."
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches the address; a name counts only if it is ``localhost``."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def read_token(file: Path | None = None) -> str | None:
-    """Return the token in a file, else in the variable ``QUESTREE_TOKEN``, or None if there is neither.
-
-    Raises:
-        QuestreeError: if the file cannot be read, or the token is too short to be a secret or fits no header.
-    """
-    try:
-        given = os.environ.get(TOKEN_VARIABLE) if file is None else file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as problem:
-        raise QuestreeError(f"The token cannot be read from {file}: {problem}") from None
-    if given is None or (file is None and not given):
-        return None
-    token, where = given.strip(), file or TOKEN_VARIABLE
-    if len(token) < _SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
-        raise QuestreeError(
-            f"The token in {where} must be {_SHORTEST_TOKEN} printable ASCII characters or more. "
-            'Make one: python -c "import secrets; print(secrets.token_urlsafe())"'
-        )
-    return token

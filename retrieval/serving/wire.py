@@ -22,6 +22,13 @@ class Search(_Strict):
     k: int = Field(default=10, ge=1, lt=2**31)
 
 
+class ColbertQuery(_Strict):
+    """``POST /`` of ColBERT's clients: one query."""
+
+    query: str
+    k: int = 10
+
+
 class Found(_Strict):
     """A passage in a message."""
 
@@ -29,15 +36,16 @@ class Found(_Strict):
     title: str
     text: str
     score: float
+    linked_from: str = ""
 
     @classmethod
     def of(cls, passage: Passage) -> Found:
         """Return a passage as a message holds it."""
-        return cls(id=passage.id, title=passage.title, text=passage.text, score=passage.score)
+        return cls(**passage.model_dump())
 
     def passage(self) -> Passage:
         """Return the passage as a program takes it."""
-        return Passage(id=self.id, title=self.title, text=self.text, score=self.score)
+        return Passage(**self.model_dump())
 
 
 class Results(_Strict):
@@ -71,7 +79,6 @@ class Health(_Strict):
         similarity: whether ``/similarity`` answers.
         most_queries: the most queries in one request, and the most texts.
         most_passages: the most passages in one answer, of all its queries together.
-        most_bytes: the most bytes of a request's body.
     """
 
     status: Literal["ok"] = "ok"
@@ -81,4 +88,3 @@ class Health(_Strict):
     similarity: bool
     most_queries: int = Field(ge=1)
     most_passages: int = Field(default=2**31, ge=1)
-    most_bytes: int = Field(ge=1)

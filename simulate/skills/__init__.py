@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..asked import Asked
 from ..prompt import Prompt, Values
-from . import answers, chain_of_query, hops, knowledge, searches, subquestions
+from . import answers, chain_of_query, evidence, knowledge, plan_graph, shapes
 
 
 class Skill(NamedTuple):
@@ -39,37 +39,25 @@ SKILLS = [
     Skill("question passages", "judgements", knowledge.judge_passages),
     Skill("question passages", "relevant supported answer next_query", knowledge.review_paragraphs),
     Skill("question passages", "information", knowledge.complete_paragraphs),
+    Skill("question passages", "evidence searches rests_on", evidence.read_evidence),
+    Skill("question proposed_answer", "lacking follows", evidence.confirm_answer),
+    Skill("question", "steps_planned", plan_graph.plan_graph),
+    Skill("lookups passages", "looked_up", plan_graph.answer_lookups),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
-    Skill("question passages", "final_content answer", answers.answer_with_knowledge),
-    Skill("question notes", "final_content answer", hops.answer_from_notes),
-    Skill("question notes passages", "new_notes", hops.take_notes),
-    Skill("question notes", "thoughts query", hops.write_hop_query),
-    Skill("question summaries", "final_content answer", hops.answer_from_notes),
-    Skill("question summaries passages", "summary", hops.summarize_passages),
-    Skill("question summaries", "thoughts query", hops.write_hop_query),
-    Skill("question written passages", "finding", hops.condense_passages),
-    Skill("question", "searches_needed", hops.judge_searches_needed),
-    Skill("question thoughts", "tentative uncertain", hops.write_tentatively),
     Skill("question passages", "kept", knowledge.filter_knowledge),
     Skill("question", "passage", knowledge.recall_passage),
     Skill("question", "topic", knowledge.name_topic),
     Skill("question steps", "final_content answer", answers.trace_answer),
     Skill("query passages", "span confidence", knowledge.read_passage),
     Skill("query passages", "ranking", knowledge.rank_passages),
-    Skill("question trajectory", "next_tool_name next_tool_args", searches.act_next),
-    Skill("question trajectory", "answer", searches.answer_from_trajectory),
-    Skill("question written", "continuation search answer", searches.write_or_search),
-    Skill("question passages thoughts", "thought", searches.write_next_thought),
-    Skill("question passages", "thoughts query", searches.write_search_query),
-    Skill("question solved", "follow_up", subquestions.ask_follow_up),
-    Skill("question solved count", "follow_ups", subquestions.propose_follow_ups),
-    Skill("question solved", "complete promise", subquestions.judge_steps),
-    Skill("question solved query", "query_answer", subquestions.answer_subquestion),
+    # what a question goes back to in a conversation is not understood
+    Skill("conversation question", "restated", lambda asked: {"restated": asked.prompt.values["question"]}),
     Skill("question", "subquestions", chain_of_query.split_question),
     Skill("question", "plan", chain_of_query.split_question),
-    Skill("question sentence", "query", subquestions.ask_to_verify),
-    Skill("query sentence passages", "edited references", subquestions.edit_sentence),
-    Skill("question thoughts", "answer", answers.answer_from_thoughts),
+    *(Skill(text, "", shapes.respond_by_shape) for text in shapes.TEXTS),
+    Skill("question", "query", shapes.respond_by_shape),
+    Skill("question", "searches_needed", shapes.respond_by_shape),
+    Skill("question passages", "final_content answer", answers.answer_with_knowledge),
     Skill("question passages", "answer", answers.answer_from_passages),
     Skill("question", "final_content answer", answers.answer_step_by_step),
     Skill("question", "answer", answers.answer_question),

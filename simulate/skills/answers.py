@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...data import Question
-from ...metrics import contains, normalise
+from ...metrics import contains, normalise, telling_sentence
 from ..asked import Asked, Step
 from ..passages import split_title
 from ..phrases import write_fact
@@ -47,12 +47,6 @@ def answer_from_passages(asked: Asked) -> Values:
     return {"answer": conclude(asked, asked.gather(asked.judge.reads(asked.passages), asked.remember(written)))}
 
 
-def answer_from_thoughts(asked: Asked) -> Values:
-    """Answer with what the thoughts state, results of searches among them; from memory where they are silent."""
-    asked = asked.sample()
-    return {"answer": conclude(asked, asked.gather([], asked.remember(asked.prompt.texts("thoughts"))))}
-
-
 def answer_with_knowledge(asked: Asked) -> Values:
     """Write step by step what the passages tell, and what the model remembers where they are silent; conclude."""
     asked = asked.sample()
@@ -82,12 +76,26 @@ def fuse_assertions(asked: Asked) -> Values:
 
 
 def tell(asked: Asked, steps: Iterable[Step], *, marks: bool = True) -> str:
-    """Write steps as sentences; each ends in the mark of its reference, if the model does not forget it."""
-    sentences = []
-    for query, answer, reference in steps:
-        marked = marks and answer and reference and cites(asked, query.strip())
-        sentences.append(write_fact(query.strip(), answer, reference if marked else None))
-    return " ".join(sentences)
+    """Write steps as sentences: those of their passages, with the marks that the model does not forget."""
+    told = []
+    for step in steps:
+        reference = step.reference if marks and step.answer and cites(asked, step.query.strip()) else None
+        quoted = quote(asked, step)
+        mark = f" [{reference}]" if reference else ""
+        fact = f"{quoted.rstrip('.')}{mark}." if quoted else write_fact(step.query.strip(), step.answer, reference)
+        told.append(fact)
+    return " ".join(told)
+
+
+def quote(asked: Asked, step: Step) -> str | None:
+    """Return the sentence that tells a step's answer in its passage, or that the prompt shows as its support."""
+    told = {one.number: split_title(one.text) for one in asked.passages}
+    rows = asked.prompt.values.get("steps")
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and row.get("support"):
+            told[row["mark"]] = (row.get("title") or "", row["support"])
+    title, text = told.get(step.reference or 0, ("", ""))
+    return telling_sentence(step.query, step.answer, title, text) if step.answer and text else None
 
 
 def cites(asked: Asked, query: str) -> bool:
@@ -188,6 +196,7 @@ def _tell_assertions(asked: Asked, answer: str, assertions: list[dict[str, Any]]
         given = str(row["answer"])
         references = row.get("references") if cites(asked, f"{asked.words} {given}") else []
         marks = "".join(f" [{number}]" for number in references or [])
-        beginning = asked.words.rstrip("?") if normalise(given) == normalise(answer) else "Against that stands"
-        sentences.setdefault(normalise(given), f"{beginning}: {given.rstrip('.')}{marks}.")
+        chosen = normalise(given) == normalise(answer)
+        told = write_fact(asked.words, given) if chosen else f"Another way leads to {given}."
+        sentences.setdefault(normalise(given), f"{told.rstrip('.')}{marks}.")
     return " ".join(sentences.values())

@@ -48,16 +48,12 @@ def plan_whole_chain(asked: Asked) -> Values:
 
 
 def revise_chain(asked: Asked) -> Values:
-    """Ask in other words for what was not found; without such words, later queries describe it."""
+    """Plan on without what was not found: later queries describe it."""
     if asked.question is None:
         return {"rest": []}
     solved, templates = asked.steps("solved"), asked.mind.outline(asked.question)
     failed = asked.prompt.given("failed_query")
     answers = _align(templates, [*solved, Step(failed)])
-    reworded = asked.mind.rewords(failed)
-    if answers and reworded:
-        rest = _plan_on(asked, templates, answers[:-1], len(solved), None)
-        return {"rest": [rest[0] | {"query": reworded}, *rest[1:]]}
     return {"rest": _plan_on(asked, templates, answers, len(solved), None) if answers else []}
 
 
@@ -97,20 +93,8 @@ def complete_chain(asked: Asked) -> Values:
 
 
 def split_question(asked: Asked) -> Values:
-    """Return the outline as a list, ``#n`` for the n-th answer, as well decomposed as a whole chain would be."""
-    flaw = _find_flaw(asked)
-    if asked.question is None or flaw == "whole question":
-        return {"subquestions": [asked.words], "plan": [asked.words]}
-    templates = asked.mind.outline(asked.question)
-    left_out = _leave_out(asked, templates, flaw)
-    queries, fillings = list[str](), list[str | None]()
-    for index, template in enumerate(templates):
-        query = fill_in(template, fillings)
-        if index == left_out:
-            fillings.append(describe(query))
-        else:
-            queries.append(query)
-            fillings.append(f"#{len(queries)}")
+    """Return the queries of a plan as a list."""
+    queries = [step["query"] for step in plan_steps(asked)["planned_chain"]]
     return {"subquestions": queries, "plan": queries}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from run_files import change, rows
 
 from questree.evaluation import analyses
 
@@ -57,9 +58,8 @@ def test_a_run_in_which_there_is_nothing_to_find_is_named_and_hides_no_other(que
 
 def test_each_line_of_json_says_of_its_own_run_whether_it_is_simulated(questree, runs):
     one, other = runs / "searchain", runs / "searchain-without-retrieval"
-    identity = json.loads((one / "run.json").read_text())
-    identity["lm"] |= {"name": "some/model", "simulated": False}
-    (one / "run.json").write_text(json.dumps(identity))
+    honest = "json_set(about, '$.lm.name', 'some/model', '$.lm.simulated', json('false'))"
+    change(runs, f"UPDATE run SET about = {honest} WHERE name = '{one.name}'")
     lines = json.loads(questree("analyse", "efficiency", runs, "--json").out)
     assert {line["run"]: line["simulated"] for line in lines} == {one.name: False, other.name: True}
     (line,) = json.loads(questree("analyse", "misled", one, other, "--right", "0", "--json").out)
@@ -71,16 +71,15 @@ def test_intervals_are_of_the_seed_of_the_run(questree, runs, monkeypatch):
     seeds, drawn = set(), analyses.mean_interval
     monkeypatch.setattr(analyses, "mean_interval", lambda *values, seed: seeds.add(seed) or drawn(*values, seed=seed))
     one, other = runs / "searchain", runs / "searchain-without-retrieval"
-    evaluated = json.loads((one / "evaluated.json").read_text())
-    (one / "evaluated.json").write_text(json.dumps(evaluated | {"seed": 7}))
+    change(runs, f"UPDATE run SET seed = 7 WHERE name = '{one.name}'")
     for words in (("steps", one), ("helped", one, other), ("misled", one, other, "--right", "0")):
         assert questree("analyse", *words).code == 0
     assert seeds == {7}
 
 
 def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workplace):
-    record = json.loads((runs / "searchain" / "records.jsonl").read_text().splitlines()[0])
-    ran = questree("analyse", "cases", runs, "--id", record["id"], "--out", "cases.html")
+    [(id,), *_] = rows(runs, "SELECT id FROM questions")
+    ran = questree("analyse", "cases", runs, "--id", id, "--out", "cases.html")
     assert ran.code == 0, ran.err
     page = (workplace / "cases.html").read_text()
     assert page.count("<h2>") == 1  # the question

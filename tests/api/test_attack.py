@@ -6,6 +6,7 @@ import csv
 import json
 
 import pytest
+from run_files import rows
 
 from questree.evaluation import read_records
 
@@ -59,9 +60,9 @@ def test_an_attack_stops_where_its_policy_says(attack, words, says):
 def test_the_limits_hold_for_each_question_of_an_attack(attack, workplace):
     ran = attack("oner-cot", "--deadline", "0.000001", "--timeout", "7")
     assert ran.code == 0, ran.err
-    folder = workplace / "a" / "none" / "poison-1" / "oner-cot"
-    assert json.loads((folder / "policy.json").read_text())["timeout"] == 7
-    assert {record.failure.cause for record in read_records(folder)} == {"deadline"}
+    policies = rows(workplace / "a", "SELECT policy FROM run WHERE name = 'none/poison-1/oner-cot'")
+    assert [json.loads(policy)["timeout"] for (policy,) in policies] == [7]
+    assert {record.failure.cause for record in read_records(workplace / "a/none/poison-1/oner-cot")} == {"deadline"}
 
 
 @pytest.mark.parametrize(
@@ -84,5 +85,5 @@ def test_a_defence_is_a_setting_of_every_command(questree, index, workplace):
     ran = questree("evaluate", "oner", "--retriever", index, "--limit", "2", "--defence", "agreement", "--out", "e",
                    "--tracking-uri", "none")  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "bm25 with agreement" in (workplace / "e" / "run.json").read_text()
+    assert rows(workplace / "e", "SELECT retriever FROM run") == [("bm25 with agreement",)]
     assert questree("evaluate", "oner", "--retriever", index, "--defence", "luck").code == 2

@@ -8,9 +8,11 @@ import re
 
 import dspy
 import pytest
+from run_files import change, kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.leak import refuse_leak
+from questree.evaluation.stored_runs import stored_runs
 from questree.optimize import save
 from questree.programs.registry import Direct
 
@@ -40,12 +42,12 @@ def test_programs_are_compared_on_the_same_questions_and_stored(compare, workpla
     assert "difference to searchain" in ran.out
     lines = list(csv.DictReader((workplace / "c" / "table.csv").open()))
     assert [line["program"] for line in lines] == ["searchain", "blendfilter"]
-    records = [(workplace / "c" / name / "records.jsonl").read_text() for name in ("searchain", "blendfilter")]
-    asked = [sorted(json.loads(line)["id"] for line in text.splitlines()) for text in records]
+    there = kept(workplace / "c")
+    asked = [sorted(record.id for record in run.records) for run in stored_runs([workplace / "c"])]
     assert asked[0] == asked[1]
     assert len(asked[0]) == 3
     assert compare("blendfilter", "searchain", "--limit", "3", "--out", "c").code == 0
-    assert (workplace / "c" / "searchain" / "records.jsonl").read_text() == records[0]
+    assert kept(workplace / "c")["questions"] == there["questions"]
 
 
 def test_a_program_of_mlflow_without_a_store_is_refused_with_what_to_name(compare):
@@ -59,8 +61,8 @@ def test_a_comparison_as_json_has_the_scores_of_the_table_and_of_each_run(compar
     assert [one["program"] for one in told["programs"]] == ["searchain", "direct"]
     for one in told["programs"]:
         assert f"{one['score']:.3f} [{one['score_low']:.3f}, {one['score_high']:.3f}]" in table
-        run = json.loads((workplace / "c" / one["program"] / "result.json").read_text())
-        assert (run["program"], run["score"]["mean"]) == (one["program"], one["score"])
+        [run] = stored_runs([workplace / "c" / one["program"]])
+        assert (run.identity["program"], run.evaluation.score.mean) == (one["program"], one["score"])
 
 
 def test_a_judge_that_judged_no_answer_agrees_with_nothing(compare):
@@ -97,7 +99,7 @@ def test_another_compiled_program_has_a_folder_of_its_own(compare, two_compiled,
     for place in (*two_compiled, "A"):
         ran = compare(place, "--limit", "2", "--out", "c")
         assert ran.code == 0, ran.err
-    first, second = sorted(path.name for path in (workplace / "c").iterdir() if path.is_dir())
+    first, second = sorted(run.name for run in stored_runs([workplace / "c"]))
     assert first == "direct-compiled"
     assert re.fullmatch(r"direct-compiled-[0-9a-f]{8}", second)
     told = json.loads(compare("B", "A", "--limit", "2", "--out", "c", "--json").out)
@@ -106,7 +108,7 @@ def test_another_compiled_program_has_a_folder_of_its_own(compare, two_compiled,
 
 def test_the_run_of_a_compiled_program_is_found_under_an_older_name(compare, two_compiled, workplace):
     compare("A", "--limit", "2", "--out", "c")
-    (workplace / "c" / "direct-compiled").rename(workplace / "c" / "direct-compiled-2")
+    change(workplace / "c", "UPDATE run SET name = 'direct-compiled-2'")
     told = json.loads(compare("B", "A", "--limit", "2", "--out", "c", "--json").out)
     assert [one["program"] for one in told["programs"]] == ["direct-compiled", "direct-compiled-2"]
 
@@ -166,6 +168,10 @@ def test_nothing_to_compare_says_what_to_name(compare):
     assert "name at least one program" in ran.err
 
 
+def test_a_folder_without_a_compiled_program_is_told_as_one(compare):
+    assert "there is no such folder" in compare("direct", "--compiled", "nothing").err
+
+
 @pytest.mark.parametrize("words", [("searchain", "direct", "searchain"), ("c/p", "--compiled", "c/p")])
 def test_a_program_that_is_named_twice_is_refused(compare, words):
     ran = compare(*words)
@@ -177,7 +183,7 @@ def test_without_out_two_comparisons_share_what_was_asked(compare, workplace):
     for words in (("direct",), ("direct", "cot")):
         assert compare(*words, "--limit", "2").code == 0
     (folder,) = (workplace / "runs").iterdir()
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["cot", "direct"]
+    assert sorted(run.name for run in stored_runs([folder])) == ["cot", "direct"]
 
 
 def test_without_out_another_defence_has_a_folder_of_its_own(compare, workplace):

@@ -137,7 +137,7 @@ def test_a_kind_without_encoder_is_refused_before_a_cluster_is_joined_or_anythin
     words = ["--add"] if add else ["--kind", "bm25"]
     if add:
         run(written(tmp_path, "a.jsonl", "amber"), "--out", out, "--kind", "bm25")
-    monkeypatch.setattr("questree.common.cluster.connected", None)
+    monkeypatch.setattr("questree.retrieval.indexes.cluster.connected", None)
     refused = run("missing.jsonl", "--out", out, "--on", "ray", *words)
     assert str(refused.exception) == "An index of kind bm25 has nothing to encode: leave out --on."
 

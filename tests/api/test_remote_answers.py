@@ -10,18 +10,18 @@ from contextlib import nullcontext
 import dspy
 import pytest
 
-from questree.common.cluster import ClusterError, WorkerLostError
 from questree.common.errors import QuestreeError
 from questree.evaluation import OutOfBudgetError, RunPolicy, evaluate, read_records
 from questree.evaluation.run import answer
 from questree.experiment import Experiment
 from questree.optimize import load, save
 from questree.remote_answers import Answering, RemoteAnswerers
+from questree.retrieval.indexes.cluster import ClusterError, WorkerLostError
 from questree.settings import run_settings
 
 
 class Here:
-    """Workers of a cluster that are in this process."""
+    """Workers of a cluster that are in this process; as in one of their own, the caller's account hears nothing."""
 
     def __init__(self, work):
         self.work = work
@@ -30,7 +30,7 @@ class Here:
         return content
 
     def do(self, *job):
-        return self.work.start(*job).result()
+        return dspy.context(callbacks=[])(self.work.start)(*job).result()
 
 
 def given(index, **more):

@@ -18,6 +18,7 @@ from questree.service import ServiceLimits
 from questree.settings import run_settings
 
 TOKEN = "a-token-that-is-long-enough"
+PLUTO = "Who was the discoverer of Pluto?"
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def test_an_index_is_served_asked_and_stopped(questree, index, workplace):
 
 def test_a_question_is_answered_over_a_server_as_over_its_index(questree, index, monkeypatch):
     monkeypatch.setenv("QUESTREE_TOKEN", TOKEN)
-    words = ("ask", "Why?", "--format", "text", "--retriever")
+    words = ("ask", PLUTO, "--format", "text", "--retriever")
     with served("serve-retriever", index, "--port", "0") as (_, said):
         over_http = questree(*words, said.split(" at ")[1].split(";")[0])
     assert over_http.code == 0, over_http.err
@@ -58,7 +59,10 @@ def test_programs_are_served_and_a_permalink_outlives_the_server(workplace):
     with served(*words) as (process, said):
         assert "(the LM is simulated)" in said
         address = said.split(" at ")[1].split(" ")[0]
-        asked = {"question": "Who wrote Ulysses?", "program": "again"}
+        asked = {
+            "question": PLUTO,
+            "program": "again",
+        }
         reply = httpx.post(f"{address}/ask", json=asked, timeout=60).json()
         assert reply["state"] == "answered", reply
         process.send_signal(signal.SIGINT)
@@ -88,7 +92,7 @@ def test_a_program_has_a_name_that_clients_can_say(given, name):
 
 def test_several_indexes_are_named_with_a_plus(questree, index, workplace):
     assert questree("index", load_task("mini").corpus, "--out", "again", "--kind", "bm25").code == 0
-    ran = questree("ask", "Why?", "--retriever", "index+again")
+    ran = questree("ask", PLUTO, "--retriever", "index+again")
     assert ran.code == 0, ran.err
     assert program("searchain", retriever="index+again").retriever.name == "fusion(bm25+bm25)"
 

@@ -13,20 +13,62 @@ from questree.settings import run_settings
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
 
 
 def test_options_go_before_the_environment_and_that_before_the_file(tmp_path, monkeypatch):
-    (tmp_path / "questree.toml").write_text('lm = "file"\nseed = 1\nlimit = 1\n')
+    (tmp_path / "questree.toml").write_text('task = "file"\nseed = 1\nlimit = 1\n')
     monkeypatch.setenv("QUESTREE_SEED", "2")
     monkeypatch.setenv("QUESTREE_LIMIT", "2")
-    settings = run_settings(limit=3, lm=None)
-    assert (settings.lm, settings.seed, settings.limit) == ("file", 2, 3)
+    settings = run_settings(limit=3, task=None)
+    assert (settings.task, settings.seed, settings.limit) == ("file", 2, 3)
 
 
 def test_a_named_file_is_taken_instead_of_the_one_in_the_folder(tmp_path):
     (tmp_path / "questree.toml").write_text("seed = 1\n")
     (tmp_path / "other.toml").write_text("seed = 2\n")
     assert run_settings(tmp_path / "other.toml").seed == 2
+
+
+ACTING = [
+    *((part, "evilmod:make") for part in ("program", "task", "retriever", "reader", "duplicates", "allow_code")),
+    ("retriever", "bm25+evilmod:make"),
+    *(("retriever", address) for address in ("http://evil.example:80", "qdrant://evil.example:80/passages")),
+    ("tracking_uri", "http://evil.example"),
+    ("api_base", "http://evil.example/v1"),
+    ("on", "ray://evil.example:10001"),
+    ("lm", "openai/theirs"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), ACTING)
+def test_a_file_that_nobody_named_acts_only_with_consent(tmp_path, monkeypatch, key, value):
+    file = tmp_path / "questree.toml"
+    file.write_text(f"{key} = {value!r}\n")
+    refused = pytest.raises(QuestreeError, match=rf"questree\.toml.* sets {key}: .*--config questree\.toml")
+    with refused:
+        run_settings()
+    assert getattr(run_settings(**{key: "simulated"}), key) == "simulated"  # what is typed goes before it
+    assert getattr(run_settings(file, **{key: "simulated"}), key) == "simulated"
+    assert getattr(run_settings(), key) == value  # that it was named is remembered
+    (tmp_path / "copy").mkdir()
+    file.rename(tmp_path / "copy" / "questree.toml")
+    with monkeypatch.context() as elsewhere, refused:
+        elsewhere.chdir(tmp_path / "copy")
+        run_settings()
+    file.write_text(f"{key} = {value!r} # changed\n")
+    with refused:
+        run_settings()
+
+
+def test_a_command_says_what_a_file_of_the_folder_sets(tmp_path, caplog, monkeypatch):
+    (tmp_path / "questree.toml").write_text("seed = 1\nlimit = 2\nretries = 3\n")
+    monkeypatch.setenv("QUESTREE_LIMIT", "9")
+    run_settings(retries=0)
+    run_settings(retries=0)
+    assert caplog.messages == ["questree.toml of this folder sets seed."]
+    run_settings(tmp_path / "questree.toml")
+    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from run_files import rows
 
 from questree.cli import app
 from questree.data import MINI_CORPUS
@@ -139,7 +140,7 @@ def test_ablate_and_prompts_take_the_program_of_the_settings(questree, index, wo
     assert questree("prompts").out == questree("prompts", "oner").out != questree("prompts", "direct").out
     ran = questree("ablate", "--over", "k", "--value", "1", "--value", "2", "--out", "varied")
     assert ran.code == 0, ran.err
-    assert {file.parent.name for file in (workplace / "varied").glob("*/records.jsonl")} >= {"k=2"}
+    assert ("k=2",) in rows(workplace / "varied", "SELECT name FROM run")
 
 
 @pytest.mark.parametrize(

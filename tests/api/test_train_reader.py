@@ -109,8 +109,11 @@ def _tracked(store):
 
 
 def test_the_lm_is_calibrated_in_a_folder_of_its_own(questree, workplace, questions):
+    (workplace / "lm").mkdir()  # a clone has this folder: the name stands for the LM, and ./lm for the folder
     ran = questree("calibrate-reader", "lm", "--task", questions)
     assert ran.code == 0, ran.err
+    assert not any((workplace / "lm").iterdir())
+    assert "./lm cannot be loaded" in questree("calibrate-reader", "./lm", "--task", questions).err
     assert "simulated" in ran.out
     assert "--reader readers/lm" in ran.out
     stored = manifest(workplace / "readers/lm")
@@ -133,7 +136,7 @@ def test_another_lms_threshold_is_warned_of(questree, workplace, questions, capl
 def test_mistakes_are_one_line(questree, workplace, questions, encoder):
     for words, said in (
         (("train-reader", "--task", "mini"), "supporting passage"),
-        (("train-reader", "--task", "nosuch.jsonl"), "no task"),
+        (("train-reader", "--task", "nosuch.jsonl"), "no file nosuch.jsonl"),
         (("train-reader", "--task", questions, "--split", "dev"), "for training and for scoring"),
         (("train-reader", "--task", questions, "--encoder", "corpus"), "cannot be loaded as a AutoModel"),
         (("calibrate-reader", "encoder", "--task", questions, "--out", "x"), "stored in it, not in x"),
@@ -187,9 +190,11 @@ def test_the_retrievers_threshold_goes_into_a_folder(questree, workplace, pairs,
             return [[len({*a.split()} & {*b.split()}) / 4 for b in others] for a in texts]
 
     monkeypatch.setattr(Parts, "retriever", Retriever())
+    (workplace / "retriever").mkdir()
     ran = questree("calibrate-duplicates", "retriever", pairs, "--retriever", "index")
     assert ran.code == 0, ran.err
     assert "--duplicates duplicates/retriever" in ran.out
+    assert not any((workplace / "retriever").iterdir())
     check = Parts(RunSettings(duplicates="duplicates/retriever", retriever="index")).duplicates
     assert check("where is the amber 0?", ["by sand", "the amber is where 0"]) == 1
     assert check("where is the amber 0?", ["by sand"]) is None

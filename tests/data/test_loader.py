@@ -45,6 +45,16 @@ def test_a_name_is_found_in_the_folder_given_or_in_the_environments(folder: Path
     assert task_names() == ["mini", "both"]
 
 
+def test_a_file_of_a_tasks_name_is_meant_only_as_a_path(folder: Path, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    for name in ("mini", "hotpotqa"):
+        (folder / name).write_bytes((folder / "both.jsonl").read_bytes())
+        assert len(load_task(f"./{name}").questions["dev"]) == len(load_task("both.jsonl").questions["dev"])
+    assert load_task("mini").corpus is not None
+    with pytest.raises(QuestreeError, match="questree fetch hotpotqa"):
+        load_task("hotpotqa")
+
+
 def test_splits_do_not_move_with_seed_or_limit(folder: Path) -> None:
     whole, other = load_task("both", data_dir=folder), load_task("both", data_dir=folder, seed=7)
     for split in ("train", "dev", "test"):

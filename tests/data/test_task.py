@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import get_args
 
+import dspy
 import pytest
 from pydantic import ValidationError
 
 from questree.common.errors import QuestreeError
-from questree.data import AnnotatedStep, Question, Style, Task
+from questree.data import AnnotatedStep, Question, Style, Task, load_task
 from questree.signatures import AnswerStyle
 
 
@@ -100,3 +101,37 @@ def test_gold_sentences_are_what_json_gives_back() -> None:
     told = asked.to_example().gold_sentences
     assert told
     assert json.loads(json.dumps(told)) == told
+
+
+def test_an_example_holds_its_question():
+    for question in load_task("mini").questions["train"][:20]:
+        read = Question.from_example(question.to_example())
+        kept = {"id", "question", "answers", "gold_titles", "steps", "answers_are_regex", "style"}
+        assert read.model_dump(include=kept) == question.model_dump(include=kept)
+
+
+@pytest.mark.parametrize(
+    ("relation", "asked"),
+    [
+        ("Peer Gynt >> author", "Who wrote Peer Gynt?"),
+        ("#1 >> named after", "What is #1 named after?"),
+        ("Skien >> shares border with", "What shares a border with Skien?"),
+        ("Skien >> part of", "What is Skien part of?"),
+        ("#2>>located in the administrative territorial entity", "In which administrative region is #2 located?"),
+        ("Who wrote Peer Gynt?", "Who wrote Peer Gynt?"),
+        ("What was #2 's population in #1 ?", "What was #2's population in #1?"),
+        (">> author", ">> author"),
+    ],
+)
+def test_a_step_s_relation_becomes_a_question(relation, asked):
+    question = (
+        load_task("mini")
+        .questions["train"][0]
+        .model_copy(update={"steps": (AnnotatedStep(question=relation, answer="a"),)})
+    )
+    assert question.to_example().annotated_steps[0]["question"] == asked
+
+
+def test_an_example_of_one_s_own_is_a_question():
+    read = Question.from_example(dspy.Example(question="Who?", answer="Kafka"))
+    assert (read.answers, read.style, read.steps) == (("Kafka",), "short", ())

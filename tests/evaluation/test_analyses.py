@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from run_files import keep
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.analyses import (
@@ -18,7 +19,6 @@ from questree.evaluation.analyses import (
     steps_by_hops,
 )
 from questree.evaluation.records import Record, record_answer
-from questree.evaluation.run_folder import open_run
 from questree.evaluation.stored_runs import StoredRun, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.ledger import Spent
@@ -41,12 +41,14 @@ def grown(*sources: str, answer: str | None = "an answer", text: str = "a passag
 
 def answered(id: str, score: float, *sources: str, hops: int | None = None, failed: bool = False, **fields) -> Record:
     """A question that was asked; its path has nodes of these sources."""
+    tree = fields.pop("tree", grown(*sources))
     return Record(
         id=id,
         question=f"question {id}?",
         answers=("gold",),
-        tree=fields.pop("tree", grown(*sources)),
+        tree=tree,
         sources=sources,
+        rounds=len(tree.nodes) if tree else 0,
         scores=fields.pop("scores", {METRIC: score}),
         failure=Failure(cause="timeout", message="late") if failed else None,
         hops=hops,
@@ -169,7 +171,7 @@ def test_what_the_cache_answered_in_part_has_no_tokens_and_no_cost(tmp_path, que
     ]
     found = efficiency(records)
     assert (found.calls, found.cached, found.tokens, found.cost) == (4, 0.5, None, None)
-    kept(tmp_path / "run", *records)
+    keep(tmp_path / "run", records)
     assert questree("analyse", "efficiency", tmp_path / "run").out.count("part cached") == 2
     (line,) = json.loads(questree("analyse", "efficiency", tmp_path / "run", "--json").out)
     assert (line["tokens"], line["cost"]) == (None, None)
@@ -180,23 +182,18 @@ def test_a_score_that_was_not_taken_is_named():
         misled_by_retrieval([answered("1", 1, "lm")], [answered("1", 1, "lm")], "f1")
 
 
-def kept(folder, *records):
-    with open_run(folder, {"program": folder.name, "lm": {"simulated": True}, "metrics": [METRIC]}) as opened:
-        for record in records:
-            opened.append(record)
-
-
 def test_a_comparisons_folder_stands_for_its_runs(tmp_path, monkeypatch):
-    kept(tmp_path / "c" / "b", answered("1", 1, "lm"))
-    kept(tmp_path / "c" / "a", answered("1", 0, "lm"))
-    kept(tmp_path / "a", answered("1", 0, "lm"))
+    simulated = {"simulated": True}
+    keep(tmp_path / "c", [answered("1", 1, "lm")], "b", lm=simulated)
+    keep(tmp_path / "c", [answered("1", 0, "lm")], "a", lm=simulated)
+    keep(tmp_path / "a", [answered("1", 0, "lm")], lm=simulated)
     monkeypatch.chdir(tmp_path / "a")
     assert [run.name for run in stored_runs([Path()])] == ["a"]
     runs = stored_runs([tmp_path / "c", tmp_path / "a"])
     assert [one.name for one in runs] == ["b", "a", str(tmp_path / "a")]
     assert all(one.simulated and one.metric == METRIC for one in runs)
     with pytest.raises(QuestreeError, match="holds no run"):
-        stored_runs([tmp_path / "c" / "a" / "nothing"])
+        stored_runs([tmp_path / "d" / "nothing"])
 
 
 def test_the_questions_on_which_runs_differ_are_told_first():

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import dspy
 import pytest
-from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, right
+from dspy.lm15 import Message, Response, TextPart, Usage
+from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, paid_before, right
 
 from questree.common.text import dollars
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.records import Record
 from questree.evaluation.repeats import repeat
 from questree.evaluation.run import evaluate
-from questree.evaluation.run_folder import Payments, RunFolder
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.ledger import Spent, enter
+from questree.lm.call import call
+from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 
 
@@ -67,13 +65,30 @@ def test_each_bound_counts_what_was_paid_for(budget, said):
 
 
 class Billed(Parrot):
-    """Each question takes ten tokens."""
+    """Each question asks an LM once, which takes ten tokens."""
 
     Settings = NoSettings
 
+    def __init__(self, lm=None):
+        super().__init__()
+        self.ask = dspy.Predict("question -> answer")
+        self.ask.lm = lm or dspy.LM("scripted/test", engine=TenTokens(), cache=False, temperature=0.7)
+
     def reason(self, tree, answer_style):
-        enter(spent=[Spent(calls=1, tokens_in=6, tokens_out=4)])
+        call(self.ask, question=tree.question)
         return super().reason(tree, answer_style)
+
+
+class TenTokens:
+    """The engine of an LM that says always the same."""
+
+    def complete(self, request):
+        told = Message.assistant([TextPart("[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]")])
+        usage = Usage(input_tokens=6, output_tokens=4, total_tokens=10)
+        return Response(id=None, model=request.model, message=told, finish_reason="stop", usage=usage)
+
+    def close(self):
+        pass
 
 
 def test_what_a_failed_question_took_is_counted_when_it_is_asked_again(tmp_path):
@@ -85,10 +100,11 @@ def test_what_a_failed_question_took_is_counted_when_it_is_asked_again(tmp_path)
     assert (again.spent.tokens_in, again.paid.tokens_in, again.figures()["paid_tokens_in"]) == (12, 18, 18)
     corrected = RIGHT.copy(answers=["right", "Right"])  # its answer is written again, and was not asked for again
     assert run(corrected, LOST).paid.tokens_in == 24
-    told = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert (told["spent"]["tokens_in"], told["paid"]["tokens_in"]) == (12, 24)
     (stored,) = stored_runs([tmp_path / "run"])
-    assert stored.evaluation.paid == run(RIGHT).paid == Spent(calls=4, tokens_in=24, tokens_out=16)
+    assert (stored.evaluation.spent.tokens_in, stored.evaluation.paid.tokens_in) == (12, 24)
+    paid = run(RIGHT).paid
+    assert stored.evaluation.paid == paid
+    assert (paid.calls, paid.tokens_in, paid.tokens_out) == (4, 24, 16)
     with pytest.raises(OutOfBudgetError, match=r"max_tokens=40 is spent \(40 tokens\); 0 more questions"):
         run(RIGHT, LOST, max_tokens=40)
 
@@ -125,36 +141,26 @@ def test_repeats_that_go_on_count_what_the_later_ones_have_paid(tmp_path):
             run(max_tokens=40)
 
 
-def test_what_runs_have_paid_is_told_without_reading_their_answers(tmp_path, monkeypatch):
-    evaluate(Billed(), [RIGHT, LOST], right, out=tmp_path)
-    evaluate(Billed(), [RIGHT, LOST], right, out=tmp_path)
-    paid = RunFolder(tmp_path).paid
-    monkeypatch.setattr(Record, "model_validate_json", None)
-    payments = Payments({"a": tmp_path, "b": tmp_path / "none", "c": None}, one_at_a_time(max_tokens=9))
-    assert (payments.of_others("b"), payments.of_others("a")) == (paid, Spent())
-    assert (paid.calls, Payments({"a": tmp_path}, one_at_a_time()).of_others("b").calls) == (3, 0)
-
-
 @pytest.mark.parametrize(
     ("model", "bounded"), [("openai/known-to-nobody", False), ("openai/gpt-4.1-mini", True), ("ollama/llama3.1", True)]
 )
 def test_a_budget_in_dollars_needs_a_price(model, bounded, tmp_path):
     policy = one_at_a_time(max_cost=5)
-    with dspy.context(lm=dspy.LM(model, api_key="none")):
+    with dspy.context(lm=dspy.LM(model, api_key="none")), paid_before(Spent(tokens_out=1)):
         if bounded:
-            assert evaluate(Billed(), [RIGHT, WRONG], right, policy=policy).n == 2
+            assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy).n == 2
             return
         with pytest.raises(OutOfBudgetError, match=f"no price of {model} is known; give max_tokens.*run the same so"):
-            evaluate(Billed(), [RIGHT, WRONG], right, policy=policy, out=tmp_path)
-        assert len(read_records(tmp_path)) == 1
-        assert evaluate(Billed(), [RIGHT, WRONG], right, policy=one_at_a_time(max_tokens=99), out=tmp_path).n == 2
+            evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy, out=tmp_path)
+        assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=one_at_a_time(max_tokens=99), out=tmp_path).n == 2
 
 
 def test_a_budget_in_dollars_needs_a_price_of_the_programs_own_lm(mini):
     program = mini.program()
     program.set_lm(dspy.LM("openai/known-to-nobody", api_key="none"))
-    with pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known"):
-        evaluate(program, [RIGHT, WRONG], right, policy=one_at_a_time(max_cost=5), spent_before=Spent(tokens_out=1))
+    unpriced = pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known")
+    with paid_before(Spent(tokens_out=1)), unpriced:
+        evaluate(program, [RIGHT, WRONG], right, policy=one_at_a_time(max_cost=5))
 
 
 def test_dollars_are_shown_with_what_tells_them_apart():

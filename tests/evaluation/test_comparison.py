@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, right
+from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.records import COLUMNS
+from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
 from questree.lm.policy import GivenUpError, OutOfBudgetError, RunPolicy
@@ -22,7 +24,7 @@ def test_programs_are_compared_with_the_first_question_by_question(mini, tmp_pat
     scores = [[r.scores[mini.metric.name] for r in one.records] for one in compared.evaluations.values()]
     by_hand = sum(b - a for a, b in zip(*scores, strict=True)) / 8
     assert compared.difference("one").mean == pytest.approx(by_hand)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["five", "one"]
+    assert [run.name for run in stored_runs([tmp_path])] == ["five", "one"]
 
 
 def test_nothing_to_compare_is_refused(mini):
@@ -31,7 +33,7 @@ def test_nothing_to_compare_is_refused(mini):
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "a/b", 1])
-def test_a_name_that_no_folder_can_have_is_refused(mini, tmp_path, name):
+def test_a_name_that_no_place_can_have_is_refused(mini, tmp_path, name):
     with pytest.raises(QuestreeError, match="cannot be the name of a program"):
         compare({name: mini.program()}, mini.dev[:1], [mini.metric], out=tmp_path / "both")
     assert not list(tmp_path.iterdir())
@@ -133,9 +135,9 @@ def test_where_the_lm_answers_nobody_the_other_programs_are_not_asked():
 def test_a_second_comparison_asks_nothing(mini, tmp_path):
     programs = {"a": mini.program()}
     first = compare(programs, mini.dev[:3], [mini.metric], out=tmp_path)
-    lines = (tmp_path / "a" / "records.jsonl").read_text()
+    there = kept(tmp_path)
     second = compare(programs, mini.dev[:3], [mini.metric], out=str(tmp_path))
-    assert (tmp_path / "a" / "records.jsonl").read_text() == lines
+    assert kept(tmp_path) == there
     assert second.evaluations == first.evaluations
 
 
@@ -151,7 +153,7 @@ def test_no_program_is_asked_if_the_folder_of_a_later_one_holds_another_run(mini
     compare({"b": one}, mini.dev[:1], mini.metric, out=tmp_path)
     with pytest.raises(QuestreeError, match=r"/b holds another run: settings was .*name another folder"):
         compare({"a": mini.program(), "b": mini.program()}, mini.dev[:1], mini.metric, out=tmp_path)
-    assert not (tmp_path / "a").exists()
+    assert [run.name for run in stored_runs([tmp_path])] == ["b"]
 
 
 def test_the_papers_figures_stand_beside_the_program_with_the_papers_preset(mini):

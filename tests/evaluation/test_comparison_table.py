@@ -34,6 +34,7 @@ def made(scores, *, rounds=1, failed=0, recall=None, cost=0.0, cached=0, name="c
             id=str(n),
             question="q",
             tree=tree,
+            rounds=rounds,
             scores={name: score, "f1": score / 2},
             passages=() if recall is None else (Cited(id="p"),),
             retrieval={"recall@5": recall or 0.0, "recall@all": 1.0},
@@ -171,7 +172,7 @@ def test_files_escape_what_is_not_ours_and_run_nothing():
     assert page.count("<svg") == 2
     Balanced().feed(page)
     rows = [line for line in files["table.md"].splitlines() if line[:1] == "|"]
-    assert {line.count("|") - line.count(r"\|") for line in rows[:4]} == {9}
+    assert {line.count("|") - line.count(r"\|") for line in rows[:4]} == {10}
     assert {line.count("|") - line.count(r"\|") for line in rows[4:]} == {6}
     assert json.loads(files["comparison.json"])["programs"][0]["program"] == HOSTILE
 

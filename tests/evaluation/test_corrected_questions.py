@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import dspy
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.data import Question
@@ -54,14 +53,14 @@ def test_other_gold_answers_score_what_was_answered_and_ask_nothing(tmp_path, ca
     found, asked = run([RIGHT, corrected], tmp_path, [right, metric("f1")])
     assert (asked, found.score.mean) == ([], 1.0)
     assert found.scores["f1"].mean == 1.0
-    assert "that an older version scored: 1. They are scored again." in caplog.text
+    assert "changed since: 1. They are scored again." in caplog.text
     stored = {record.id: record for record in read_records(tmp_path)}
     assert (stored["b"].answers, stored["b"].hops, stored["b"].retrieval["title recall@all"]) == (("wrong",), 3, 0.0)
     assert stored["a"].retrieval["title recall@all"] == 0.5
     assert stored["b"].scores == {"right": 1.0, "f1": 1.0}
-    lines = (tmp_path / "records.jsonl").read_bytes()
+    lines = kept(tmp_path)
     assert run([RIGHT, corrected], tmp_path, [right, metric("f1")])[0].score.mean == 1.0
-    assert (tmp_path / "records.jsonl").read_bytes() == lines
+    assert kept(tmp_path) == lines
 
 
 def test_a_gold_field_that_only_a_metric_knows_is_scored_again(tmp_path):
@@ -84,15 +83,6 @@ def test_what_was_retrieved_before_a_filter_is_scored_again_as_well(tmp_path):
     (record,) = evaluate(Filters(), [example("a", "say right", gold_titles=["Gold"])], right, out=tmp_path).records
     assert record.retrieval["title recall@all"] == 1.0
     assert record.retrieval["title recall kept"] == 0.0
-
-
-def test_a_former_record_is_compared_by_what_it_holds(tmp_path):
-    run([RIGHT, WRONG], tmp_path)
-    lines = [record.model_dump(mode="json", exclude={"inputs", "gold"}) for record in read_records(tmp_path)]
-    (tmp_path / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert run([RIGHT, WRONG], tmp_path)[1] == []
-    found, asked = run([example("a", "say it right"), example("b", "say wrong", ("wrong",))], tmp_path)
-    assert (asked, found.score.mean) == (["say it right"], 1.0)
 
 
 def test_runs_of_different_questions_under_one_id_are_not_paired():
@@ -120,19 +110,6 @@ def test_a_compilation_does_not_go_on_with_other_training_questions(mini, tmp_pa
     other = dspy.Example(**{**train[0], "answer": "something else"}).with_inputs(*train[0].inputs())
     with pytest.raises(QuestreeError, match="holds another run: training questions was"):
         compiled([other, *train[1:]], dev)
-
-
-def test_a_record_of_an_older_version_is_measured_anew_from_what_it_holds_and_not_asked(tmp_path, caplog):
-    run([RIGHT], tmp_path)
-    (record,) = read_records(tmp_path)
-    former = record.model_dump(mode="json", exclude={"seen", "gold_passages", "scores"})
-    former |= {"gold": "a former digest", "retrieval": {"recall": 0.5, "precision": 1.0}}
-    (tmp_path / "records.jsonl").write_text(json.dumps(former) + "\n")
-    found, asked = run([RIGHT], tmp_path)
-    assert asked == []
-    assert "that an older version scored: 1. They are scored again." in caplog.text
-    assert found.retrieval["title recall@all"] == 0.5
-    assert not {"recall", "title recall@5"} & found.retrieval.keys()  # its order is not known
 
 
 def test_a_corpus_of_other_passages_than_the_questions_name_is_warned_of(tmp_path, caplog):

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import random
 import threading
-from pathlib import Path
 
 import dspy
 import pytest
@@ -11,6 +9,7 @@ from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted, evaluate
+from questree.evaluation.run_file import reading
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.ledger import Spent
 from questree.lm.policy import RunPolicy
@@ -109,20 +108,6 @@ def test_a_run_goes_on_where_it_stopped_and_asks_failed_questions_again(tmp_path
     assert found.score == evaluate(Parrot(), [RIGHT, WRONG, LOST], right).score
 
 
-def test_the_figures_of_a_run_are_in_its_folder_and_the_same_when_it_is_resumed(tmp_path):
-    found = evaluate(Parrot(), [RIGHT, WRONG], right, task="t", out=tmp_path)
-    told = json.loads((tmp_path / "result.json").read_text())
-    assert told == json.loads(found.as_json(program="parrot", task="t", lm=told["lm"]))
-    assert (told["metric"], told["n"], told["simulated"]) == (found.metric, 2, found.simulated)
-    assert told["score"] == vars(found.score) == told["scores"][found.metric]
-    assert told["spent"]["cost"] == found.spent.cost
-    evaluate(Parrot(), [RIGHT, WRONG], right, task="t", out=tmp_path)
-    assert json.loads((tmp_path / "result.json").read_text()) == told
-    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, task="t", out=tmp_path)
-    grown = json.loads((tmp_path / "result.json").read_text())
-    assert (grown["n"], grown["failures"]) == (3, {"unparsable": 1})
-
-
 def test_a_folder_is_read_as_its_last_evaluation_was_and_says_that_it_holds_more(tmp_path, caplog):
     evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
 
@@ -149,24 +134,15 @@ def test_of_several_metrics_those_of_the_last_evaluation_count_and_other_scores_
     assert [list(one.scores) for one in stored.records] == [["half", "right"], ["half"]]
 
 
-def test_a_folder_without_what_was_evaluated_last_is_read_as_a_whole(tmp_path, caplog):
-    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
-    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
-    (tmp_path / "evaluated.json").unlink()  # an older version wrote none
-    (stored,) = stored_runs([tmp_path])
-    assert sorted(one.id for one in stored.records) == ["a", "b"]
-    assert (stored.metric, stored.others) == ("right", ())
-    assert not caplog.text
-    (tmp_path / "evaluated.json").write_text("{}")
-    with pytest.raises(QuestreeError, match=r"evaluated\.json is damaged.*run the same evaluation again"):
-        stored_runs([tmp_path])
-
-
 def test_finished_questions_are_on_disk_while_others_run(tmp_path):
+    def kept(folder):
+        with reading(folder / "runs.db") as file:
+            return file.rows("SELECT count(*) FROM scores")[0][0]
+
     counts = []
     evaluate(
         Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path, policy=RunPolicy(concurrency=1),
-        on_progress=lambda progress: counts.append((progress.done, len(read_records(tmp_path)))),
+        on_progress=lambda progress: counts.append((progress.done, kept(tmp_path))),
     )  # fmt: skip
     assert counts == [(0, 0), (1, 1), (2, 2), (3, 3)]
 
@@ -221,38 +197,6 @@ def test_repeated_ids_and_no_questions_are_refused():
         evaluate(Parrot(), [], right)
 
 
-def test_a_torn_last_line_is_dropped_with_a_warning_and_asked_again(tmp_path, caplog):
-    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path, policy=RunPolicy(concurrency=1))
-    file = tmp_path / "records.jsonl"
-    content = file.read_bytes()
-    for cut in random.Random(1).sample(range(content.index(b"\n") + 2, len(content) - 2), 5):
-        file.write_bytes(content[:cut])
-        assert [record.id for record in read_records(tmp_path)] == ["a"]
-        program = Parrot()
-        evaluate(program, [RIGHT, WRONG], right, out=tmp_path)
-        assert program.asked == ["say wrong"]
-    assert "left unfinished" in caplog.text
-
-
-def test_a_line_that_lacks_only_its_end_is_kept(tmp_path):
-    evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
-    file = tmp_path / "records.jsonl"
-    file.write_bytes(file.read_bytes().rstrip(b"\n"))
-    program = Parrot()
-    evaluate(program, [RIGHT, WRONG, LOST], right, out=tmp_path)
-    assert program.asked == ["unparsable right"]
-    assert len(read_records(tmp_path)) == 3
-
-
-def test_a_damaged_line_in_the_middle_is_named(tmp_path):
-    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path)
-    file = tmp_path / "records.jsonl"
-    lines = file.read_text().splitlines()
-    file.write_text("\n".join([lines[0], lines[1][:40], lines[2]]) + "\n")
-    with pytest.raises(QuestreeError, match="line 2 is damaged"):
-        evaluate(Parrot(), [RIGHT], right, out=tmp_path)
-
-
 def test_two_processes_do_not_write_one_run(tmp_path):
     from filelock import FileLock
 
@@ -264,26 +208,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(QuestreeError, match=str(tmp_path)):
         evaluate(Parrot(), [RIGHT], right, out=tmp_path / "file")
-
-
-def test_a_full_disk_loses_nothing_that_was_finished(tmp_path, monkeypatch):
-    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(QuestreeError, match="No space left"):
-        evaluate(Parrot(), [RIGHT, WRONG], right, out=tmp_path)
-    assert read_records(tmp_path)[0].id == "a"
-
-
-def test_a_run_of_a_newer_version_is_refused(tmp_path):
-    evaluate(Parrot(), [RIGHT], right, out=tmp_path)
-    manifest = Path(tmp_path / "run.json")
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
-    with pytest.raises(QuestreeError, match="newer questree"):
-        evaluate(Parrot(), [RIGHT], right, out=tmp_path)
 
 
 def test_a_record_survives_json(mini):

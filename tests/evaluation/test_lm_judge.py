@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.utils.exceptions import LMAuthError
 from fakes import ScriptedEngine
-from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from parrot import LOST, RIGHT, WRONG, Parrot, example, paid_before, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import Comparison
@@ -132,8 +132,9 @@ def test_a_run_that_is_not_kept_counts_its_judge_too(event_loop):
 
 def test_a_budget_in_dollars_needs_a_price_of_the_judge():
     judge = Judge(dspy.LM("openai/known-to-nobody", api_key="none"))
-    with pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known"):
-        evaluate(Parrot(), [RIGHT], [right, judge], policy=bounded(max_cost=5), spent_before=Spent(tokens_out=1))
+    unpriced = pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known")
+    with paid_before(Spent(tokens_out=1)), unpriced:
+        evaluate(Parrot(), [RIGHT], [right, judge], policy=bounded(max_cost=5))
 
 
 def test_patterns_are_not_judged():

@@ -89,7 +89,7 @@ class Odd(Parrot):
 
 def test_a_number_that_is_none_is_kept_as_a_word_beside_the_answer(tmp_path):
     evaluate(Odd(votes=[nan, {"much": inf}]), [RIGHT], right, out=tmp_path)
-    assert read_records(tmp_path)[0].extras == {"votes": ["nan", {"much": "inf"}]}
+    assert read_records(tmp_path)[0].extras["votes"] == ["nan", {"much": "inf"}]
 
 
 @pytest.mark.parametrize(

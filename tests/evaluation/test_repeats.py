@@ -14,6 +14,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.evaluation.repeats import Repeats, repeat
+from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 
 
@@ -48,7 +49,7 @@ def test_every_run_has_replies_and_a_folder_of_its_own(tmp_path):
         repeats = repeat(program, [RIGHT, WRONG], [right], 3, out=tmp_path)
         assert len(repeat(program, [RIGHT, WRONG], [right], 3, out=str(tmp_path)).runs) == 3
     assert len({one.records[0].answer for one in repeats.runs}) == 3
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["repeat-1", "repeat-2", "repeat-3", "repeats.json"]
+    assert [run.name for run in stored_runs([tmp_path])] == ["repeat-1", "repeat-2", "repeat-3"]
     assert json.loads((tmp_path / "repeats.json").read_text())["score"] == vars(repeats.score)
     assert len(program.asked) == 6  # resumed, not asked again
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import threading
 
 import dspy
 import pytest
 from fakes import ScriptedEngine
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right
+from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.environment import environment_of
+from questree.evaluation.kept_run import kept_run
 from questree.evaluation.records import MetricError, Record, score
-from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.stored_runs import read_exchanges, read_records
+from questree.evaluation.run import Interrupted, evaluate, run_identity
+from questree.evaluation.stored_runs import read_records
 from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.metrics import metric
@@ -41,6 +43,9 @@ def f1(gold, prediction, trace=None) -> float:
     return 1.0
 
 
+RECORDS = "SELECT id, record, details FROM questions"
+
+
 def broken(gold, prediction, trace=None) -> float:
     if prediction.answer == "wrong":
         raise ZeroDivisionError("oh")
@@ -49,11 +54,11 @@ def broken(gold, prediction, trace=None) -> float:
 
 def test_another_metric_scores_what_was_answered_and_asks_nothing(tmp_path):
     evaluate(Parrot(), QUESTIONS, right, out=tmp_path)
-    lines = (tmp_path / "records.jsonl").read_bytes()
+    lines = rows(tmp_path, RECORDS)
     found = evaluate(Silent(), QUESTIONS, [length, metric("f1")], out=tmp_path)
     assert found.metric == "length"
     assert [record.scores for record in found.records] == [{"length": 5.0, "f1": score} for score in (1.0, 0.0, 1.0)]
-    assert (tmp_path / "records.jsonl").read_bytes() == lines
+    assert rows(tmp_path, RECORDS) == lines
     assert [list(record.scores) for record in read_records(tmp_path)] == [["right", "length", "f1"]] * 3
     assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
 
@@ -65,9 +70,9 @@ def test_a_metric_of_ones_own_scores_anew_what_it_scored_before_it_was_changed(t
         return points[0]
 
     assert evaluate(Parrot(), QUESTIONS, [points_for, metric("f1")], out=tmp_path).score.mean == 1.0
-    lines = (tmp_path / "scores.jsonl").read_bytes()
+    lines = rows(tmp_path, "SELECT * FROM scores")
     evaluate(Silent(), QUESTIONS, [points_for, metric("f1")], out=tmp_path)
-    assert (tmp_path / "scores.jsonl").read_bytes() == lines  # nothing was changed
+    assert rows(tmp_path, "SELECT * FROM scores") == lines  # nothing was changed
     points[0] = 0.25
     assert evaluate(Silent(), QUESTIONS, points_for, out=tmp_path).score.mean == 0.25
     assert [record.scores["points_for"] for record in read_records(tmp_path)] == [0.25] * 3
@@ -107,7 +112,8 @@ def test_questions_without_the_gold_of_a_metric_are_told_before_anything_is_aske
 def test_records_are_read_by_the_name_of_their_folder_and_no_other(tmp_path):
     evaluate(Parrot(), QUESTIONS, right, out=tmp_path / "compared" / "it")
     assert len(read_records(f"{tmp_path}/compared/it")) == 3
-    with pytest.raises(QuestreeError, match="holds the runs it; give the folder of one"):
+    evaluate(Parrot(), QUESTIONS, right, out=tmp_path / "compared" / "that")
+    with pytest.raises(QuestreeError, match="holds the runs it, that; give one of them"):
         read_records(tmp_path / "compared")
     with pytest.raises(QuestreeError, match="nowhere holds no run"):
         read_records(tmp_path / "nowhere")
@@ -140,9 +146,9 @@ def test_another_check_of_repeated_queries_is_another_run(settings, mini, tmp_pa
 
     run(None)
     run(ExactDuplicates())  # the one that it has by itself
-    with pytest.raises(QuestreeError, match=r"duplicates was None and is now .*same-length.*0\.5"):
+    with pytest.raises(QuestreeError, match=r"duplicates was {} and is now .*same-length.*0\.5"):
         run(SameLength())
-    with pytest.raises(QuestreeError, match=r"duplicates was None and is now .*same_words"):
+    with pytest.raises(QuestreeError, match=r"duplicates was {} and is now .*same_words"):
         run(same_words)
 
 
@@ -263,45 +269,12 @@ def test_ctrl_c_while_a_metric_runs_keeps_the_answer(tmp_path):
 def test_scores_belong_to_the_answer_that_they_were_given(tmp_path):
     evaluate(Parrot(), [LOST], right, out=tmp_path)
     assert read_records(tmp_path)[0].scores == {"right": 0.0}
-    with (tmp_path / "records.jsonl").open("a") as file:  # asked again, and killed before it was scored
-        file.write(read_records(tmp_path)[0].model_copy(update={"failure": None}).model_dump_json(exclude={"scores"}))
-        file.write("\n")
+    with kept_run(tmp_path, "parrot", run_identity(Parrot(), task=""), RunPolicy(), environment_of(Parrot())) as run:
+        run.append(read_records(tmp_path)[0], [])  # asked again, and killed before it was scored
     assert read_records(tmp_path)[0].scores == {}
 
 
-def test_a_torn_or_damaged_line_of_scores_is_scored_again(tmp_path):
+def test_an_answer_whose_score_is_missing_is_scored_again(tmp_path):
     evaluate(Parrot(), QUESTIONS, right, out=tmp_path, policy=ONE)
-    file = tmp_path / "scores.jsonl"
-    lines = file.read_text().splitlines(keepends=True)
-    for torn in ("".join(lines)[:-9], "".join(lines[:2])):
-        file.write_text(torn)
-        assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)
-    file.write_text("".join([lines[0], lines[1][:20] + "\n", lines[2]]))
-    with pytest.raises(QuestreeError, match=r"scores\.jsonl, line 2 is damaged.*score its answer again"):
-        read_records(tmp_path)
-
-
-def test_a_damaged_line_of_what_was_asked_can_be_done_without(tmp_path):
-    evaluate(Parrot(), QUESTIONS, right, out=tmp_path, policy=ONE)
-    (tmp_path / "exchanges.jsonl").write_text("{}\n{}\n")
-    with pytest.raises(QuestreeError, match=r"line 1 is damaged.*go on without what was asked for its question"):
-        read_exchanges(tmp_path)
-
-
-def test_a_run_of_the_version_before_goes_on(tmp_path):
-    evaluate(Parrot(), [RIGHT, WRONG, LOST], right, out=tmp_path)
-    former = {"answer_style", "answers_are_regex", "extras"}
-    lines = [record.model_dump(mode="json", exclude=former) for record in read_records(tmp_path)]
-    for line in lines:
-        if line["failure"]:
-            del line["failure"]["where"]
-        line["passages"] = [{"id": one["id"], "title": one["title"]} for one in line["passages"]]
-    (tmp_path / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (tmp_path / "scores.jsonl").unlink()
-    identity = json.loads((tmp_path / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps(identity | {"metrics": ["right"]}))
-    program = Parrot()
-    found = evaluate(program, [RIGHT, WRONG, LOST, QUESTIONS[2]], [right, length], out=tmp_path)
-    assert sorted(program.asked) == ["say right again", "unparsable right"]
-    assert [one.scores["right"] for one in found.records] == [1.0, 0.0, 0.0, 1.0]
-    assert [one.scores["length"] for one in found.records] == [5.0, 5.0, 0.0, 5.0]
+    change(tmp_path, "DELETE FROM scores WHERE id = 'b'")
+    assert evaluate(Silent(), QUESTIONS, right, out=tmp_path).score.mean == pytest.approx(2 / 3)

@@ -15,8 +15,9 @@ from fakes import ListReader
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import evaluate
+from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.traces import plain
-from questree.evaluation.tracked_runs import read_kept, tracked_run
+from questree.evaluation.tracked_runs import fetch_kept, tracked_run
 from questree.evaluation.tracking import TrackedRun, Tracking
 from questree.evaluation.tracking_store import without_password
 from questree.metrics import metric
@@ -262,7 +263,7 @@ def test_a_tracked_evaluation_has_every_figure_and_is_read_again_with_its_seed(m
     mlflow.set_tracking_uri(tracking.uri)
     columns = mlflow.artifacts.load_dict(f"runs:/{run.id}/questions.json")["columns"]
     assert "recall@5" in columns, "also if the first question failed before anything was found"
-    [kept] = read_kept(tracking, tracked_run(tracking, run.id).kept)
+    [kept] = stored_runs([*fetch_kept(tracking, tracked_run(tracking, run.id).kept, tmp_path).values()])
     assert (kept.evaluation.seed, kept.evaluation.scores) == (7, found.scores)
     assert list(kept.evaluation.scores) == ["f1", mini.metric.name]
 

@@ -123,7 +123,8 @@ def resealed(folder: Path) -> Path:
 @pytest.mark.parametrize("kind", ["reader", "checkpoint"])
 def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tmp_path, bomb):
     from questree.retrieval import DPRReader
-    from questree.retrieval.late_interaction.checkpoint import find_checkpoint, load_encoder
+    from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+    from questree.retrieval.late_interaction.encoder import Encoder
 
     folder = tmp_path / "model"
     folder.mkdir()
@@ -144,7 +145,7 @@ def test_weights_that_are_pickled_and_code_in_a_model_folder_do_not_run(kind, tm
         (folder / "config.json").write_text(json.dumps(named | {"model_type": model_type.split()[0]}))
         (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
         with pytest.raises(CheckpointError):
-            DPRReader.load(folder) if kind == "reader" else load_encoder(find_checkpoint(folder))
+            DPRReader.load(folder) if kind == "reader" else Encoder.load(find_checkpoint(folder))
 
 
 @pytest.mark.parametrize("sealed", [False, True])

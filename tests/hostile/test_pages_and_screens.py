@@ -13,10 +13,12 @@ from reliability.fuzz import hostile_page, hostile_tree, mermaid_is_inert, page_
 
 from questree.common.text import printable, printable_json
 from questree.evaluation.comparison.page import as_page
+from questree.evaluation.comparison.plots import Point, dot_rows, scatter
 from questree.evaluation.comparison.result import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.lm.failure import Failure
+from questree.metrics import Interval
 from questree.pages.answer_pages import case_studies
 from questree.programs import ReasoningTree
 from questree.programs.tree_views import as_mermaid, as_text
@@ -103,6 +105,12 @@ def test_case_studies_and_comparisons_have_the_same_elements_whatever_stands_in_
 
     for evil in ["".join(EVILS), *EVILS]:
         assert pages(evil) == pages("a river"), evil
+
+
+def test_names_in_a_plot_turn_no_writing_around():
+    evil, score = "".join(EVILS), Interval(0.5, 0.4, 0.6, 7)
+    assert screen_is_still(scatter([Point(evil, 1.0, score)], x=evil, y=evil))
+    assert screen_is_still(dot_rows({evil: {2: score}}, x=evil, unit=evil))
 
 
 def without_plots(page: str) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote, quote_plus
 
 import dspy
+import markupsafe
 import pytest
 from fakes import ListRetriever
 from parrot import RIGHT, WRONG, Parrot, right
@@ -81,8 +85,39 @@ def test_a_key_that_the_server_repeats_is_kept_and_shown_nowhere(
         assert PASSWORD not in text
         assert "planted" not in text
     files = [path for path in workplace.rglob("*") if path.is_file()]
-    assert {"mlflow.db", "records.jsonl", "traces.json"} & {path.name for path in files}
+    assert {"mlflow.db", "runs.db", "traces.json"} & {path.name for path in files}
     assert [path for path in files if b"planted" in path.read_bytes()] == []
+
+
+def test_no_proxy_is_sent_the_key_of_a_server_on_this_machine(repeating, questree, workplace, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", f"http://{repeating(*REPLIES['a fault'])}")
+    monkeypatch.setenv("NO_PROXY", "elsewhere.example")
+    monkeypatch.setenv("no_proxy", "")
+    address = repeating(*REPLIES["an answer"])
+    words = ("--lm", "openai/x", "--api-base", f"http://{address}", "--retries", "0")
+    assert questree("ask", "Who?", "--program", "direct", *words).code == 0
+
+
+SPECIAL = "sk-/+\"\\&'-planted"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        json.dumps(SPECIAL),
+        json.dumps(SPECIAL).replace("/", r"\/"),
+        repr(SPECIAL),
+        quote(SPECIAL),
+        quote_plus(SPECIAL),
+        re.sub("%..", lambda found: found[0].lower(), quote(SPECIAL, safe="")),
+        escape(SPECIAL),
+        str(markupsafe.escape(SPECIAL)),
+        repr(json.dumps({"key": SPECIAL})),
+    ],
+)
+def test_a_key_that_is_repeated_escaped_is_taken_out_too(said, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", SPECIAL)
+    assert "planted" not in without_secrets(f"sent {said}.")
 
 
 def test_a_password_in_the_address_is_shown_nowhere(questree, workplace, tracking_store):
@@ -126,7 +161,7 @@ def test_a_fault_in_a_program_a_retriever_or_a_prediction_is_kept_without_it(mon
             return prediction
 
     answered, failed = evaluate(Says(), [RIGHT, WRONG], right, out=tmp_path).records
-    assert answered.extras == {"notes": [SAID.replace(KEY, "…")]}  # the password is no known one here
+    assert answered.extras["notes"] == [SAID.replace(KEY, "…")]  # the password is no known one here
     assert "sk-" not in failed.failure.message
     assert len(read_records(tmp_path)) == 2
     assert KEY not in str(CallFailedError("retrieval", SAID).failure) + str(CallFailedError("retrieval", SAID))

@@ -19,11 +19,11 @@ from ray_cluster import cluster_of_two, cluster_of_two_nodes, kill_a_worker
 from reliability.interruptions import IN_FLIGHT
 from reliability.left_behind import result
 
-from questree.common.cluster import connected
 from questree.data import MINI_CORPUS, load_task
 from questree.experiment import Experiment
 from questree.retrieval import Passage, build_index
 from questree.retrieval.indexes import chunks
+from questree.retrieval.indexes.cluster import connected
 from questree.retrieval.indexes.contents import write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
 from questree.settings import run_settings
@@ -108,7 +108,7 @@ def test_two_workers_answer_as_one_process_does(count, cluster, index, tmp_path,
     more = {"task": str(task_of(count, tmp_path / "task")), "concurrency": 4}
     alone = evaluated(index, tmp_path / "alone" / "run", **more)
     shared = evaluated(index, tmp_path / "shared" / "run", **more, on="ray", workers=2)
-    assert len(alone["records.jsonl"]) == count
+    assert len(alone["runs.db"]["records"]) == count
     assert shared == alone
 
 
@@ -183,7 +183,7 @@ def test_a_cluster_by_its_address(cluster, index, tmp_path, workplace):
     try:
         ran = by_address(f"ray://127.0.0.1:{port}", index, tmp_path)
         assert ran.returncode == 0, ran.stderr
-        assert len(result(tmp_path)["records.jsonl"]) == 4
+        assert len(result(tmp_path)["runs.db"]["records"]) == 4
         refused = by_address(f"ray://127.0.0.1:{port}", index, tmp_path, ANOTHER_RAY)
         assert refused.returncode == 2
         assert "cannot be used: Version mismatch" in refused.stderr

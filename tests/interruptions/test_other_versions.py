@@ -6,11 +6,10 @@ import json
 import shutil
 
 import pytest
+from run_files import change
 
 from questree.common.errors import QuestreeError
 from questree.common.manifests import checksum_of
-from questree.evaluation.run import evaluate
-from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.kept_replies import use_lm_cache
 from questree.metrics import metric
 from questree.optimize import compile as compile_program
@@ -23,38 +22,6 @@ OTHERS = [(0, "older"), (2, "newer")]
 
 def rewrite(file, **changed):
     file.write_text(json.dumps(json.loads(file.read_text()) | changed))
-
-
-@pytest.mark.parametrize(("format", "age"), OTHERS)
-def test_a_run_of_another_version_is_refused(small, tmp_path, format, age):
-    evaluate(small.program(), small.questions[:1], right, out=tmp_path)
-    rewrite(tmp_path / "run.json", format=format)
-    before = (tmp_path / "records.jsonl").read_bytes()
-    with pytest.raises(QuestreeError, match=f"run.json was written by a.? {age} questree"):
-        evaluate(small.program(), small.questions[:2], right, out=tmp_path)
-    with pytest.raises(QuestreeError, match=age):
-        stored_runs([tmp_path])
-    assert (tmp_path / "records.jsonl").read_bytes() == before
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"program": "searchain"}', '{"format": "new"}', "\0\0", '{"form'])
-def test_a_run_whose_manifest_is_none_is_refused(small, tmp_path, content):
-    evaluate(small.program(), small.questions[:1], right, out=tmp_path)
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(QuestreeError, match=r"run\.json is damaged"):
-        evaluate(small.program(), small.questions[:2], right, out=tmp_path)
-
-
-def test_records_with_other_fields_are_read_or_named(small, tmp_path):
-    evaluate(small.program(), small.questions[:2], right, out=tmp_path)
-    file = tmp_path / "records.jsonl"
-    first, second = map(json.loads, file.read_text().splitlines())
-    del first["dropped"]
-    file.write_text(f"{json.dumps(first | {'mood': 'good'})}\n{json.dumps(second)}\n")
-    assert [record.id for record in read_records(tmp_path)] == [first["id"], second["id"]]
-    file.write_text(f"{json.dumps(first | {'spent': 'much'})}\n{json.dumps(second)}\n")
-    with pytest.raises(QuestreeError, match=r"line 1 is damaged.*ask its question again"):
-        evaluate(small.program(), small.questions[:2], right, out=tmp_path)
 
 
 @pytest.fixture
@@ -72,8 +39,8 @@ def test_a_compilation_of_another_version_is_refused_part_by_part(small, compile
 
     for format, age in OTHERS:
         copy = shutil.copytree(compiled, tmp_path / f"plan-{age}")
-        rewrite(copy / "compile.json", format=format)
-        with pytest.raises(QuestreeError, match=f"compile.json was written by a.? {age} questree"):
+        change(copy, f"PRAGMA user_version = {format}")
+        with pytest.raises(QuestreeError, match=f"runs.db was written by a.? {age} questree"):
             again()
         copy = shutil.copytree(compiled, tmp_path / f"program-{age}")
         manifest = json.loads((copy / "program" / "questree.json").read_text()) | {"format": format}
@@ -82,12 +49,6 @@ def test_a_compilation_of_another_version_is_refused_part_by_part(small, compile
             again()
         with pytest.raises(QuestreeError, match=f"was written by a.? {age} questree"):
             load(copy / "program", retriever=small.index)
-    for content in ("", "[]", '{"score": 1}', '{"score": 1, "questions": 4, "state": {}, "mood": "good"}'):
-        copy = tmp_path / f"candidate-{len(content)}"
-        shutil.copytree(compiled, copy)
-        (copy / "candidates" / "000.json").write_text(content)
-        with pytest.raises(QuestreeError, match=r"000\.json is damaged"):
-            again()
 
 
 def test_an_index_of_another_version_is_refused(small, tmp_path):

@@ -8,9 +8,10 @@ from contextlib import suppress
 
 import dspy
 import pytest
+from run_files import rows
 
 from questree.common.errors import QuestreeError
-from questree.common.files import append_line, write_atomically
+from questree.common.files import write_atomically
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
@@ -41,32 +42,16 @@ def run(small, tmp_path):
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_disk_that_fills_up_during_a_run_loses_no_finished_question(run, small, tmp_path, full_disk, concurrency):
     draw, whole = random.Random(3), told(read_records(run))
-    size = (run / "records.jsonl").stat().st_size
-    for room in [draw.randrange(2000, size) for _ in range(4)]:
+    size = (run / "runs.db").stat().st_size
+    for room in [draw.randrange(70_000, size) for _ in range(4)]:
         out = tmp_path / f"{room}"
-        with (
-            full_disk(room),
-            pytest.raises(QuestreeError, match=r"(?:records|exchanges)\.jsonl.*run again with the same --out"),
-        ):
+        with full_disk(room), pytest.raises(QuestreeError, match=r"runs\.db"):
             evaluate(small.program(), small.questions[:6], right, out=out, policy=RunPolicy(concurrency=concurrency))
-        content = (out / "records.jsonl").read_bytes()
-        assert not content or content.endswith(b"\n")
         kept = told(read_records(out))
         finished = evaluate(small.program(), small.questions[:6], right, out=out, policy=ONE)
         assert told(finished.records) == whole
-        assert (out / "records.jsonl").read_bytes().startswith(content)
         assert {id: whole[id].answer for id in kept} == {id: record.answer for id, record in kept.items()}
         assert {id: whole[id].tree for id in kept} == {id: record.tree for id, record in kept.items()}
-
-
-def test_a_line_that_does_not_fit_leaves_the_file_as_it_was(tmp_path, full_disk):
-    file = tmp_path / "lines"
-    append_line(file, "a")
-    with full_disk(10), pytest.raises(OSError, match="File too large"):
-        append_line(file, "b" * 20)
-    assert file.read_text() == "a\n"
-    append_line(file, "c")
-    assert file.read_text() == "a\nc\n"
 
 
 def test_a_file_that_does_not_fit_leaves_the_former_one(tmp_path, full_disk):
@@ -99,7 +84,7 @@ def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(small, whole, t
         compiled(small, tmp_path / "run")
     done = compiled(small, tmp_path / "run")
     assert done.program.dump_state() == whole.program.dump_state()
-    kept = len(list((tmp_path / "run" / "candidates").glob("*.json")))
+    [[kept]] = rows(tmp_path / "run", "SELECT count(*) FROM candidates")
     assert kept + caplog.text.count("was not kept") >= len(whole.compilation.candidates)
     assert not list((tmp_path / "run").rglob(".*"))
 

@@ -73,17 +73,11 @@ def test_the_second_is_refused_and_goes_on_when_the_first_was_killed(small, tmp_
     first = other(lock_file(out) if what == "index" else out / "lock")
     with pytest.raises(QuestreeError, match=f"Another process is .*{out}"):
         commands[what]()
-    assert [path.name for path in out.rglob("*")] == ([] if what == "index" else ["lock"])
+    assert {path.name for path in out.rglob("*")} <= {"lock"}
     first.kill()
     first.wait()
     commands[what]()
     assert len(list(out.rglob("*"))) > 1
-
-
-def test_a_comparison_and_an_evaluation_do_not_write_one_run(small, tmp_path, other):
-    other(tmp_path / "out" / "one" / "lock")
-    with pytest.raises(QuestreeError, match=r"Another process is writing the run in .*one"):
-        compare({"one": small.program()}, small.questions[:2], [right], out=tmp_path / "out")
 
 
 @pytest.mark.parametrize("between", [False, True])

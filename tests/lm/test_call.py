@@ -18,6 +18,7 @@ from fakes import ListReader, ListRetriever
 
 from questree.evaluation.identity import lm_facts
 from questree.lm.call import LONGEST_PROMPT, call, sampled
+from questree.lm.failure import CannotAskError, counting_failures
 from questree.lm.ledger import Spent, total
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
@@ -142,7 +143,7 @@ def test_a_reply_that_a_filter_ended_or_that_broke_off_is_none_though_it_can_be_
     scripted(*[({"chain": []}, end)] * 3)
     failure = ask(question="What?").failure
     assert failure.cause == "unparsable"
-    assert f"before it was whole ({end})" in failure.message
+    assert "before it was whole: a filter, or a fault of its own" in failure.message
 
 
 @pytest.mark.parametrize(
@@ -184,14 +185,35 @@ def test_a_prompt_that_overflows_without_passages_fails_at_once(scripted):
 )
 def test_each_failure_of_the_lm_has_its_cause(scripted, error, cause):
     scripted(error)
-    assert ask().failure.cause == cause
+    with counting_failures():
+        assert ask().failure.cause == cause
 
 
-def test_without_an_lm_the_failure_says_what_to_do():
-    with dspy.context(lm=None):
-        prediction = ask()
-    assert prediction.failure.cause == "auth"
-    assert "--lm" in prediction.failure.message
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (lm15.AuthError("bad key"), "bad key"),
+        (lm15.TransportError("failed to connect to 127.0.0.1:9"), "failed to connect to 127.0.0.1:9"),
+    ],
+)
+def test_what_no_question_can_survive_is_raised_before_the_first_reply(scripted, error, said):
+    scripted(error)
+    with pytest.raises(CannotAskError, match=f"^No question can be asked: {said}$"):
+        ask()
+    scripted({"chain": [{"query": "q", "answer": None}]}, error)
+    assert ask().failure is not None  # the LM has answered: the next question may be
+
+
+def test_without_an_lm_the_error_says_what_to_do():
+    with dspy.context(lm=None), pytest.raises(CannotAskError, match=r"no LM is configured.*--lm"):
+        ask()
+
+
+def test_dspy_s_evaluation_gives_no_score_without_an_lm():
+    devset = [dspy.Example(question=f"Why {n}?").with_inputs("question") for n in range(12)]
+    evaluate = dspy.Evaluate(devset=devset, metric=lambda *given: 0.0, num_threads=1, display_progress=False)
+    with dspy.context(lm=None), pytest.raises(Exception, match="cancelled due to errors"):
+        evaluate(searchain({}))
 
 
 def test_passages_cannot_write_an_output_field(scripted):

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 
 import dspy
+import json_repair
 import pytest
 
 from questree.lm import repairs
+from questree.lm.adapters import AdapterParseError, patient
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import adapter_named
@@ -32,8 +34,8 @@ def reply(adapter, steps):
 def repaired(monkeypatch):
     """The lengths of the texts that were repaired."""
     lengths: list[int] = []
-    library = repairs._repaired
-    monkeypatch.setattr(repairs, "_repaired", lambda text, **how: lengths.append(len(text)) or library(text, **how))
+    library = json_repair.loads
+    monkeypatch.setattr(json_repair, "loads", lambda text, **how: lengths.append(len(text)) or library(text, **how))
     return lengths
 
 
@@ -99,7 +101,7 @@ def read(form, signature, name, said):
     """What an adapter reads as one field of a signature."""
     for other in [one for one in signature.output_fields if one != name]:
         signature = signature.delete(other)
-    adapter = adapter_named(form) or dspy.ChatAdapter()
+    adapter = patient(adapter_named(form) or dspy.ChatAdapter())
     return adapter.parse(signature, FORMS[form](name, said))[name]
 
 
@@ -190,7 +192,7 @@ def test_an_object_alone_is_a_list_of_one_and_several_answers_are_a_text(form):
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_a_value_that_cannot_be_understood_is_refused(form, signature, name, said):
-    with pytest.raises(repairs.AdapterParseError):
+    with pytest.raises(AdapterParseError):
         read(form, signature, name, said)
 
 
@@ -233,7 +235,7 @@ def test_several_texts_for_one_are_written_in_a_row():
 )
 @pytest.mark.parametrize("form", ["chat", "json", "baml"])
 def test_what_is_no_list_is_not_taken_for_one(form, signature, name, said):  # an element of XML may be its own list
-    with pytest.raises(repairs.AdapterParseError):
+    with pytest.raises(AdapterParseError):
         read(form, signature, name, said)
 
 
@@ -242,5 +244,5 @@ def test_what_is_no_list_is_not_taken_for_one(form, signature, name, said):  # a
 def test_what_a_reasoning_model_drafts_in_its_thoughts_is_no_reply(form, opened):
     signature = dspy.Signature("question -> answer")
     drafted, meant = (FORMS[form]("answer", said) for said in ("Vienna", "Prague"))
-    adapter = adapter_named(form) or dspy.ChatAdapter()
+    adapter = patient(adapter_named(form) or dspy.ChatAdapter())
     assert adapter.parse(signature, f"{opened}It may be\n{drafted}\nNo.\n</think>\n\n{meant}") == {"answer": "Prague"}

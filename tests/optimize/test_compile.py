@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from dataclasses import replace
@@ -13,11 +12,13 @@ import pytest
 from dspy import lm15
 from dspy.utils.callback import BaseCallback
 from mini_task import SEARCH
+from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.identity import code_digest
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
+from questree.evaluation.run_file import writing
 from questree.lm.policy import RunPolicy
 from questree.metrics import Metric, metric
 from questree.optimize import Examples, Optimizer, load, optimizer
@@ -97,30 +98,26 @@ def interrupted(mini, out):
     return str(stopped.value)
 
 
-def marks(folder):
-    return {file.name: (file.stat().st_ino, file.stat().st_mtime_ns) for file in folder.iterdir()}
+CANDIDATES = "SELECT rowid, * FROM candidates WHERE attempt = 0 ORDER BY number"
 
 
 def test_an_interrupted_compilation_goes_on_and_finds_its_candidates_again(mini, searched, tmp_path, caplog):
     assert interrupted(mini, tmp_path).startswith("Stopped while compiling; what was scored is kept in")
-    kept = marks(tmp_path / "candidates")
+    kept = rows(tmp_path, CANDIDATES)
     assert (len(kept), (tmp_path / "program").exists()) == (2, False)
     done = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path)
-    assert kept.items() <= marks(tmp_path / "candidates").items()
+    assert rows(tmp_path, CANDIDATES)[:2] == kept
     assert not caplog.text
     assert done.program.dump_state() == searched[1].program.dump_state()
 
 
 def test_candidates_that_are_not_found_again_are_put_aside(mini, tmp_path, caplog):
     interrupted(mini, tmp_path)
-    folder = tmp_path / "candidates"
-    second = json.loads((folder / "001.json").read_text()) | {"score": 0.125}
-    (folder / "001.json").write_text(json.dumps(second))
-    (folder / "009.json").write_text(json.dumps(second))
+    change(tmp_path, "UPDATE candidates SET score = 0.125 WHERE number = 1")
+    change(tmp_path, "INSERT INTO candidates SELECT 0, 9, score, questions, state FROM candidates WHERE number = 1")
     done = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path)
-    assert json.loads((folder / "attempt-1" / "001.json").read_text())["score"] == 0.125
-    assert (folder / "attempt-1" / "009.json").exists()
-    assert len(list(folder.glob("*.json"))) == len(done.compilation.candidates)
+    assert rows(tmp_path, "SELECT number, score FROM candidates WHERE attempt = 1") == [(1, 0.125), (9, 0.125)]
+    assert len(rows(tmp_path, CANDIDATES)) == len(done.compilation.candidates)
     assert "went another way" in caplog.text
 
 
@@ -421,41 +418,31 @@ def test_an_optimizer_that_compares_nothing_trains_on_all(mini):
 def test_a_candidate_that_cannot_be_written_is_said_and_ends_nothing(mini, tmp_path, monkeypatch, caplog):
     from questree.optimize import candidates as observers
 
-    def full(path, text):
+    def full(candidate, file):
         raise QuestreeError("no space left")
 
-    monkeypatch.setattr(observers, "write_atomically", full)
+    monkeypatch.setattr(observers, "_keep", full)
     compiled = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=SEARCH, out=tmp_path)
     assert "Candidate 0 was not kept: no space left" in caplog.text
     assert compiled.artifact is not None
 
 
 def test_a_forged_candidate_is_refused_by_name(mini, tmp_path):
-    keeper = CandidateKeeper(tmp_path, lambda candidate: None)
-    keeper.keep(mini.program(), 0.5, 4)
-    assert read_candidates(tmp_path) == tuple(keeper.candidates)
-    file = tmp_path / "000.json"
-    genuine = json.loads(file.read_text())
-    state = genuine["state"]
-    name = next(iter(state))
-    forged = [
-        *("", "[]", "null", "{", "[" * 9999, "\ufeff{}", json.dumps(genuine).replace("0.5", "NaN")),
-        *map(json.dumps, ({**genuine, "state": []}, {**genuine, "score": "good"}, {**genuine, "more": 1})),
-        *(json.dumps({**genuine, "state": {name: part}}) for part in ([], {}, {**state[name], "demos": {}})),
-        json.dumps({**genuine, "state": {name: {**state[name], "config": {"api_base": "http://evil.example"}}}}),
-    ]
-    for content in forged:
-        file.write_text(content)
-        with pytest.raises(QuestreeError, match=r"000\.json is damaged .*delete it"):
-            read_candidates(tmp_path)
-    file.unlink()
-    os.mkfifo(file)
-    with pytest.raises(QuestreeError, match=r"000\.json is damaged .*no regular file"):
-        read_candidates(tmp_path)
-    CandidateKeeper(tmp_path, lambda candidate: None).keep(mini.program(), 0.5, 4)
-    assert json.loads(file.read_text()) == genuine
-    (tmp_path / "00x.json").write_text("what a user put there")
-    assert len(read_candidates(tmp_path)) == 1
+    with writing(tmp_path, "compilation") as file:
+        keeper = CandidateKeeper(file, lambda candidate: None)
+        keeper.keep(mini.program(), 0.5, 4)
+        assert read_candidates(file) == tuple(keeper.candidates)
+        state = json.loads(file.rows("SELECT state FROM candidates")[0][0])
+        name = next(iter(state))
+        forged = [
+            *("", "[]", "null", "{", "[" * 9999, "\ufeff{}"),
+            *(json.dumps({name: part}) for part in ([], {}, {**state[name], "demos": {}})),
+            json.dumps({name: {**state[name], "config": {"api_base": "http://evil.example"}}}),
+        ]
+        for content in forged:
+            file.write(("UPDATE candidates SET state = ?", (content,)))
+            with pytest.raises(QuestreeError, match="is damaged"):
+                read_candidates(file)
 
 
 def test_copies_of_a_program_leave_its_history_behind(mini):

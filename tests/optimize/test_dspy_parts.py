@@ -169,7 +169,7 @@ def test_a_notebook_shows_predictions_and_programs_without_running_what_they_hol
     assert "the question is empty" in failed
     shown = program(question=f"Who is {script}?")._repr_html_()
     assert "<script>" not in shown
-    assert "&lt;script&gt;" in shown
+    assert "&lt; script&gt;" in shown
     program.passage_answer.answer.demos = [dspy.Example()]
     assert "<td>passage_answer.answer</td>" in program._repr_html_()
     assert "<td>1</td>" in program._repr_html_()

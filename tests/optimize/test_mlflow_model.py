@@ -120,7 +120,7 @@ def test_python_tells_a_model_its_lm_and_its_index(served, index, mini):
     assert model.predict({"question": mini.dev[0].question})[0]["answer"]
 
 
-def test_the_surroundings_of_a_model_name_its_adapter(served, index, mini, monkeypatch):
+def test_the_environment_of_a_model_name_its_adapter(served, index, mini, monkeypatch):
     import mlflow
 
     tracking, address, _ = served
@@ -131,7 +131,7 @@ def test_the_surroundings_of_a_model_name_its_adapter(served, index, mini, monke
     assert type(model.unwrap_python_model().adapter).__name__ == "JSONAdapter"
 
 
-def test_the_surroundings_of_a_model_bound_its_questions(served, index, mini, monkeypatch):
+def test_the_environment_of_a_model_bound_its_questions(served, index, mini, monkeypatch):
     import mlflow
 
     tracking, address, _ = served
@@ -141,7 +141,7 @@ def test_the_surroundings_of_a_model_bound_its_questions(served, index, mini, mo
     assert model.predict({"question": mini.dev[0].question})[0]["failure"]["cause"] == "context-window"
 
 
-def test_the_surroundings_of_a_model_allow_prompts_that_have_changed(served, index, mini, change_the_plan, monkeypatch):
+def test_the_environment_of_a_model_allow_prompts_that_have_changed(served, index, mini, change_the_plan, monkeypatch):
     import mlflow
 
     tracking, address, _ = served
@@ -264,13 +264,13 @@ def test_mlflow_models_serve_answers_over_http(served, index, tmp_path):
         "--env-manager",
         "local",
     ]
-    surroundings = {
+    environment = {
         "MLFLOW_TRACKING_URI": tracking.uri,
         "QUESTREE_LM": "simulated",
         "QUESTREE_RETRIEVER": str(index),
         "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
     }
-    server = subprocess.Popen(command, env=os.environ | surroundings, cwd=tmp_path)
+    server = subprocess.Popen(command, env=os.environ | environment, cwd=tmp_path)
     try:
         _wait_for(f"http://127.0.0.1:{port}/ping")
         for records in ([{"question": QUESTION}], [{"question": QUESTION}, {"question": "Who was first?"}]):

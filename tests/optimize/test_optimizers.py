@@ -8,6 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 from dspy.utils.callback import BaseCallback
+from run_files import rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.capsule import pack, replay
@@ -64,7 +65,7 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
         mini.metric,
         optimizer=optimizer(name, **SMALL[name]),
         out=tmp_path,
-        on_progress=lambda p: p.candidate and on_disk.append(len(list((tmp_path / "candidates").glob("*.json")))),
+        on_progress=lambda p: p.candidate and on_disk.append(len(rows(tmp_path, "SELECT 1 FROM candidates"))),
     )
     assert on_disk == [*range(1, len(on_disk) + 1)]  # each the moment it was scored
     assert len(on_disk) == len(compiled.compilation.candidates)
@@ -88,9 +89,7 @@ HAD_AS = {
 
 def test_every_teleprompter_of_dspy_has_a_name_or_a_reason():
     teleprompters = {name for name in vars(dspy.teleprompt) if isinstance(getattr(dspy.teleprompt, name), type)}
-    reasons = {
-        "AvatarOptimizer": ("avatar", "Avatar agent, which no program here is"),
-    }
+    reasons = {"AvatarOptimizer": ("avatar", "Avatar agent, which no program here is")}
     assert teleprompters - {"Teleprompter"} == (teleprompters & HAD_AS.keys()) | reasons.keys()
     for name, reason in reasons.values():
         with pytest.raises(QuestreeError, match=reason):
@@ -137,8 +136,8 @@ def test_a_labeled_demonstration_is_a_row_of_the_task(mini):
     program = build("direct", {})
     compiled = compile_program(program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
     (predictor,) = compiled.program.predictors()
-    rows = {(example.question, example.answer) for example in mini.examples().train}
-    assert {(demo.question, demo.answer) for demo in predictor.demos} < rows
+    task = {(example.question, example.answer) for example in mini.examples().train}
+    assert {(demo.question, demo.answer) for demo in predictor.demos} < task
 
 
 def test_auto_cot_demonstrates_one_answered_question_of_each_cluster_whatever_the_metric_says(mini):
@@ -159,7 +158,7 @@ def test_auto_cot_passes_over_what_is_not_simple(mini):
         )
 
 
-@pytest.mark.parametrize("cause", ["rate-limit", "deadline", "auth"])
+@pytest.mark.parametrize("cause", ["rate-limit", "deadline", "server"])
 def test_auto_cot_takes_no_other_question_for_one_that_could_not_be_asked(mini, monkeypatch, cause):
     def reason(tree, answer_style):
         raise CallFailedError(cause, "not now")
@@ -482,7 +481,7 @@ def test_a_failure_keeps_the_prompt_that_was_sent(mini):
     assert "half a row" not in prompt
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if name not in {"gepa", "copro"}])
+@pytest.mark.parametrize("name", [name for name in SMALL if name not in {"gepa", "copro", "annotated-few-shot"}])
 @pytest.mark.parametrize("program", ["searchain", "tree-of-reviews", "blendfilter"])
 def test_no_optimizer_shows_a_step_that_is_incomplete_or_claims_what_no_passage_supports(name, program, mini):
     """The simulated LM invents, misreads and forgets; what it made of a question is shown only where it is sound."""

@@ -98,7 +98,7 @@ def test_rules_are_asked_for_with_fewer_demonstrations_where_the_lm_s_window_is_
     proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
     settings = optimizer("infer-rules", candidates=1)
     compiled = compile_program(
-        mini.program(), mini.examples(8, 2), mini.metric, optimizer=settings, prompt_lm=proposer, teacher="annotations"
+        mini.program(), mini.examples(16, 2), mini.metric, optimizer=settings, prompt_lm=proposer, teacher="annotations"
     )
     assert len(engine.prompts[1]) < len(engine.prompts[0])
     assert any("Be brief." in one.signature.instructions for one in compiled.program.predictors())

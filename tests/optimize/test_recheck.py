@@ -7,6 +7,7 @@ import shutil
 
 import dspy
 import pytest
+from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.identity import signature_fingerprints, versions
@@ -39,11 +40,15 @@ def test_another_model_is_compared_question_by_question(mini, kept):
     assert found.p is not None
 
 
+SET = f"UPDATE facts SET value = ? WHERE name = '{PROMPTS}'"
+
+
 def test_a_prompt_that_changed_is_shown_as_a_diff_with_what_changed_it(mini, kept, monkeypatch):
-    prompts = json.loads((kept / PROMPTS).read_text())
+    [[held]] = rows(kept, f"SELECT value FROM facts WHERE name = '{PROMPTS}'")
+    prompts = json.loads(held)
     before = prompts[0]["messages"][0][1]
     prompts[0]["messages"][0][1] = f"{before}\nAnswer in verse."
-    (kept / PROMPTS).write_text(json.dumps(prompts))
+    change(kept, (SET, (json.dumps(prompts),)))
     changed = prompts[0]["predictor"]
     upgraded = "questree.optimize.recheck."
     monkeypatch.setattr(
@@ -59,19 +64,14 @@ def test_a_prompt_that_changed_is_shown_as_a_diff_with_what_changed_it(mini, kep
     assert found.versions["dspy"][1] == "9.9"
 
 
-def test_where_an_older_version_kept_no_prompts_that_is_said(mini, kept):
-    (kept / PROMPTS).unlink()
-    assert recheck(kept / "program", load(kept / "program", retriever=mini.index)).prompts is None
-
-
 @pytest.mark.parametrize("text", ["[", "[1]", '{"a": 1}', '[{"messages": 3}]'])
 def test_a_damaged_file_of_prompts_is_named(mini, kept, text):
-    (kept / PROMPTS).write_text(text)
-    with pytest.raises(QuestreeError, match=PROMPTS):
+    change(kept, (SET, (text,)))
+    with pytest.raises(QuestreeError, match=r"damaged|holds no prompts"):
         recheck(kept / "program", load(kept / "program", retriever=mini.index))
 
 
 def test_without_kept_questions_the_folder_to_name_is_said(mini, kept):
-    shutil.rmtree(kept / "after")
+    change(kept, "DELETE FROM questions WHERE run = (SELECT number FROM run WHERE name = 'after')")
     with pytest.raises(QuestreeError, match="that `questree compile` wrote"):
         recheck(kept / "program", load(kept / "program", retriever=mini.index))

@@ -15,9 +15,11 @@ import pytest
 from dspy.clients.openai import OpenAIProvider
 from dspy.clients.provider import Provider, TrainingJob
 from dspy.clients.utils_finetune import TrainingStatus
+from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted
+from questree.evaluation.run_file import reading
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.optimize import compile, load, optimizer, trainings
 from questree.optimize.compilation import _track
@@ -99,9 +101,8 @@ def test_the_lm_is_trained_on_good_steps_as_they_were_asked_and_scored_before_an
     assert compiled.after.simulated
     assert not compiled.compilation.candidates
     assert {predictor.lm for predictor in compiled.program.predictors()} == {None}
-    told = {name: json.loads((tmp_path / name).read_text()) for name in ("program/questree.json", "after/run.json")}
-    assert {one["lm"]["name"] for one in told.values()} == {"simulated/trained-1"}
-    assert json.loads((tmp_path / "before/run.json").read_text())["lm"]["name"] == before
+    assert json.loads((tmp_path / "program/questree.json").read_text())["lm"]["name"] == "simulated/trained-1"
+    assert rows(tmp_path, "SELECT name, lm FROM run") == [("before", before), ("after", "simulated/trained-1")]
     assert "trained" not in (tmp_path / "program/program.json").read_text()
     assert load(tmp_path / "program", retriever=mini.index).predictors()[0].lm is None
 
@@ -176,8 +177,8 @@ def test_an_lm_that_was_trained_is_not_trained_again_if_the_run_ends_before_its_
     first = trained(mini, tmp_path)
     assert (len(trainer.asked), first.compilation.lm.model) == (1, "simulated/trained-1")
     assert trained(mini, tmp_path).after == first.after
-    (tmp_path / "trainings.json").unlink()  # a saved program chooses no LM by itself
-    with pytest.raises(QuestreeError, match=r"'simulated/trained-1', and .*trainings\.json does not say"):
+    change(tmp_path, "DELETE FROM facts WHERE name = 'trainings'")  # a saved program chooses no LM by itself
+    with pytest.raises(QuestreeError, match=r"'simulated/trained-1', and .*runs\.db does not say"):
         trained(mini, tmp_path)
 
 
@@ -198,9 +199,12 @@ def test_a_failed_training_says_why_and_one_out_of_sight_is_looked_for_again(min
         trained(mini, tmp_path)
     assert trained(mini, tmp_path).compilation.lm.model == "simulated/trained-elsewhere"
     assert (len(trainer.asked), trainer.waited) == (2, ["job-2"])
-    (tmp_path / "trainings.json").write_text("[]")
-    with pytest.raises(QuestreeError, match=r"trainings\.json.* is damaged .*name another folder"):
-        Trainings(tmp_path / "trainings.json")
+    change(tmp_path, "UPDATE facts SET value = '[1]' WHERE name = 'trainings'")
+    with (
+        reading(tmp_path / "runs.db") as file,
+        pytest.raises(QuestreeError, match=r"trainings is damaged .*another folder"),
+    ):
+        Trainings(file)
 
 
 def test_dspy_s_own_provider_of_openai_trains_and_is_waited_for(mini, tmp_path, monkeypatch):

@@ -11,10 +11,10 @@ from questree.programs.prompts import rendered_prompts
 
 def test_the_page_folds_demonstrations_and_escapes_everything():
     program = build("direct", {})
-    program.predictors()[0].demos = [dspy.Example(question="<b>who</b>", answer_style="short", answer="<i>me</i>")]
+    program.predictors()[0].demos = [dspy.Example(question="<b id=x>who", answer_style="short", answer="<i>me</i>")]
     page = prompts_page("A & B", rendered_prompts(program))
-    assert "<b>who" not in page
-    assert all(text in page for text in ("&lt;b&gt;who", "A &amp; B"))
+    assert "<b id" not in page
+    assert all(text in page for text in ("&lt;b id=x&gt;who", "A &amp; B"))
     assert page.count("<details>") == 1
 
 

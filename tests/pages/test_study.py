@@ -7,12 +7,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from run_files import keep
 
-from questree.evaluation.kept_exchanges import KeptExchanges
 from questree.evaluation.records import Record
-from questree.evaluation.stored_runs import StoredRun, read_records
+from questree.evaluation.stored_runs import read_records
 from questree.lm.exchanges import Exchange
-from questree.pages.run_index import ShownRun, index_of
+from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import Study
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
@@ -84,7 +84,7 @@ def test_folders_and_their_capsule_give_the_same_pages(study, questree):
         assert page.replace("runs", "study") == from_capsule[name].replace("runs", "study")
 
 
-def test_no_text_becomes_markup():
+def test_no_text_becomes_markup(tmp_path):
     passage = Passage(id=EVIL, title=EVIL, text=EVIL)
     tree = ReasoningTree(question=EVIL)
     tree.grow(None, query=EVIL, answer=EVIL, source="corrected", passage=passage, round=1)
@@ -97,21 +97,20 @@ def test_no_text_becomes_markup():
         Exchange(place=(1,), kind="request", by=EVIL, asked=prompt, came=[{"text": EVIL}]),
         Exchange(place=(2,), kind="search", by=EVIL, asked={"query": EVIL}, came=[passage.model_dump()]),
     ]
-    run = StoredRun(EVIL, (record,), {"program": EVIL, "task": EVIL, "lm": {"name": EVIL}, "metrics": ["em"]})
-    shown = Study(EVIL, index_of([ShownRun(run, {EVIL: KeptExchanges.of(EVIL, asked)})]))
+    folder = keep(tmp_path, [record], EVIL, {EVIL: asked}, program=EVIL, task=EVIL, lm={"name": EVIL})
+    shown = Study(EVIL, ShownRuns([folder]))
     pages = {name: shown.page(name) for name in shown.names()}
     assert set(pages) >= {"index.html", "questions.html", "question-1.html", "question-1-1.html"}
     assert all("<script" not in page and "<img" not in page for page in pages.values())
     assert pages["question-1-1.html"].count("&lt;script&gt;") > 10
 
 
-def test_a_deep_tree_is_drawn():
+def test_a_deep_tree_is_drawn(tmp_path):
     tree, node = ReasoningTree(question="?"), None
     for _ in range(2000):
         node = tree.grow(node, query="deeper")
     record = Record(id="q", question="?", answers=("a",), answer="a", tree=tree, scores={"em": 0.0})
-    run = StoredRun("run", (record,), {"program": "deep", "metrics": ["em"]})
-    study = Study("deep", index_of([ShownRun(run, {})]))
+    study = Study("deep", ShownRuns([keep(tmp_path, [record])]))
     for name in ("question-1.html", "question-1-1.html"):
         page = study.page(name) or ""
         assert page.count('class="node ') == 2000

@@ -14,7 +14,7 @@ from dspy.lm15 import Request, Response
 from tiny_world import QUESTIONS, RIVER, SURE, TitleRetriever
 
 from questree.common.event_loop import awaited, run
-from questree.lm.failure import CallFailedError
+from questree.lm.failure import CallFailedError, CannotAskError
 from questree.lm.ledger import ledger
 from questree.lm.limits import Limits, limited
 from questree.lm.parallel import together
@@ -233,13 +233,11 @@ def test_two_event_loops_at_the_same_time_and_one_after_another():
             assert together([ask, ask]) == ["Vltava"] * 2
 
 
-def test_without_an_lm_or_a_retriever_a_question_fails_and_says_why():
-    async def ask(name: str) -> str:
-        return str((await build(name, {}).acall(question="Why?")).failure)
-
-    with dspy.context(lm=None):
-        assert "no LM is configured" in asyncio.run(ask("direct"))
-    assert "needs a retriever" in asyncio.run(ask("oner"))
+def test_without_an_lm_or_a_retriever_a_call_raises_and_says_why():
+    with dspy.context(lm=None), pytest.raises(CannotAskError, match="no LM is configured"):
+        asyncio.run(build("direct", {}).acall(question="Why?"))
+    with pytest.raises(CannotAskError, match="needs a retriever"):
+        asyncio.run(build("oner", {}).acall(question="Why?"))
 
 
 async def search_later(query: str, k: int) -> list[Passage]:

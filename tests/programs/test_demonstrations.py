@@ -22,13 +22,16 @@ from questree.programs import (
 from questree.programs.demonstrations import (
     Judgement,
     alternate,
+    as_found,
     contradicts,
     judgements_of,
     kind_of,
     note,
     select_demonstrations,
 )
+from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
+from questree.signatures import PlannedStep, Step, TracedStep
 
 TREE, PAPER_TREE, CHAIN = (
     TreeOfReviews(),
@@ -166,3 +169,87 @@ def test_predictors_are_balanced_each_by_itself():
     trace = [review("X", "reject"), fusion(), review("G", "accept"), fusion()]
     reviews, fuses = TREE.paragraph_review.review, TREE.evidence_fusion.fuse
     assert [step[0] for step in select_demonstrations(trace, example("G"))] == [reviews, reviews, fuses, fuses]
+
+
+def test_a_found_step_that_the_annotations_contradict_is_no_demonstration():
+    steps = [
+        {"question": "Who wrote Peer Gynt?", "answer": "Henrik Ibsen"},
+        {"question": "Where was #1 born?", "answer": "Skien"},
+    ]
+    example = dspy.Example(question="q", answers=["Skien"], annotated_steps=steps)
+    predictor = dspy.Predict("question, steps -> answer")
+    told = [TracedStep(query="Where was Henrik Ibsen born?", answer=answer) for answer in ("Skien", "Oslo")]
+    trace = [(predictor, {"question": "q", "steps": [step]}, dspy.Prediction(answer="a")) for step in told]
+    assert select_demonstrations(trace, example) == trace[:1]
+
+
+PRAGUE = Passage(id="p", title="Kafka", text="Kafka was born in Prague.")
+
+
+def step_of(predictor, **fields):
+    return predictor, {"question": "q"}, dspy.Prediction(**fields)
+
+
+@pytest.mark.parametrize(
+    ("recalled", "shown"),
+    [("Prague", ("Prague", True)), ("Vienna", (None, False)), (None, (None, False))],
+)
+def test_a_plan_shows_what_was_found_out(recalled, shown):
+    tree = ReasoningTree(question="q")
+    first = tree.grow(None, query="Where was Kafka born?", answer=recalled, found=(PRAGUE,))
+    tree.grow(None, query=first.query, answer="Prague", found=(PRAGUE,), support=PRAGUE.text, replaces=first.id)
+    predictor = dspy.Predict("question -> planned_chain")
+    planned = [PlannedStep(query="Where was Kafka born?", recalled=recalled, sure=recalled is not None)]
+    _, _, reply = as_found(step_of(predictor, planned_chain=planned), tree)
+    assert [(one.recalled, one.sure) for one in reply.planned_chain] == [shown]
+    chain = [Step(query="Where was Kafka born?", answer=recalled)]
+    _, _, reply = as_found(step_of(predictor, chain=chain), tree)
+    assert [one.answer for one in reply.chain] == [shown[0]]
+
+
+def test_an_answer_that_the_verdict_supports_stays_in_the_plan_in_the_lm_s_own_words():
+    tree = ReasoningTree(question="q")
+    answers = {"proposed": "Prague, the golden city", "found": "the city of Prague"}
+    checked = tree.grow(None, query="Where was Kafka born?", answer=answers["proposed"], found=(PRAGUE,))
+    tree.update(checked, answer=answers["found"], support=PRAGUE.text, stance="supports")
+    planned = [PlannedStep(query=checked.query, recalled=answers["proposed"], sure=True)]
+    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned)
+    assert as_found(step, tree)[2].planned_chain == planned
+    wrong = dspy.Example(annotated_steps=[{"question": checked.query, "answer": "Vienna"}])
+    assert as_found(step, tree, wrong)[2].planned_chain[0].recalled == "Vienna"
+
+
+def test_what_builds_on_an_answer_that_turned_out_wrong_is_not_recalled_either():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Where was Kafka born?", answer="Vienna", found=(PRAGUE,), stance="contradicts")
+    asked = ["Where was Kafka born?", "Which river flows through #1?", "Where does #2 end?", "Who wrote Amerika?"]
+    planned = [PlannedStep(query=query, recalled="a", sure=True) for query in asked]
+    river = tree.grow(None, query="Which river flows through #1?", answer="a", found=(PRAGUE,), stance="supports")
+    tree.grow(None, query="Who wrote Amerika?", answer="a", found=(PRAGUE,), stance="supports")
+    tree.grow(river, query="Where does #2 end?", answer="a", found=(PRAGUE,), stance="supports")
+    predictor, inputs, reply = step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned)
+    told = as_found((predictor, inputs, reply), tree)[2].planned_chain
+    assert [(one.recalled, one.sure) for one in told] == [(None, False)] * 3 + [("a", True)]
+    rest = dspy.Prediction(rest=[PlannedStep(query="Where does #1 end?", recalled="a", sure=True)])
+    tree.grow(river, query="Where does #1 end?", answer="a", found=(PRAGUE,), stance="supports")
+    assert as_found((predictor, {"solved": [asked[0]]}, rest), tree)[2].rest == rest.rest  # #1 is solved
+
+
+def test_a_right_answer_that_no_passage_supported_stays_in_the_plan():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Where was Kafka born?", answer="Prague", found=(PRAGUE,))
+    planned = [PlannedStep(query="Where was Kafka born?", recalled="Prague", sure=True)]
+    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=planned)
+    example = dspy.Example(annotated_steps=[{"question": "Where was Kafka born?", "answer": "Prague"}])
+    assert as_found(step, tree)[2].planned_chain[0].recalled is None
+    assert as_found(step, tree, example)[2].planned_chain == planned
+    wrong = [planned[0].model_copy(update={"recalled": "Vienna"})]
+    step = step_of(dspy.Predict("question -> planned_chain"), planned_chain=wrong)
+    assert as_found(step, tree, example)[2].planned_chain == [planned[0].model_copy(update={"sure": False})]
+
+
+def test_a_plan_of_which_nothing_was_looked_up_is_shown_as_it_is():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Where was Kafka born?", answer="Vienna")
+    step = step_of(dspy.Predict("question -> answered_plan"), answered_plan=[Step(query="Where?", answer="Vienna")])
+    assert as_found(step, tree) is step

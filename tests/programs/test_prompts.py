@@ -14,6 +14,7 @@ import pytest
 from questree.programs import PROGRAMS, build
 from questree.programs.prompts import differences, rendered_prompt, rendered_prompts
 from questree.signatures.reader import RankPassages
+from questree.signatures.subquestions import RestateQuestion
 
 FOLDER = Path(__file__).resolve().parents[1] / "prompts"
 
@@ -33,6 +34,7 @@ def signatures():
         for prompt in rendered_prompts(program):
             found[prompt.signature] = prompt.text
     found["RankPassages"] = rendered_prompt("rank", dspy.Predict(RankPassages)).text  # of --rerank lm
+    found["RestateQuestion"] = rendered_prompt("restate", dspy.Predict(RestateQuestion)).text  # of a chat
     return found
 
 

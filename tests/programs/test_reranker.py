@@ -7,6 +7,7 @@ import re
 import pytest
 from dspy import lm15
 
+from questree.lm.failure import counting_failures
 from questree.lm.ledger import ledger
 from questree.programs import build
 from questree.programs.modules import reranker
@@ -85,5 +86,6 @@ def test_its_calls_count_for_the_question_and_a_lost_lm_fails_it_by_name(scripte
     assert (answered.spent.calls, answered.failure) == (2, None)
     assert ids(answered.seen) == ["p2", "p1"]
     scripted(lm15.AuthError("bad key"))
-    lost = build("oner", {}, retriever=LMRerankedRetriever(Table(2)))(question="Which text?")
+    with counting_failures():
+        lost = build("oner", {}, retriever=LMRerankedRetriever(Table(2)))(question="Which text?")
     assert lost.failure.cause == "auth"

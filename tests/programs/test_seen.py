@@ -17,6 +17,7 @@ from mini_task import mini as mini
 from questree import program
 from questree.evaluation.records import record_answer
 from questree.evaluation.run import evaluate
+from questree.lm.failure import counting_failures
 from questree.lm.parallel import together
 from questree.metrics import ranked
 from questree.programs import PROGRAMS, Program, answered
@@ -73,7 +74,7 @@ def asked(name: str, mini, calls: float):
     """The prediction of a question whose LM stops after so many calls, its example, the ids of all that was found."""
     index, engine = Noting(mini.index), StopsAfter(dspy.settings.lm.engine, calls)
     example = mini.dev[0]
-    with dspy.context(lm=dspy.LM("simulated/stops", engine=engine, cache=False, num_retries=0)):
+    with dspy.context(lm=dspy.LM("simulated/stops", engine=engine, cache=False, num_retries=0)), counting_failures():
         prediction = program(name, retriever=index)(**example.inputs())
     return prediction, example, index.ids, engine.answered
 

@@ -13,6 +13,7 @@ from dspy.utils.exceptions import LMAuthError
 from tiny_world import QUESTIONS, RIVER, SURE, TitleRetriever
 
 import questree
+from questree.lm.failure import counting_failures
 from questree.lm.ledger import add_up
 from questree.lm.progress import Progress
 from questree.programs import ReasoningTree, build
@@ -113,7 +114,7 @@ def test_dspy_s_streams_carry_the_events_as_status_messages():
 
 
 def test_a_call_that_failed_has_ended_as_well():
-    with dspy.context(lm=None):
+    with dspy.context(lm=None), counting_failures():
         *_, done = events = list(questree.stream(build("direct", {}), "Why?"))
     assert done.prediction.failure.cause == "auth"
     assert len(of("call begun", events)) == len(of("call ended", events))
@@ -122,6 +123,7 @@ def test_a_call_that_failed_has_ended_as_well():
 
 def test_a_request_that_failed_is_told_with_its_call(scripted):
     scripted(LMAuthError("no key"))
-    *events, done = questree.stream(build("direct", {}), "Why?")
+    with counting_failures():
+        *events, done = questree.stream(build("direct", {}), "Why?")
     (ended,) = of("call ended", events)
     assert ended.spent.failed == done.prediction.spent.failed == 1

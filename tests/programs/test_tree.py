@@ -45,10 +45,10 @@ def test_passages_come_once_each(tree):
 def test_text_marks_the_path_that_is_told(tree):
     assert as_text(tree).splitlines() == [
         "Which river?",
-        "└─● author → Kafka  (known by the LM)  [T]",
-        "   ├─○ birthplace → Vienna  (known by the LM)",
-        "   └─● birthplace → Prague  (corrected from a passage)",
-        "      └─● river → ?  (unsolved)",
+        "└─● author → Kafka  (recalled, not confirmed by T)",
+        "   ├─○ birthplace → Vienna  (recalled, not checked)",
+        "   └─● birthplace → Prague  (corrected; no passage names it: the model recalled Vienna)",
+        "      └─● river → ?  (not looked up)",
     ]
 
 

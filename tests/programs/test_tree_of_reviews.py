@@ -135,7 +135,7 @@ def test_its_prints(answering):
     assert "class n0 search" in as_mermaid(tree)
     assert "class n1 left" in as_mermaid(tree)
     assert 'class="accept"' in tree._repr_html_()
-    assert "known by the LM" not in tree._repr_html_()
+    assert "recalled" not in tree._repr_html_()
 
 
 def meeting(*groups: set[str]) -> Any:

@@ -15,6 +15,7 @@ from dspy.utils.parallelizer import ParallelExecutor
 from reliability.faulty_lm import LM_FAULTS
 from reliability.faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
 from reliability.faulty_server import Schedule
+from run_files import rows
 
 from questree import program
 from questree.evaluation.run import evaluate
@@ -122,7 +123,7 @@ def test_a_run_s_policy_holds_for_its_questions_and_is_kept_with_it(scripted, tm
     example = dspy.Example(id="a", question="Why?", answer_style="short").with_inputs("question", "answer_style")
     evaluate(program("cot"), [example], looks, out=tmp_path, policy=policy)
     assert seen == [Limits(timeout=7, retries=1, deadline=120, window=4096)]
-    assert RunPolicy.model_validate_json((tmp_path / "policy.json").read_text()) == policy
+    assert [RunPolicy.model_validate_json(kept) for (kept,) in rows(tmp_path, "SELECT policy FROM run")] == [policy]
 
 
 def slow_in(calls: list[str], ended: threading.Event, item: str) -> str:

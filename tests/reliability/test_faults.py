@@ -16,6 +16,7 @@ from reliability.faulty_server import Fault, Schedule, at_fault
 from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.call import call
+from questree.lm.failure import counting_failures
 from questree.lm.policy import RunPolicy
 from questree.programs import PROGRAMS
 
@@ -38,7 +39,8 @@ def sent(prediction) -> int:
 def test_a_server_that_does_nothing_else_fails_the_question_under_its_cause(fault, behind, world):
     schedule = behind(fault)
     name = "plan-and-solve" if fault.kind in ASKED_FOR_A_LIST else "cot"
-    prediction = program(name)(**world.examples[0].inputs())
+    with counting_failures():
+        prediction = program(name)(**world.examples[0].inputs())
     unseen = sent(prediction) - schedule.requests
     assert unseen in (0, 1), "none is sent that is not counted; a connection that ends may take one with it"
     if fault.kind in MADE_DO_WITH:

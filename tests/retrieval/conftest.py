@@ -1,9 +1,10 @@
-"""A tiny corpus and a tiny random ColBERT checkpoint, which loads through colbert-ai like a real one."""
+"""A tiny corpus and a tiny random ColBERT checkpoint, in colbert-ai's format."""
 
 from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,19 +77,20 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory, tiny_config) -> Pa
     return make_checkpoint(tmp_path_factory.mktemp("checkpoint"), tiny_config, seed=1)
 
 
-def make_checkpoint(folder: Path, tiny_config, seed: int) -> Path:
+def make_checkpoint(folder: Path, tiny_config, seed: int, mask="[PAD]", lengths=(40, 40)) -> Path:
     import torch
     from safetensors.torch import save_file
     from transformers import BertModel
 
-    config = tiny_config(save_tokenizer(folder))
+    config = tiny_config(save_tokenizer(folder, mask))
+    config.architectures = ["HF_ColBERT"]
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         weights = {f"bert.{name}": tensor.contiguous() for name, tensor in BertModel(config).state_dict().items()}
         weights["linear.weight"] = torch.randn(32, 32)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     config.save_pretrained(folder)
-    settings = {"dim": 32, "doc_maxlen": 40, "query_maxlen": 40, "mask_punctuation": True}
+    settings = {"dim": 32, "doc_maxlen": lengths[1], "query_maxlen": lengths[0], "mask_punctuation": True}
     (folder / "artifact.metadata").write_text(json.dumps(settings))
     return folder
 
@@ -100,18 +102,16 @@ def _loaded() -> dict[tuple[str, str], Encoder]:
 
 @pytest.fixture
 def loaded_once(_loaded: dict[tuple[str, str], Encoder], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load each checkpoint of colbert-ai's format once: for tests of what is done with it, not of its loading."""
-    from questree.retrieval.late_interaction.colbert_encoder import ColbertEncoder
+    """Load each checkpoint once: for tests of what is done with it, not of its loading."""
+    load = Encoder.load
 
-    load = ColbertEncoder.load
-
-    def loaded(checkpoint: Checkpoint, precision: str = "auto") -> ColbertEncoder:
+    def loaded(checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
         key = (checkpoint.fingerprint, precision)
         if key not in _loaded:
             _loaded[key] = load(checkpoint, precision)
-        return ColbertEncoder(checkpoint, _loaded[key].precision, _loaded[key]._model)
+        return Encoder(checkpoint, _loaded[key].precision, _loaded[key]._model)
 
-    monkeypatch.setattr(ColbertEncoder, "load", loaded)
+    monkeypatch.setattr(Encoder, "load", loaded)
 
 
 @pytest.fixture(scope="session")
@@ -127,3 +127,32 @@ def rerank_folder(corpus_file: Path, tiny_checkpoint: Path, tmp_path_factory: py
 
     out = tmp_path_factory.mktemp("indexes") / "rerank"
     return build_index(corpus_file, out, kind="rerank", checkpoint=tiny_checkpoint)
+
+
+@pytest.fixture(scope="session")
+def sentence_folder(tiny_checkpoint, tmp_path_factory) -> Path:
+    """The random encoder under a name that says nothing; to it texts are alike that share words."""
+    return shutil.copytree(tiny_checkpoint, tmp_path_factory.mktemp("sentence") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def dense_folder(corpus_file, sentence_folder, tmp_path_factory) -> Path:
+    from questree.retrieval import build_index
+
+    return build_index(
+        corpus_file, tmp_path_factory.mktemp("dense") / "index", kind="dense", checkpoint=sentence_folder
+    )
+
+
+@pytest.fixture(scope="session")
+def dense(dense_folder):
+    from questree.retrieval import load_index
+
+    return load_index(dense_folder)
+
+
+@pytest.fixture(scope="session")
+def linked_folder(corpus_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from questree.retrieval import build_index
+
+    return build_index(corpus_file, tmp_path_factory.mktemp("indexes") / "linked", kind="linked")

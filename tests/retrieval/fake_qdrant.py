@@ -94,10 +94,9 @@ class FakeQdrant:
             local.upsert(name, models.PointsList.model_validate_json(body).points)
         elif asked == "POST/points/delete":
             local.delete(name, models.FilterSelector.model_validate_json(body))
-        elif asked == "POST/points/batch":
-            operations = models.UpdateOperations.model_validate_json(body).operations
-            local.batch_update_points(name, operations)
-            return [{"operation_id": 0, "status": "completed"} for _ in operations]
+        elif asked == "POST/points/payload":
+            given = models.SetPayload.model_validate_json(body)
+            local.set_payload(name, given.payload, given.filter)
         else:
             assert asked == "PUT/index", asked
         return {"operation_id": 0, "status": "completed"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,27 +11,8 @@ import pytest
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
 from questree.retrieval import DenseSettings, build_index, load_index, read_manifest
 from questree.retrieval.index_folder import KINDS, add_to_index
-from questree.retrieval.kept_results import Kept
 from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.sentence_usage import Usage, find_usage
-
-
-@pytest.fixture(scope="module")
-def sentence_folder(tiny_checkpoint, tmp_path_factory) -> Path:
-    """The random encoder under a name that says nothing; to it texts are alike that share words."""
-    return shutil.copytree(tiny_checkpoint, tmp_path_factory.mktemp("sentence") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def dense_folder(corpus_file, sentence_folder, tmp_path_factory) -> Path:
-    return build_index(
-        corpus_file, tmp_path_factory.mktemp("dense") / "index", kind="dense", checkpoint=sentence_folder
-    )
-
-
-@pytest.fixture(scope="module")
-def dense(dense_folder):
-    return load_index(dense_folder)
 
 
 def encoder(folder: Path, **usage) -> SentenceEncoder:
@@ -59,12 +39,6 @@ def by_hand(sentence_folder):
 # Searching
 
 
-def test_a_passage_finds_itself(dense, passages):
-    for passage in passages[:10]:
-        assert dense(passage.shown(), k=3)[0].id == passage.id
-    assert dense.name == "dense"
-
-
 def test_scores_are_products_of_all_vectors(dense, by_hand, passages):
     import torch
 
@@ -73,23 +47,6 @@ def test_scores_are_products_of_all_vectors(dense, by_hand, passages):
     expected = {p.id: float(query @ v) for p, v in zip(passages, vectors, strict=True)}
     found = {p.id: p.score for p in dense("harbor pebble", k=1_000)}
     assert found == pytest.approx(expected, abs=2e-3)  # they are kept in half precision
-
-
-def test_a_batch_is_its_single_calls_in_threads_too(dense, passages):
-    queries = [passage.text for passage in passages[:40]]
-    together = [[p.id for p in found] for found in dense.batch(queries, k=4)]
-    with ThreadPoolExecutor(8) as pool:
-        assert [[p.id for p in f] for f in pool.map(lambda query: load_once(dense)(query, k=4), queries)] == together
-
-
-def load_once(dense):
-    dense._known = Kept()  # what the batch has found is not looked up
-    return dense
-
-
-@pytest.mark.parametrize("query", ["?!", "日本語", "amber \ud800", "fjord " * 5_000, "\x00"])
-def test_odd_queries_are_answered(dense, query):
-    assert len(dense(query, k=3)) == 3
 
 
 def test_texts_are_compared_by_their_vectors(dense, passages):

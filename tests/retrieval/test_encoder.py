@@ -1,65 +1,326 @@
-"""The encoder's batches: what is padded, and what is told of them."""
+"""Encoders of late interaction: the embeddings that colbert-ai and PyLate define, in batches that waste nothing."""
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
+import string
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from questree.retrieval.late_interaction.checkpoint import find_checkpoint, load_encoder
+from questree.common.errors import CheckpointError, IndexRefused
+from questree.retrieval import build_index, load_index, read_manifest
+from questree.retrieval.late_interaction import encoder as module
+from questree.retrieval.late_interaction.checkpoint import find_checkpoint
+from questree.retrieval.late_interaction.encoder import Encoder
+from questree.retrieval.reranked import LateInteraction
 
-WORDS = ["amber", "basin", "delta", "fjord", "grove", "harbor", "island", "kelp"]
+from .conftest import WORDS, make_checkpoint, save_tokenizer
+
+HIDDEN, QUERY_LENGTH, PASSAGE_LENGTH = 32, 12, 40
+IDENTITY, TANH = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Tanh"
+SHORT, LONG = "where is kelp, north?", "amber basin delta fjord " * 8
+TEXTS = ["north | amber. basin, (cedar)!", "kelp", "grove | " + LONG * 2, "harbor, island"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a checkpoint is made of; ``dims`` are those behind each dense layer. PyLate wrote it, or colbert-ai."""
+
+    dims: tuple[int, ...] = (48,)
+    query: str = "[Q] "
+    passage: str = "[D] "
+    filled: bool = True
+    attended: bool = False
+    skipped: tuple[str, ...] = tuple(string.punctuation)
+    activation: str = IDENTITY
+    by_colbert: bool = False
+
+
+CASES = {
+    "as PyLate writes by default": Made(),
+    "two dense layers, no filling": Made(dims=(64, 96), filled=False, activation=TANH),
+    "no prefixes, filling attended to": Made(dims=(128,), query="", passage="", attended=True),
+    "no prefixes, no filling, nothing skipped": Made(dims=(40, 128), query="", passage="", filled=False, skipped=()),
+    "as colbert-ai writes": Made((32,), "[unused0]", "[unused1]", by_colbert=True),
+    "as colbert-ai writes, no filling": Made((32,), "[unused0]", "[unused1]", filled=False, by_colbert=True),
+}
+
+
+def write_checkpoint(folder: Path, config: object, made: Made) -> Path:
+    """Write a checkpoint with random weights, in the files that PyLate 1.6 or colbert-ai writes."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers import BertModel
+
+    folder.mkdir(parents=True)
+    if made.by_colbert:
+        mask = "[MASK]" if made.filled else "[PAD]"
+        return make_checkpoint(folder, config, seed=1, mask=mask, lengths=(QUERY_LENGTH, PASSAGE_LENGTH))
+    markers = [prefix for prefix in (made.query, made.passage) if prefix]
+    size = save_tokenizer(folder, mask="[MASK]", added=markers)
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        BertModel(config(size)).save_pretrained(folder)
+        modules, width = [("", "sentence_transformers.models.Transformer")], HIDDEN
+        for number, dim in enumerate(made.dims, 1):
+            (place := folder / f"{number}_Dense").mkdir()
+            bias = made.activation == TANH
+            weights = {"linear.weight": torch.randn(dim, width) / width**0.5}
+            save_file(weights | ({"linear.bias": torch.randn(dim) / 9} if bias else {}), place / "model.safetensors")
+            layer = {"in_features": width, "out_features": dim, "bias": bias, "activation_function": made.activation}
+            (place / "config.json").write_text(json.dumps(layer))
+            modules.append((place.name, "pylate.models.Dense.Dense"))
+            width = dim
+    write_modules(folder, modules)
+    settings = {
+        "query_prefix": made.query,
+        "document_prefix": made.passage,
+        "query_length": QUERY_LENGTH,
+        "document_length": PASSAGE_LENGTH,
+        "do_query_expansion": made.filled,
+        "attend_to_expansion_tokens": made.attended,
+        "skiplist_words": made.skipped,
+    }
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": PASSAGE_LENGTH - 1}))
+    return folder
+
+
+def write_modules(folder: Path, modules: list[tuple[str, str]]) -> None:
+    named = [{"idx": n, "name": str(n), "path": path, "type": kind} for n, (path, kind) in enumerate(modules)]
+    (folder / "modules.json").write_text(json.dumps(named))
+
+
+def defined(folder: Path, text: str, made: Made, *, is_query: bool, length: int) -> object:
+    """Return the embeddings of one text, step by step, as ``tokenize`` and ``encode`` of PyLate make them."""
+    import torch
+    from safetensors.torch import load_file
+    from transformers import AutoTokenizer, BertModel
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    prefix = made.query if is_query else made.passage
+    ids = tokenizer(text, truncation=True, max_length=length - bool(prefix))["input_ids"]
+    ids = [ids[0], *([tokenizer.convert_tokens_to_ids(prefix)] if prefix else []), *ids[1:]]
+    filling = max(0, QUERY_LENGTH - len(ids)) if is_query and made.filled else 0
+    read = torch.tensor([[1] * len(ids) + [int(made.attended)] * filling])
+    ids = torch.tensor([ids + [tokenizer.mask_token_id] * filling])
+    skipped = [] if is_query else tokenizer.convert_tokens_to_ids(list(made.skipped))
+    with torch.no_grad():
+        rows = BertModel.from_pretrained(folder)(input_ids=ids, attention_mask=read).last_hidden_state[0]
+        for number in range(1, len(made.dims) + 1):
+            place = folder if made.by_colbert else folder / f"{number}_Dense"
+            weights = load_file(place / "model.safetensors")
+            rows = torch.nn.functional.linear(rows, weights["linear.weight"], weights.get("linear.bias"))
+            rows = rows.tanh() if made.activation == TANH else rows
+    return torch.nn.functional.normalize(rows, dim=1)[~torch.isin(ids[0], torch.tensor(skipped))]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory, tiny_config):
+    place = tmp_path_factory.mktemp("pylate")
+    return {name: write_checkpoint(place / str(n), tiny_config, made) for n, (name, made) in enumerate(CASES.items())}
+
+
+@pytest.fixture
+def copied(written, tmp_path):
+    return Path(shutil.copytree(written["as PyLate writes by default"], tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_embeddings_are_as_defined(written, case):
+    import torch
+
+    folder, made = written[case], CASES[case]
+    encoder = Encoder.load(find_checkpoint(folder), "float32")
+    assert (encoder.dim, encoder.window) == (made.dims[-1], PASSAGE_LENGTH)
+    for text, rows in zip(TEXTS, encoder.passages(TEXTS), strict=True):
+        expected = defined(folder, text, made, is_query=False, length=PASSAGE_LENGTH)
+        assert rows.shape == expected.shape
+        assert torch.allclose(rows.float(), expected, atol=1e-3)
+    assert encoder.filled == 1
+    for text, rows in zip(["kelp", SHORT, LONG], encoder.queries(["kelp", SHORT, LONG]), strict=True):
+        expected = defined(folder, text, made, is_query=True, length=encoder.longest_query)
+        assert rows.shape == expected.shape
+        assert torch.allclose(rows, expected, atol=1e-5)
+
+
+def test_what_sentence_transformers_itself_writes_is_loaded_alike(written, tmp_path):
+    import torch
+    from sentence_transformers import MultiVectorEncoder
+
+    for case, folder in written.items():
+        native = tmp_path / case
+        MultiVectorEncoder(str(folder)).save_pretrained(str(native))
+        assert json.loads((native / "config_sentence_transformers.json").read_text())["model_type"]
+        ours, theirs = (Encoder.load(find_checkpoint(one), "float32") for one in (native, folder))
+        assert all(map(torch.equal, ours.passages(TEXTS), theirs.passages(TEXTS)))
+        assert all(map(torch.equal, ours.queries([SHORT, LONG]), theirs.queries([SHORT, LONG])))
+
+
+def test_a_query_beyond_the_window_is_warned_of_once(written, caplog):
+    encoder = Encoder.load(find_checkpoint(written["as PyLate writes by default"]))
+    assert encoder.longest_query == PASSAGE_LENGTH
+    assert len(encoder.queries([LONG * 2])[0]) == PASSAGE_LENGTH
+    encoder.queries([LONG * 2, "kelp"])
+    assert caplog.text.count("is longer than the 40 that the encoder reads") == 1
+
+
+def test_texts_are_embedded_alike_beside_others(written):
+    import torch
+
+    for folder in written.values():
+        encoder = Encoder.load(find_checkpoint(folder), "float32")
+        beside = encoder.queries([LONG, SHORT])[1]
+        assert torch.allclose(beside, encoder.queries([SHORT])[0], atol=1e-6)
+        together = list(encoder.passages(TEXTS))
+        alone = [next(encoder.passages([text])) for text in TEXTS]
+        assert all(torch.allclose(one, other, atol=2e-3) for one, other in zip(together, alone, strict=True))
+
+
+def test_bfloat16_is_for_passages_alone(written):
+    import torch
+
+    checkpoint = find_checkpoint(written["as PyLate writes by default"])
+    half, full = (Encoder.load(checkpoint, precision) for precision in ("bfloat16", "float32"))
+    for one, other in zip(half.passages(TEXTS), full.passages(TEXTS), strict=True):
+        assert (one.float() * other.float()).sum(1).min() > 0.99
+        assert not torch.equal(one, other)
+    assert torch.equal(half.queries([SHORT])[0], full.queries([SHORT])[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [
+        pytest.param("colbert", "as PyLate writes by default", marks=pytest.mark.slow),  # it compiles
+        ("exact", "two dense layers, no filling"),
+        ("rerank", "no prefixes, filling attended to"),
+    ],
+)
+def test_each_kind_of_index_holds_them(kind, case, written, passages, tmp_path):
+    out = build_index(passages, tmp_path / "index", kind=kind, checkpoint=written[case])
+    assert read_manifest(out).settings["dim"] == CASES[case].dims[-1]
+    index = load_index(out)
+    for wanted in passages[:3]:
+        assert index(wanted.shown(), k=1)[0].text == wanted.text
+    same, other = index.similarity(["kelp is north"], ["kelp is north", "amber summit"])[0]
+    assert same > 0.999 > other
+    with pytest.raises(IndexRefused, match="built with the checkpoint"):
+        load_index(out, checkpoint=written["no prefixes, no filling, nothing skipped"])
+
+
+def test_it_reranks_what_another_retriever_finds(written):
+    scorer = LateInteraction.load(str(written["two dense layers, no filling"]))
+    scores = scorer.scores("amber basin", ["summit willow", "amber basin"])
+    assert scores[1] > scores[0]
+
+
+@pytest.mark.parametrize("changed", ["1_Dense/model.safetensors", "1_Dense/config.json", "modules.json"])
+def test_the_fingerprint_follows_its_modules(copied, changed):
+    before = find_checkpoint(copied).fingerprint
+    (copied / changed).write_bytes((copied / changed).read_bytes() + b" ")
+    assert find_checkpoint(copied).fingerprint != before
+
+
+TRANSFORMER, DENSE = ("", "sentence_transformers.models.Transformer"), ("1_Dense", "pylate.models.Dense.Dense")
+
+
+@pytest.mark.parametrize(
+    ("modules", "said"),
+    [
+        ([TRANSFORMER, ("1_Pooling", "sentence_transformers.models.Pooling")], "sentence encoder.*--kind dense"),
+        ([TRANSFORMER], "no projection"),
+        ([TRANSFORMER, ("1_Dense", "evil.Dense")], "cannot be loaded.*'evil.Dense', which is not part of"),
+        ([TRANSFORMER, ("../elsewhere", DENSE[1])], "names ../elsewhere, which is not in its folder"),
+        ([TRANSFORMER, ("2_Dense", DENSE[1])], "cannot be loaded"),
+    ],
+)
+def test_modules_that_give_no_such_embeddings_are_refused(copied, modules, said):
+    write_modules(copied, modules)
+    with pytest.raises(CheckpointError, match=said):
+        Encoder.load(find_checkpoint(copied))
+
+
+@pytest.mark.parametrize("written_as", ["{", "{}", "[1]", '[{"path": ""}]'])
+def test_a_damaged_list_of_modules_is_named(copied, written_as):
+    (copied / "modules.json").write_text(written_as)
+    with pytest.raises(CheckpointError, match=r"modules\.json"):
+        Encoder.load(find_checkpoint(copied))
+
+
+def test_embeddings_that_are_not_normalised_are_refused(copied):
+    (copied / "config_sentence_transformers.json").write_text('{"model_type": "MultiVectorEncoder"}')
+    with pytest.raises(CheckpointError, match="not normalised"):
+        Encoder.load(find_checkpoint(copied))
+
+
+def test_an_encoder_with_code_of_its_own_is_refused(copied):
+    config = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil.Model"}}))
+    with pytest.raises(CheckpointError, match=r"code of its own \(auto_map\), which is never run\. Name another"):
+        Encoder.load(find_checkpoint(copied))
+
+
+def test_an_encoder_without_a_projection_is_refused(copied):
+    """sentence-transformers draws one at random, and goes on."""
+    (copied / "modules.json").unlink()
+    with pytest.raises(CheckpointError, match="no projection"):
+        Encoder.load(find_checkpoint(copied))
+
+
+@pytest.mark.parametrize("pickled", [True, False])
+def test_weights_in_torchs_format_are_read_as_tensors_only(written, tmp_path, pickled):
+    import torch
+    from safetensors.torch import load_file
+
+    folder = Path(shutil.copytree(written["as colbert-ai writes"], tmp_path / "copy"))
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(weights | ({"trap": Trap()} if pickled else {}), folder / "pytorch_model.bin")
+    if pickled:
+        with pytest.raises(CheckpointError, match="cannot be loaded"):
+            Encoder.load(find_checkpoint(folder))
+    else:
+        assert Encoder.load(find_checkpoint(folder)).dim == 32
+
+
+class Trap:
+    def __reduce__(self):
+        return (pytest.fail, ("the checkpoint was unpickled",))
 
 
 @pytest.fixture
 def texts():
     draw = random.Random(3)
-    return [" ".join(draw.choices(WORDS, k=length)) for length in (5, 2, 9, 5, 2, 30, 9, 5)]
-
-
-@pytest.fixture
-def encoder(tiny_checkpoint):
-    return load_encoder(find_checkpoint(tiny_checkpoint), precision="float32")
+    return [" ".join(draw.choices(WORDS[:8], k=length)) for length in (5, 2, 9, 5, 2, 30, 9, 5)]
 
 
 @pytest.mark.parametrize(("precision", "batches"), [("float32", 4), ("bfloat16", 2)])
 def test_on_a_cpu_nothing_is_padding_but_in_bfloat16(tiny_checkpoint, texts, monkeypatch, precision, batches):
-    from questree.retrieval.late_interaction import encoder as module
-
-    encoder = load_encoder(find_checkpoint(tiny_checkpoint), precision)
+    encoder = Encoder.load(find_checkpoint(tiny_checkpoint), precision)
     if encoder._model.device.type != "cpu":
         pytest.skip("there is a GPU, where some padding is cheaper than small batches")
-    masks = []
-    doc = encoder._model.doc
-    monkeypatch.setattr(encoder._model, "doc", lambda ids, mask, **more: masks.append(mask) or doc(ids, mask, **more))
+    masks, embedded, done = [], encoder._embedded, []
+    monkeypatch.setattr(encoder, "_embedded", lambda some: masks.append(some["attention_mask"]) or embedded(some))
     monkeypatch.setitem(module.TOKENS_A_BATCH, "cpu", 90)
-    list(encoder.passages(texts))
+    list(encoder.passages(texts, done.append))
     assert len(masks) == batches  # lengths: 2, 5, 9 and 30 words
     assert all(bool(mask.all()) for mask in masks) == (precision == "float32")
-
-
-def test_progress_adds_up_to_all_texts(encoder, texts):
-    done = []
-    list(encoder.passages(texts, done.append))
     assert sum(done) == len(texts)
 
 
-def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_checkpoint, texts, monkeypatch):
-    import torch
+def test_bfloat16_casts_each_weight_once(tiny_checkpoint, texts, monkeypatch):
     from torch.profiler import ProfilerActivity, profile
 
-    from questree.retrieval.late_interaction import encoder as module
-
     monkeypatch.setitem(module.TOKENS_A_BATCH, "cpu", 40)
-    if encoder._model.device.type != "cpu":
-        pytest.skip("on a GPU half precision is colbert-ai's own")
-    half = load_encoder(find_checkpoint(tiny_checkpoint), precision="bfloat16")
+    half = Encoder.load(find_checkpoint(tiny_checkpoint), precision="bfloat16")
+    if half._model.device.type != "cpu":
+        pytest.skip("the profiler looks at the CPU")
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
-        found = list(half.passages(texts))
-    for one, other in zip(found, encoder.passages(texts), strict=True):
-        assert (one.float() * other.float()).sum(1).min() > 0.99
-        assert not torch.equal(one, other)
-    assert all(map(torch.equal, half.queries(texts), encoder.queries(texts)))  # queries are not rounded
+        list(half.passages(texts))
     weights = [
         event for event in profiled.events() if event.name == "aten::_to_copy" and event.input_shapes[0] == [32, 32]
     ]
@@ -67,38 +328,23 @@ def test_bfloat16_ranks_as_float32_and_casts_each_weight_once(encoder, tiny_chec
     assert len(weights) == matrices  # not again for each batch
 
 
-def test_a_long_query_is_read_to_its_end(encoder):
+@pytest.mark.parametrize("case", ["as colbert-ai writes", "as PyLate writes by default"])
+def test_a_long_query_is_read_to_its_end(written, case):
     import torch
 
-    recollection = " ".join(["amber basin delta fjord"] * 20)  # longer than the query_maxlen of the checkpoint
+    encoder = Encoder.load(find_checkpoint(written[case]))
+    recollection = " ".join(["amber basin delta fjord"] * 5)  # longer than the query length of the checkpoint
     first, second = encoder.queries([f"{recollection} where is kelp", f"{recollection} where is grove"])
     assert first.shape == second.shape
     assert not torch.equal(first, second)
-    short = encoder.queries(["where is kelp"])[0]
-    assert len(short) < len(first)
 
 
-def test_a_short_query_is_embedded_alike_beside_a_long_one(encoder):
-    import torch
-
-    alone = encoder.queries(["where is kelp"])[0]
-    beside = encoder.queries(["amber " * 80, "where is kelp"])[1]
-    assert torch.allclose(alone, beside, atol=1e-6)
-
-
-def test_a_query_beyond_the_encoders_limit_is_warned_of_once(encoder, caplog):
-    too_long = "amber " * (encoder.longest_query + 10)
-    assert len(encoder.queries([too_long])[0]) <= encoder.longest_query
-    encoder.queries([too_long])
-    assert caplog.text.count("is longer than the") == 1
-
-
-def test_a_query_is_counted_while_no_other_thread_truncates(encoder, monkeypatch):
-    """colbert-ai's truncation is state of the tokenizer: a count beside it was sometimes that of the cut query."""
-    tokenizer, held = encoder._model.query_tokenizer.tok, []
-    call = type(tokenizer).__call__
+def test_a_query_is_counted_while_no_other_thread_truncates(written, monkeypatch):
+    """Truncation is state of the tokenizer: a count beside it was sometimes that of the cut query."""
+    encoder = Encoder.load(find_checkpoint(written["as colbert-ai writes"]))
+    held, call = [], type(encoder._model.tokenizer).__call__
     monkeypatch.setattr(
-        type(tokenizer),
+        type(encoder._model.tokenizer),
         "__call__",
         lambda self, *given, **more: held.append(encoder._lock.locked()) or call(self, *given, **more),
     )

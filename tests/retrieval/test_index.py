@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import errno
+import os
 import pickle
 import re
 import shutil
 
 import pytest
 from manifests import rewrite_manifest
+from tiny_encoders import save_encoder
 
-from questree.common.errors import CorpusError, IndexRefused, QuestreeError
+from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest
+from questree.retrieval.encoders import load_model
 from questree.retrieval.index_folder import chosen_kind
-from questree.retrieval.indexes.contents import NAME
+from questree.retrieval.indexes.contents import NAME, PASSAGES
 
 from .conftest import make_checkpoint
 
@@ -230,3 +233,23 @@ def test_importing_the_room_is_light():
     heavy = "{'torch', 'numpy', 'colbert', 'bm25s', 'transformers', 'dspy', 'qdrant_client'}"
     code = f"import sys, questree.retrieval; assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_passages_that_are_none_are_refused(passages, tmp_path):
+    folder = build_index(passages, tmp_path / "index", kind="bm25")
+    whole = (folder / PASSAGES).read_bytes()
+    (folder / PASSAGES).write_bytes(whole.replace(b'"', b"[")[: len(whole)])
+    index = load_index(folder, full_check=False)
+    with pytest.raises(IndexRefused, match="its passage 3 cannot be read"):
+        index.passages[3]
+    for nowhere in (-1, len(index.passages)):
+        with pytest.raises(IndexError, match=f"no passage {nowhere}"):
+            index.passages[nowhere]
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 1000])
+def test_weights_that_were_cut_short_are_refused(tmp_path, kept):
+    folder = save_encoder(tmp_path / "encoder")
+    os.truncate(folder / "model.safetensors", kept)
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        load_model("AutoModel", folder, device="cpu")

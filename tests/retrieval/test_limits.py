@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 from fakes import ListRetriever
-from starlette.responses import Response
 from tiny_world import BLANK, QUESTIONS
 
 from questree.common.errors import QuestreeError
+from questree.retrieval.serving.access import check_binding, is_loopback, read_token
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.listener import listening, running, serve
-from questree.retrieval.serving.server_limits import Guard, Limits, check_binding, is_loopback, read_token
+from questree.retrieval.serving.server_limits import Limits
 from questree.simulate import Mind, SimulatedEngine, World
 from questree.simulate import create_app as create_simulated
 from questree.simulate import serve as serve_simulated
@@ -120,71 +120,11 @@ def test_a_long_body_is_refused_whether_its_length_is_told_or_not(kind):
     assert reply.status_code == 413
 
 
-def test_more_requests_than_may_wait_are_turned_away_for_a_while():
-    async def given() -> list[httpx.Response]:
-        go = asyncio.Event()
-
-        async def slow(scope: Any, receive: Any, send: Any) -> None:
-            await go.wait()
-            await Response("done")(scope, receive, send)
-
-        transport = httpx.ASGITransport(app=Guard(slow, Limits(concurrency=1, waiting=1)))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            replies = asyncio.as_completed([client.post("/") for _ in range(5)])
-            refused = [await next(replies) for _ in range(3)]
-            go.set()
-            return refused + [await reply for reply in replies]
-
-    replies = asyncio.run(given())
-    assert [reply.status_code for reply in replies] == [503, 503, 503, 200, 200]
-    assert [reply.headers.get("Retry-After") for reply in replies] == ["1", "1", "1", None, None]
-
-
-def test_a_busy_server_still_says_that_it_lives(kind):
-    assert health(kind, Limits(concurrency=0, waiting=0)).status_code == 200
-    assert posted(kind, Limits(concurrency=0, waiting=0)).status_code == 503
-
-
-def test_a_request_that_does_not_arrive_gives_its_place_back(kind):
-    app = made(kind, Limits(concurrency=1, waiting=0, body_seconds=0.01))
-    path, _ = ASKED[kind]
-    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "http_version": "1.1"}
-    scope["headers"] = [(b"host", b"localhost")]
-
-    async def statuses() -> list[int]:
-        sent: list[int] = []
-
-        async def never() -> Any:
-            await asyncio.Event().wait()
-
-        async def send(message: Any) -> None:
-            sent.extend([message["status"]] if message["type"] == "http.response.start" else [])
-
-        for _ in range(2):
-            await app(dict(scope), never, send)
-        return sent
-
-    assert asyncio.run(statuses()) == [408, 408]
-
-
-def test_requests_that_do_not_arrive_take_no_place(kind):
-    app = made(kind, Limits(concurrency=1, waiting=0))
-    path, body = ASKED[kind]
-    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "http_version": "1.1"}
-
-    async def status() -> int:
-        async def never() -> Any:
-            await asyncio.Event().wait()
-
-        headers = [(b"host", b"localhost")]
-        slow = [asyncio.ensure_future(app({**scope, "headers": headers}, never, never)) for _ in range(9)]
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
-            reply = await client.post(path, json=body)
-        for one in slow:
-            one.cancel()
-        return reply.status_code
-
-    assert asyncio.run(status()) == 200
+def test_more_connections_than_it_takes_are_turned_away():
+    host = ListRetriever({"q": "text"})
+    with running(create_app(host), connections=2) as address, httpx.Client() as one, httpx.Client() as other:
+        assert one.get(f"{address}/health").status_code == 200
+        assert other.get(f"{address}/health").status_code == 503
 
 
 def test_other_machines_are_not_served_without_a_token(kind):

@@ -8,20 +8,21 @@ import re
 import socket
 import threading
 from contextlib import ExitStack
+from html import escape
 
 import dspy
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from tiny_world import RIVER
+from tiny_world import QUESTIONS, RIVER, SURE
 
 from questree.common.event_loop import awaited
 from questree.programs import Node, Program, ReasoningTree
 from questree.programs.baselines.baseline import BaselineSettings
-from questree.retrieval.serving import connections
 from questree.retrieval.serving.listener import running
 from questree.service import ask_pages, create_app
 from questree.service.questions import Question
+from questree.simulate import simulated_lm
 
 ASKED = {"question": RIVER.question}
 
@@ -193,19 +194,6 @@ class Flood(Program):
         return awaited(asyncio.Event().wait())
 
 
-def test_a_reader_who_takes_nothing_is_dropped(make_service, monkeypatch):
-    monkeypatch.setitem(connections._SECONDS, "answer", 0.05)
-    service = make_service()
-    service.programs["flood"] = Flood()
-    with running(create_app(service)) as address, httpx.Client(base_url=address) as client:
-        asked = ASKED | {"program": "flood"}
-        with client.stream("POST", "/ask", json=asked, headers={"accept": "text/event-stream"}):
-            (question,) = service._questions.values()
-            loop = question.task.get_loop()
-            asyncio.run_coroutine_threadsafe(asyncio.wait([question.task]), loop).result(30)
-    assert question.asked.state == "stopped"
-
-
 def test_a_question_has_so_many_streams_and_one_that_ends_makes_room(make_service, tap, monkeypatch):
     monkeypatch.setattr(ask_pages, "_MOST_STREAMS", 2)
     app = create_app(make_service())
@@ -266,3 +254,17 @@ def test_the_page_answers_while_many_wait(make_service, tap):
             return status
 
     assert asyncio.run(ask_all()) == 200
+
+
+def test_a_page_says_what_a_simulated_lm_cannot_know(make_service):
+    """In the tests' own service the LM is behind a tap, so that nothing is known of it."""
+    service = make_service()
+    service._lm = simulated_lm(QUESTIONS, SURE)
+    with TestClient(create_app(service), base_url="http://localhost") as client:
+        asked = {"question": "Who is the president of France?", "program": "searchain"}
+        id = client.post("/ask", json=asked).json()["id"]
+        page = client.get(f"/questions/{id}").text
+        for told in (page, client.get("/").text):
+            assert "The simulated LM knows only the questions of its task" in told
+            assert escape(QUESTIONS[0].question) in told
+    assert "Answered." not in page

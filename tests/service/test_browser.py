@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import dspy
 import pytest
 from hostile_text import HOSTILE
+from run_files import keep
 from tiny_world import PASSAGES, RIVER
 
 from questree.common.event_loop import awaited
@@ -19,7 +20,6 @@ from questree.evaluation.comparison.page import as_page
 from questree.evaluation.comparison.result import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
-from questree.evaluation.run_folder import open_run
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.ledger import Spent
@@ -314,17 +314,13 @@ def runs(tmp_path_factory):
     questions.write_text("".join(f"{json.dumps(one)}\n" for one in asked))
     folder = questions.parent / "runs"
     for name, answers in {"first": ["right", "wrong", HOSTILE], "second": ["right", "right", "wrong"]}.items():
-        run = folder / name
-        run.mkdir(parents=True)
-        identity = {"program": name, "metrics": ["em"], "lm": {"name": "simulated/x"}, "task": "hostile"}
-        with open_run(run, identity) as kept:
-            for one, answer in zip(asked, answers, strict=True):
-                tree = ReasoningTree(question=one["question"])
-                tree.grow(None, query=HOSTILE, answer=answer, source="lm")
-                about = {"tree": tree, "final_content": answer, "spent": Spent(calls=1, cost=0.1), "hops": len(answer)}
-                record = Record(**one, answer=answer, scores={}, **about)
-                kept.append(record)
-                kept.append_scores(record.model_copy(update={"scores": {"em": float(answer == "right")}}))
+        records = []
+        for one, answer in zip(asked, answers, strict=True):
+            tree = ReasoningTree(question=one["question"])
+            tree.grow(None, query=HOSTILE, answer=answer, source="lm")
+            about = {"tree": tree, "final_content": answer, "spent": Spent(calls=1, cost=0.1), "hops": len(answer)}
+            records.append(Record(**one, answer=answer, scores={"em": float(answer == "right")}, **about))
+        keep(folder, records, name, lm={"name": "simulated/x"}, task="hostile")
     return folder
 
 

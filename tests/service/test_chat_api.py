@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Iterator
 
 import httpx
 import openai
 import pytest
+from dspy.lm15 import Message, TextPart
 from tiny_world import RIVER
 
 from questree.programs import build
 from questree.programs.program import answered
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
+from questree.simulate.prompt import read_prompt
 
 TOKEN = "a-token-that-is-long-enough"
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": RIVER.question}]
@@ -111,6 +114,50 @@ def test_what_was_said_before_may_have_any_form(client):
         model="searchain", messages=[*before, last], stream=None, stream_options=None
     )
     assert "Vltava" in whole.choices[0].message.content
+
+
+FOLLOW_UP = [
+    {"role": "user", "content": "Who wrote The Metamorphosis?"},
+    {"role": "assistant", "content": "Franz Kafka [1]."},
+    {"role": "user", "content": "Which river flows through his birthplace?"},
+]
+
+
+def test_a_follow_up_is_made_complete_in_itself_and_that_is_shown(make_service, tap, monkeypatch):
+    tap.let(10**6)
+    service, shown = make_service(), []
+    whole, reply_to = RIVER.question, tap.engine.reply_to
+
+    def reply(request):
+        text = read_prompt(request).text
+        if "restated" not in text:
+            return reply_to(request)
+        shown.append(text)
+        said = Message.assistant([TextPart(f"[[ ## restated ## ]]\n{whole}")])
+        return dataclasses.replace(reply_to(request), message=said)
+
+    monkeypatch.setattr(tap.engine, "reply_to", reply)
+    with running(create_app(service)) as address:
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+        chunks = list(client.chat.completions.create(model="searchain", messages=FOLLOW_UP, stream=True))
+        lines = [getattr(chunk.choices[0].delta, "reasoning_content", None) for chunk in chunks]
+        (id,) = {chunk.id.removeprefix("chatcmpl-") for chunk in chunks}
+        page = httpx.get(f"{address}/questions/{id}").text
+    assert next(filter(None, lines)) == f"The question, from the conversation: {whole}\n"
+    assert f"<h1>{whole}</h1>" in page
+    assert FOLLOW_UP[-1]["content"] in page
+    assert "user: Who wrote The Metamorphosis?" in shown[0]
+    assert "assistant: Franz Kafka [1]." in shown[0]
+    assert "Vltava" in page
+    assert service.find(id).spent.calls == tap.asked  # the call that restated it is one of them
+
+
+def test_a_follow_up_is_refused_where_that_is_off(make_service, tap):
+    with running(create_app(make_service(follow_ups=False))) as address:
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+        with pytest.raises(openai.BadRequestError, match="one question at a time"):
+            client.chat.completions.create(model="searchain", messages=FOLLOW_UP)
+    assert tap.asked == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])

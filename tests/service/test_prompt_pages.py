@@ -12,12 +12,12 @@ from questree.service import create_app
 def test_a_compiled_program_shows_its_prompts_before_and_after(make_service):
     service = make_service()
     plain, compiled = build("direct", {}), build("direct", {})
-    compiled.predictors()[0].demos = [dspy.Example(question="<b>who</b>", answer_style="short", answer="me")]
+    compiled.predictors()[0].demos = [dspy.Example(question="<b id=x>who", answer_style="short", answer="me")]
     service.programs |= {"plain": plain, "first/compiled": compiled}
     with TestClient(create_app(service), base_url="http://localhost") as client:
         assert "The prompts of" in client.get("/prompts").text
         assert "<ins>" not in client.get("/prompts/plain").text
         page = client.get("/prompts/first/compiled").text
         assert "before and after compilation" in page
-        assert "&lt;b&gt;who" in page[page.index("<ins>") :]
+        assert "&lt;b id=x&gt;who" in page[page.index("<ins>") :]
         assert client.get("/prompts/nobody").status_code == 404

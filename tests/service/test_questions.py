@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import json
-import os
 import threading
 from datetime import datetime, timezone
-from pathlib import Path
 
 import pytest
+from run_files import rows
 from tiny_world import RIVER
 
 from questree.common.errors import QuestreeError
+from questree.evaluation.run_file import WritableFile
 from questree.lm.ledger import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
@@ -217,12 +215,12 @@ def test_a_server_that_ends_waits_for_a_question_that_is_being_written(make_serv
     assert asyncio.run(close())
 
 
-def full(path: object, text: str) -> None:
-    raise QuestreeError(f"Cannot write {path}: No space left on device.")
+def full(*given: object, **how: object) -> None:
+    raise QuestreeError("Cannot write: No space left on device.")
 
 
 def test_an_answer_that_cannot_be_written_is_shown_and_its_page_says_so(client, monkeypatch, caplog):
-    monkeypatch.setattr(kept_questions, "write_atomically", full)
+    monkeypatch.setattr(WritableFile, "write", full)
     said = "This page could not be kept: it is lost when the server ends."
     page = client.post("/questions", data={"question": RIVER.question})
     live = client.get(f"{page.url.path}/events").text
@@ -240,12 +238,12 @@ def test_an_answer_that_cannot_be_written_is_shown_and_its_page_says_so(client, 
 
 
 def test_of_the_questions_that_cannot_be_written_the_newest_are_held(make_service, tap, monkeypatch):
-    monkeypatch.setattr(kept_questions, "write_atomically", full)
     monkeypatch.setattr(kept_questions, "_MOST_HELD", 2)
     tap.let(10**6)
 
     async def ask() -> list[bool]:
         service = make_service()
+        monkeypatch.setattr(WritableFile, "write", full)
         questions = [service.ask(RIVER.question, client="a") for _ in range(3)]
         for question in questions:
             await heard(question)
@@ -255,68 +253,46 @@ def test_of_the_questions_that_cannot_be_written_the_newest_are_held(make_servic
     assert sum(asyncio.run(ask())) == 2
 
 
-def test_nothing_outside_the_folder_is_read(tmp_path):
-    kept = KeptQuestions(tmp_path / "kept")
-    (tmp_path / "secret.json").write_text(json.dumps({"id": "secret"}))
-    for id in ("../secret", "..%2fsecret", "x" * 16, "", "../kept/../secret", "a/../../secret"):
-        assert kept.find(id) is None
-    (tmp_path / "kept" / ("x" * 16 + ".json")).write_text("{")
-    assert kept.find("x" * 16) is None
-
-
-def test_the_oldest_questions_make_room(tmp_path, make_service):
-    folder = tmp_path / "kept"
-    folder.mkdir()
-    for number in range(5):
-        file = folder / f"{number:016}.json"
-        file.write_text("{}")
-        os.utime(file, (number, number))
-    (tmp_path / "kept" / "settings.json").write_text("{}")  # not a question: not ours to remove
-    os.utime(tmp_path / "kept" / "settings.json", (0, 0))
-    KeptQuestions(folder, most=2)
-    assert sorted(file.name[15:16] for file in folder.iterdir()) == ["", "3", "4"]
-
-
 def asked_before(number: int) -> AskedQuestion:
-    fields = {"program": "searchain", "answer_style": "short", "asked_at": datetime.now(timezone.utc)}
+    fields = {"program": "searchain", "answer_style": "short", "asked_at": datetime(2026, 11, 1, tzinfo=timezone.utc)}
     return AskedQuestion(id=f"{number:016}", tree=ReasoningTree(question="?"), state="answered", **fields)
 
 
-def test_the_oldest_questions_make_room_while_the_server_runs(tmp_path):
+def test_an_id_that_is_none_is_not_found(tmp_path):
+    kept = KeptQuestions(tmp_path)
+    assert [kept.find(id) for id in ("../secret", "x" * 16, "", "a' OR 1=1 --")] == [None] * 4
+
+
+def test_the_oldest_questions_make_room(tmp_path):
     kept = KeptQuestions(tmp_path, most=20)
     for number in range(45):
         kept.keep(asked_before(number))
-        os.utime(tmp_path / f"{number:016}.json", (number, number))
-        assert len(list(tmp_path.iterdir())) <= 22
-    assert kept.find(f"{44:016}") is not None
-    assert kept.find(f"{0:016}") is None
+        assert rows(tmp_path, "SELECT count(*) FROM questions")[0][0] <= 22
+    again = KeptQuestions(tmp_path, most=2)
+    assert [number for number in range(45) if again.find(f"{number:016}")] == [43, 44]
 
 
 def test_a_question_is_kept_though_older_ones_cannot_be_removed(tmp_path, monkeypatch, caplog):
-    def refuse(*given: object, **how: object) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
     kept = KeptQuestions(tmp_path, most=1)
     kept.keep(asked_before(0))
-    monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(WritableFile, "sweep", full)
     kept.keep(asked_before(1))
     assert kept.find(f"{1:016}") is not None
-    assert "cannot be removed: Permission denied" in caplog.text
+    assert "cannot be removed: Cannot write" in caplog.text
 
 
-def test_two_servers_on_a_folder_may_make_room_at_the_same_time(tmp_path):
-    (tmp_path / ("x" * 16 + ".json")).symlink_to("removed")  # is listed, and is not there any more
-    KeptQuestions(tmp_path, most=0)
-    assert list(tmp_path.iterdir()) == []
+def test_two_servers_keep_their_questions_in_one_folder(tmp_path):
+    first, second = KeptQuestions(tmp_path), KeptQuestions(tmp_path)
+    first.keep(asked_before(1))
+    second.keep(asked_before(2))
+    for kept in (first, second):
+        assert [kept.find(f"{number:016}") == asked_before(number) for number in (1, 2)] == [True, True]
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_a_question_is_asked(tmp_path, monkeypatch):
-    def refuse(dir: object) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(dir))
-
-    monkeypatch.setattr(kept_questions, "TemporaryFile", refuse)
-    with pytest.raises(QuestreeError, match=f"cannot be kept in {tmp_path}: Permission denied; .*--questions"):
-        KeptQuestions(tmp_path)
+def test_a_folder_that_cannot_be_written_is_refused_before_a_question_is_asked(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(QuestreeError, match=f"cannot be kept in {tmp_path}/file: .*--questions"):
+        KeptQuestions(tmp_path / "file")
 
 
 def test_a_program_that_is_not_served_is_refused(make_service):

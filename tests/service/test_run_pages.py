@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import mkdtemp
 from threading import Barrier, BrokenBarrierError, Event
 from time import monotonic
 
@@ -16,19 +18,17 @@ import pytest
 from anyio.to_thread import current_default_thread_limiter
 from fastapi.testclient import TestClient
 from httpx import ASGITransport, AsyncClient
+from run_files import change, keep
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import tracked_runs as tracked
-from questree.evaluation.capsule.sources import read_sources
 from questree.evaluation.records import Record
-from questree.evaluation.stored_runs import StoredRun
 from questree.evaluation.tracking import Tracking
-from questree.pages import run_index
 from questree.pages import study as study_pages
-from questree.pages.run_index import ShownRun, index_of
+from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
-from questree.service import create_app, tracked_store
+from questree.service import create_app, run_pages, tracked_store
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def runs(tmp_path_factory):
 def test_every_page_is_there_and_nothing_else(make_service, runs):
     with TestClient(create_app(make_service(), runs=[runs]), base_url="http://localhost") as client:
         assert "compared" in client.get("/runs").text
-        study = Study("compared", index_of(read_sources([runs])), root="/")
+        study = Study("compared", ShownRuns([runs]), root="/")
         for name in study.names():
             assert client.get(f"/runs/1/{name}").text == study.page(name)
-        for path in ("1/nowhere.html", "0/index.html", "1/run.json", "1/..%2f..%2findex.html", "2", "mlflow"):
+        for path in ("1/nowhere.html", "0/index.html", "1/runs.db", "1/..%2f..%2findex.html", "2", "mlflow"):
             assert client.get(f"/runs/{path}").status_code == 404
         assert client.get("/runs/1").text == study.page("index.html")
         assert client.get("/static/plots.css").headers["content-type"].startswith("text/css")
@@ -61,9 +61,9 @@ def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, m
         reads.append(sources)
         with suppress(BrokenBarrierError):
             all_here.wait(0.5)  # another reader would come meanwhile
-        return read_sources(sources)
+        return ShownRuns(sources)
 
-    monkeypatch.setattr(run_index, "read_sources", slowly)
+    monkeypatch.setattr(run_pages, "ShownRuns", slowly)
     app = create_app(make_service(), runs=[runs])
     with TestClient(app, base_url="http://localhost") as client, ThreadPoolExecutor(4) as visitors:
         pages = list(visitors.map(client.get, ["/runs/1/index.html"] * 4))
@@ -77,9 +77,9 @@ def test_visitors_who_wait_for_runs_to_be_read_hold_no_thread(make_service, runs
     def slowly(sources):
         begun.set()
         assert go_on.wait(30)
-        return read_sources(sources)
+        return ShownRuns(sources)
 
-    monkeypatch.setattr(run_index, "read_sources", slowly)
+    monkeypatch.setattr(run_pages, "ShownRuns", slowly)
 
     async def visit() -> list[int]:
         app = ASGITransport(create_app(make_service(), runs=[runs]))
@@ -96,14 +96,14 @@ def test_visitors_who_wait_for_runs_to_be_read_hold_no_thread(make_service, runs
     assert asyncio.run(visit()) == [1, *[200] * 5]
 
 
-@pytest.mark.parametrize("manifest", ["[]", '{"format": 1, "retriever": "x"}', '{"format": 1, "lm": "x"}'])
-def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path, manifest):
+@pytest.mark.parametrize("about", ["[]", '{"retriever": "x"}', '{"lm": "x"}'])
+def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path, about):
     shutil.copytree(runs, tmp_path / "runs")
-    (tmp_path / "runs" / "direct" / "run.json").write_text(manifest)
+    change(tmp_path / "runs", ("UPDATE run SET about = ? WHERE name = 'direct'", (about,)))
     with TestClient(create_app(make_service(), runs=[tmp_path / "runs"]), base_url="http://localhost") as client:
         page = client.get("/runs/1/index.html").text
         assert "Left out: " in page
-        assert "direct/run.json is damaged" in page
+        assert "what the run direct is about cannot be read" in page
         assert "<b>searchain</b>" in page
         assert "<b>direct</b>" not in page
 
@@ -308,7 +308,7 @@ def test_a_list_of_many_runs_shows_fewer_questions_on_a_page(monkeypatch):
 
 def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
     """Return the study of runs, each of which answers the questions so."""
-    runs = []
+    folder = Path(mkdtemp())
     for number, given in enumerate(answers):
         records = []
         for id, answer in given.items():
@@ -318,9 +318,10 @@ def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
             scores = {"em": float(answer == "right")}
             said = {"answer": answer, "tree": tree, "scores": scores, "trace": TRACE}
             records.append(Record(id=id, question=id, answers=("right",), **said))
-        identity = {"program": f"p{number}", "metrics": ["em"], "lm": {"name": "simulated/x"}}
-        runs.append(ShownRun(StoredRun(f"run{number}", tuple(records), identity), {}))
-    return Study("many", index_of(runs), mlflow=mlflow)
+        keep(folder, records, f"run{number}", program=f"p{number}", lm={"name": "simulated/x"})
+    study = Study("many", ShownRuns([folder]), mlflow=mlflow)
+    shutil.rmtree(folder)
+    return study
 
 
 def test_a_long_list_has_parts():

@@ -212,7 +212,7 @@ def test_without_retrieval_a_model_that_knows_nothing_answers_nothing(name: str)
     "name",
     [
         *["oner-cot", "plan-and-solve-retrieval", "react", "dsp", "ircot", "tree-of-thought"],
-        *["multi-hop", "multi-hop-summaries", "search-agent", "adaptive", "flare"],
+        *["multi-hop", "multi-hop-summaries", "search-agent", "adaptive"],
     ],
 )
 def test_with_retrieval_the_same_model_answers_from_what_is_found(name: str) -> None:

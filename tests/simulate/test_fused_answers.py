@@ -35,8 +35,9 @@ def test_passages_that_hold_every_step_give_the_answer_and_are_marked() -> None:
         found = answered(signature, passages=numbered("Prague", "The Metamorphosis", "Franz Kafka"))
         assert found.answer == "Vltava"
         assert found.final_content == (
-            "Who wrote The Metamorphosis: Franz Kafka [2]. Where was Franz Kafka born: Prague [3]. "
-            "Which river flows through Prague: Vltava [1]."
+            "The Metamorphosis is a story by Franz Kafka that appeared in Leipzig in 1915 [2]. "
+            "Franz Kafka, born in Prague in 1883, worked for an insurance company [3]. "
+            "Prague lies on the Vltava and has more than a million inhabitants [1]."
         )
     assert (
         answered(AnswerWithKnowledge, question=OLDER, passages=numbered("Thomas Mann", "Franz Kafka")).answer == "yes"
@@ -76,7 +77,7 @@ def test_passages_outweigh_what_most_assert() -> None:
 def test_assertions_are_told_with_their_marks_unless_forgotten() -> None:
     assertions = [said("Trave", 1), said("Vltava", 2, 3), said("Vltava", 4)]
     content = answered(FuseAnalyses, assertions=assertions).final_content
-    assert content.endswith("of The Metamorphosis: Vltava [2] [3]. Against that stands: Trave [1].")
+    assert content.endswith("of The Metamorphosis?” is Vltava [2] [3]. Another way leads to Trave [1].")
     forgetful = BLANK.model_copy(update={"cites": 0.0})
     assert "[" not in answered(FuseAnalyses, forgetful, assertions=assertions).final_content
     demos = [{"question": "q", "answer_style": "short", "assertions": [], "final_content": "So [1].", "answer": "x"}]

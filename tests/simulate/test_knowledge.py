@@ -58,13 +58,12 @@ def test_each_passage_is_misjudged_or_overlooked_as_often_as_the_traits_say() ->
 
 
 @pytest.mark.parametrize(("reads", "shows"), [(kept, demo), (useful, judging)])
-def test_demonstrations_that_keep_some_teach_and_wrong_ones_do_not(reads: Any, shows: Any) -> None:
+def test_demonstrations_that_keep_some_teach(reads: Any, shows: Any) -> None:
     def mistakes(demos: list[dict[str, Any]]) -> int:
         rates = [FAIR.model_copy(update={"misjudges": 0.5, "overlooks": 0.5, "seed": seed}) for seed in SEEDS]
         return sum(len({2, 4} ^ set(reads(one, demos=demos))) for one in rates)
 
     assert mistakes([shows([2, 4])] * 3) == 0 < mistakes([shows([2, 4])]) < mistakes([])
-    assert mistakes([shows([1, 2, 4])] * 3) == mistakes([])
 
 
 def test_a_wrong_memory_makes_a_passage_doubted_unless_the_topic_is_forgotten() -> None:

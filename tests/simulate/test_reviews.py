@@ -87,15 +87,13 @@ def test_useless_paragraphs_beside_a_useful_one_mislead_the_model_that_misreads(
     assert not review(fair(misreads=1.0), "Lübeck").relevant
 
 
-def test_right_demonstrations_of_different_kinds_lower_the_mistakes_and_others_do_not() -> None:
+def test_demonstrations_of_different_kinds_lower_the_mistakes() -> None:
     def mistakes(demos: list[dict[str, Any]]) -> int:
         rates = {"overlooks": 0.5, "misjudges": 0.5}
         return sum(not review(fair(seed=seed, **rates), "Prague", demos=demos).relevant for seed in SEEDS)
 
     alike = [THREE_KINDS[0]] * 3
-    wrong = [demo(PATH, False, False), demo(["Lübeck"], True, False), demo(["Buddenbrooks"], True, True)]
     assert mistakes(THREE_KINDS) == 0 < mistakes(alike) < mistakes([])
-    assert mistakes(wrong) == mistakes([])
 
 
 def test_a_bad_search_asks_the_whole_question_again_and_demonstrations_help() -> None:

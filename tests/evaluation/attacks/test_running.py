@@ -6,11 +6,12 @@ import json
 
 import dspy
 import pytest
+from fakes import ScriptedEngine
+from run_files import change, kept
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
-from questree.lm.ledger import Spent, enter
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.metrics import metric, share_interval
 from questree.programs import REGISTRY, build
@@ -113,10 +114,10 @@ def test_a_program_without_retrieval_cannot_be_reached(tmp_path):
 def test_an_attack_goes_on_where_it_was(tmp_path):
     first = attacked(tmp_path, 1.0)
     folder = tmp_path / "attack"
-    kept = {path: path.read_bytes() for path in folder.rglob("records.jsonl")}
-    assert len(kept) == 2
+    there = kept(folder)
+    assert len(there["run"]) == 2
     assert attacked(tmp_path, 1.0).rows == first.rows
-    assert {path: path.read_bytes() for path in folder.rglob("records.jsonl")} == kept
+    assert kept(folder) == there
 
 
 def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_attack_goes_on(tmp_path):
@@ -135,9 +136,9 @@ def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_atta
 
 def test_an_attack_that_goes_on_counts_what_its_later_runs_have_paid(tmp_path):
     attacked(tmp_path, 1.0)
-    records = tmp_path / "attack" / "none" / "clean" / "oner-cot" / "records.jsonl"
-    records.write_text("".join(records.read_text().splitlines(keepends=True)[:-1]))  # one is to be asked again
-    told = rf"clean, defence none: Stopped: .* is spent \({2 * len(QUESTIONS) - 1} LM calls\); 0 more"
+    last = "SELECT max(questions.rowid) FROM questions JOIN run ON run = number WHERE name = 'none/clean/oner-cot'"
+    change(tmp_path / "attack", f"DELETE FROM questions WHERE rowid = ({last})")  # it is to be asked again
+    told = rf"clean, defence none: Stopped: .* is spent \({2 * len(QUESTIONS)} LM calls\); 0 more"
     with pytest.raises(OutOfBudgetError, match=told):
         attacked(tmp_path, 1.0, policy=RunPolicy(concurrency=1, max_calls=2 * len(QUESTIONS) - 1))
 
@@ -153,16 +154,20 @@ def test_a_program_that_fails_by_itself_leaves_the_rows_of_the_others(tmp_path, 
 
 
 def test_texts_that_an_lm_writes_count_against_the_budget(tmp_path):
+    lm = dspy.LM("scripted/test", engine=ScriptedEngine(["yes"] * 99), cache=False)
+
     def write(question, target, count):
-        enter(spent=[Spent(calls=1)])
+        lm("write")
         return [f"It is {target}."] * count
 
     n = len(QUESTIONS)
-    with pytest.raises(OutOfBudgetError, match="while texts were written to plant: the budget max_calls=2 is spent"):
+    with pytest.raises(OutOfBudgetError, match="Stopped: the budget max_calls=2 is spent"):
         attacked(tmp_path, 1.0, write=write, policy=RunPolicy(max_calls=2))
     with pytest.raises(OutOfBudgetError, match="poison-2"):
-        attacked(tmp_path, 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=2 * n + 1))
-    assert len(attacked(tmp_path, 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=3 * n)).rows) == 1
+        attacked(tmp_path / "more", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=2 * n + 1))
+    assert (
+        len(attacked(tmp_path / "most", 1.0, write=write, policy=RunPolicy(concurrency=1, max_calls=3 * n)).rows) == 1
+    )
 
 
 def test_the_table_says_what_it_rests_on(tmp_path):

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from questree.common.errors import QuestreeError
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
-from questree.evaluation.surroundings import Surroundings
+from questree.evaluation.capsule.packed_run import read_runs
 from questree.programs import PROGRAMS, Program, SearChain
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
 from questree.programs.program import restore_names, signature_names
@@ -41,7 +41,8 @@ def test_a_compiled_program_is_replayed_with_its_prompts(mini, bootstrapped, for
     restore_names(other, signature_names(one))
     program = {"single": one, "majority": Majority([one, other])}.get(form, NearestDemonstrations(other, [LESSON], 1))
     run = packed(mini, program, tmp_path)
-    assert Surroundings.model_validate_json((run / "surroundings.json").read_bytes()).state.form == form
+    [packed_run] = read_runs(run)
+    assert packed_run.environment.state.form == form
     [replayed] = replay(tmp_path / "study.capsule").runs
     assert [question.differences for question in replayed.questions] == [(), ()]
 

@@ -67,6 +67,16 @@ def test_another_seed_gives_other_weights(examples, encoder, whole, tmp_path):
     assert not same(weights(tmp_path), weights(whole.folder))
 
 
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", ".questree-reader.json.unfinished"])
+def test_a_reader_is_written_through_no_link(file, examples, encoder, tmp_path):
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / file).symlink_to(tmp_path / "victim")
+    settings = SHORT.model_copy(update={"epochs": 1})
+    train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=settings)
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert DPRReader.load(str(tmp_path))
+
+
 def test_a_finished_training_does_nothing_more(examples, encoder, whole):
     before = (whole.folder / "model.safetensors").stat().st_mtime_ns
     again = train_reader(

@@ -7,6 +7,7 @@ from answering import Asked
 from fakes import ListRetriever
 
 from questree import program
+from questree.lm.failure import counting_failures
 from questree.programs.program import answered
 from questree.programs.tree import ReasoningTree
 from questree.programs.tree_views import as_text
@@ -40,7 +41,7 @@ def test_direct(scripted):
     (asked,) = calls(engine)
     assert (asked.wants, asked.given("question"), asked.given("answer_style")) == ("answer", Q, FORMS["short"])
     assert (prediction.answer, prediction.final_content, prediction.references) == ("Vltava", "Vltava", [])
-    assert as_text(prediction.tree) == f"{Q}\n└─● {Q} → Vltava  (known by the LM)"
+    assert as_text(prediction.tree) == f"{Q}\n└─● {Q} → Vltava  (recalled, not checked)"
 
 
 def test_a_chain_of_thought_comes_before_the_answer_and_marks_nothing(scripted):
@@ -102,7 +103,7 @@ def test_one_retrieval_then_an_answer(scripted):
     assert [passage.id for passage in prediction.passages] == ["A", "B"]
     assert prediction.references == []
     assert as_text(prediction.tree).splitlines()[1:] == [
-        f"└─● {Q} → Vltava  (completed from a passage)",
+        f"└─● {Q} → Vltava  (read in the passages below)",
         "   ├─● A  (kept)",
         "   └─● B  (kept)",
     ]
@@ -175,7 +176,8 @@ def test_no_answer_to_a_claim_with_three_labels_means_that_it_is_open(style, ans
 
 def test_a_claim_that_failed_is_not_open(answering):
     answering(lambda asked: {"final_content": "So.", "answer": "REFUTES"})
-    prediction = program("oner-cot")(question=Q, answer_style="label")
+    with counting_failures():
+        prediction = program("oner-cot")(question=Q, answer_style="label")
     assert (prediction.answer, prediction.failure.cause) == ("", "retrieval")
 
 

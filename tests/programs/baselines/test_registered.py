@@ -13,6 +13,7 @@ from steps import last_step, steps, titled
 from tiny_world import QUESTIONS
 
 from questree import program
+from questree.lm.failure import CannotAskError, counting_failures
 from questree.optimize import load
 from questree.optimize.artifact import save
 from questree.programs import PROGRAMS
@@ -52,6 +53,8 @@ NAMES = [
     "search-agent",
     "adaptive",
     "flare",
+    "evidence-chain",
+    "plan-graph",
 ]
 Q = "Which river?"
 
@@ -70,7 +73,8 @@ def test_an_lm_that_cannot_be_had_fails_the_question_and_says_why(name, answerin
         return lm15.AuthError("wrong key")
 
     answering(refuse)
-    prediction = built(name)(question=Q)
+    with counting_failures():
+        prediction = built(name)(question=Q)
     assert prediction.failure.cause == "auth"
     assert (prediction.answer, prediction.references) == ("", [])
     assert prediction.spent.calls == 0
@@ -97,7 +101,8 @@ def test_a_program_that_searches_fails_without_a_retriever(name, answering):
 
     different = iter(range(100))  # samples that agree need not be verified
     answering(reply)
-    assert program(name)(question=Q).failure.cause == "retrieval"
+    with pytest.raises(CannotAskError, match="needs a retriever"):
+        program(name)(question=Q)
 
 
 @pytest.fixture

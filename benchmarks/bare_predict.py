@@ -1,0 +1,133 @@
+"""Bare `dspy.Predict` over recorded calls, in a process that never imported Questree; `overhead.py` starts it.
+
+    python benchmarks/bare_predict.py CALLS 64 8
+
+Prints, as JSON, what each of the runs took, first on threads, then on an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dspy
+from dspy.lm15 import Request, Response
+
+SECONDS = 0.5
+Calls = list[tuple[dspy.Predict, dict[str, Any]]]
+
+
+class MadeBeforehand:
+    """Gives replies after a while, each made once."""
+
+    def __init__(self, known: dict[Any, Response], make: Callable[[Request], Response] | None = None):
+        self.known, self.make, self.calls, self.seconds = known, make, 0, 0.0
+
+    def reply(self, request: Request) -> Response:
+        """Return the reply to a request, made now if it was not made before."""
+        self.calls += 1
+        prompt = (request.system, *(message.text for message in request.messages))
+        if prompt not in self.known and self.make is not None:
+            self.known[prompt] = self.make(request)
+        return self.known[prompt]
+
+    def complete(self, request: Request) -> Response:
+        """Reply on a thread."""
+        time.sleep(self.seconds)
+        return self.reply(request)
+
+    def close(self) -> None:
+        """Do nothing: nothing is held open."""
+
+
+class MadeBeforehandAsync:
+    """The same on an event loop."""
+
+    def __init__(self, engine: MadeBeforehand):
+        self.engine = engine
+
+    async def complete(self, request: Request) -> Response:
+        """Reply on the event loop."""
+        await asyncio.sleep(self.engine.seconds)
+        return self.engine.reply(request)
+
+    async def aclose(self) -> None:
+        """Do nothing: nothing is held open."""
+
+
+class Took(NamedTuple):
+    """What a run took: LM calls, seconds by the clock, seconds of the processor."""
+
+    calls: int
+    clock: float
+    processor: float
+
+
+def use(engine: MadeBeforehand) -> None:
+    """Make the engine the LM of this process."""
+    lm = dspy.LM("made/beforehand", engine=engine, async_engine=MadeBeforehandAsync(engine), cache=False)
+    dspy.configure(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False))
+
+
+def measured(engine: MadeBeforehand, runs: int, run: Callable[[], Any]) -> list[Took]:
+    """Return what each of so many runs takes."""
+    gc.collect()
+    gc.freeze()
+    engine.seconds, took = SECONDS, []
+    for _ in range(runs):
+        before, clock, processor = engine.calls, time.perf_counter(), time.process_time()
+        run()
+        took.append(Took(engine.calls - before, time.perf_counter() - clock, time.process_time() - processor))
+    return took
+
+
+def ask_on_threads(calls: Calls, most: int) -> None:
+    """Make the calls, so many at a time."""
+    with ThreadPoolExecutor(most) as pool:
+        for outcome in [pool.submit(copy_context().run, ask_one, call) for call in calls]:
+            outcome.exception()  # a reply that cannot be parsed raises, as it did before
+
+
+def ask_one(call: tuple[dspy.Predict, dict[str, Any]]) -> None:
+    """Make one call."""
+    predict, given = call
+    with dspy.context(trace=[]):
+        predict(**given)
+
+
+async def ask_on_loop(calls: Calls, most: int) -> None:
+    """Make the calls on this event loop."""
+    room = asyncio.Semaphore(most)
+
+    async def one(predict: dspy.Predict, given: dict[str, Any]) -> None:
+        async with room:
+            with dspy.context(trace=[]):
+                await predict.acall(**given)
+
+    await asyncio.gather(*(one(*call) for call in calls), return_exceptions=True)
+
+
+def main(path: str, most: int, runs: int) -> None:
+    """Run the recorded calls."""
+    calls, known = pickle.loads(Path(path).read_bytes())
+    engine = MadeBeforehand(known)
+    use(engine)
+    found = [
+        measured(engine, runs, lambda: ask_on_threads(calls, most)),
+        measured(engine, runs, lambda: asyncio.run(ask_on_loop(calls, most))),
+    ]
+    assert "questree" not in sys.modules, [name for name in sys.modules if name.startswith("questree")]
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

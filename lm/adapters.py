@@ -1,0 +1,215 @@
+"""DSPy's adapters as a call uses them: they read replies with more patience, and make nothing twice.
+
+A reasoning model whose server does not part the two writes its thoughts before its reply, and may draft fields in them.
+DSPy would take the first draft for the answer. It repairs no XML either: an LM that writes "AT&T" or "1 < 2", as people
+do, would fail its question. Values are read `in_shape`, and a long JSON is not repaired.
+
+DSPy makes the system message of a signature, and what checks a type, anew for every request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from contextlib import suppress
+from enum import EnumMeta
+from functools import lru_cache
+from types import UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+import dspy
+from dspy.adapters import baml_adapter
+from dspy.adapters.chat_adapter import field_header_pattern
+from dspy.adapters.utils import apply_output_field_defaults, format_field_value, parse_value
+from dspy.utils.exceptions import AdapterParseError
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from .repairs import LONGEST, in_shape, json_object, json_value
+
+_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)  # a chat template may have opened them in the prompt
+_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)")
+_LESS = re.compile(r"<(?![A-Za-z_/])")
+
+
+def patient(adapter: dspy.Adapter) -> dspy.Adapter:
+    """Return the adapter, if it is one of DSPy's, as one of ours with its options; another's adapter as it is."""
+    kind = _OURS.get(type(adapter))
+    if kind is None:
+        return adapter
+    ours = kind.__new__(kind)
+    vars(ours).update(vars(adapter))
+    return ours
+
+
+class _Patient:
+    """What our adapters share."""
+
+    theirs: ClassVar[Any]
+
+    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages of a prompt; a callback is told of it once, not once for each class."""
+        messages: list[dict[str, Any]] = dspy.Adapter.format(self, signature, demos, inputs)
+        return messages
+
+    def format_system_message(self, signature: Any) -> str:
+        """Return the system message of a signature, which is made of nothing else."""
+        return str(_written(self.theirs, "format_system_message", signature, *_changeable(signature)))
+
+    def user_message_output_requirements(self, signature: Any) -> str:
+        """Return what ends a prompt."""
+        return str(_written(self.theirs, "user_message_output_requirements", signature, *_changeable(signature)))
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        """Return the fields of a reply.
+
+        Raises:
+            AdapterParseError: if there is no such reply, or not all of its fields.
+        """
+        try:
+            said = self.said(signature, _THOUGHTS.sub("", completion, count=1))
+            wanted = [(name, info.annotation) for name, info in signature.output_fields.items() if name in said]
+            read = {name: _read(said[name], kind) for name, kind in wanted}
+        except ValueError as error:
+            raise AdapterParseError(self.theirs.__name__, signature, completion, str(error)) from error
+        fields: dict[str, Any] = apply_output_field_defaults(signature, read)
+        if fields.keys() != signature.output_fields.keys():
+            raise AdapterParseError(self.theirs.__name__, signature, completion, parsed_result=fields)
+        return fields
+
+    def said(self, signature: Any, reply: str) -> dict[str, Any]:
+        """Return what a reply says in each field.
+
+        Raises:
+            ValueError: if it has not the adapter's form.
+        """
+        raise NotImplementedError
+
+
+class ChatAdapter(_Patient, dspy.ChatAdapter):
+    """DSPy's default."""
+
+    theirs = dspy.ChatAdapter
+
+    def format_user_message_content(
+        self, signature: Any, inputs: dict[str, Any], prefix: str = "", suffix: str = "", main_request: bool = False
+    ) -> str:
+        """Return what an LM is given."""
+        fields = [(name, info) for name, info in signature.input_fields.items() if name in inputs]
+        given = [f"[[ ## {name} ## ]]\n{_shown(info, inputs[name])}" for name, info in fields]
+        wanted = [self.user_message_output_requirements(signature)] if main_request else []
+        return "\n\n".join([prefix, *given, *wanted, suffix]).strip()
+
+    def said(self, signature: Any, reply: str) -> dict[str, Any]:
+        """Return the texts below the first marker of each field."""
+        sections: list[tuple[str, list[str]]] = [("", [])]
+        for line in reply.splitlines():
+            if header := field_header_pattern.match(line.strip()):
+                sections.append((header[1], [line[header.end() :].strip()]))
+            else:
+                sections[-1][1].append(line)
+        return {name: "\n".join(lines).strip() for name, lines in reversed(sections)}
+
+
+class JSONAdapter(_Patient, dspy.JSONAdapter):
+    """The adapter of models with structured outputs."""
+
+    theirs = dspy.JSONAdapter
+    format_user_message_content = ChatAdapter.format_user_message_content
+
+    def said(self, signature: Any, reply: str) -> dict[str, Any]:
+        """Return the values of the first object in a reply."""
+        return json_object(reply)
+
+
+class BAMLAdapter(_Patient, baml_adapter.BAMLAdapter):
+    """JSON with types in BAML's words."""
+
+    theirs = baml_adapter.BAMLAdapter
+    said = JSONAdapter.said
+
+
+class XMLAdapter(_Patient, dspy.XMLAdapter):
+    """An element for each field."""
+
+    theirs = dspy.XMLAdapter
+
+    def said(self, signature: Any, reply: str) -> dict[str, Any]:
+        """Return what the elements hold; what can begin neither a tag nor an entity is text."""
+        try:
+            root = ET.fromstring(f"<reply>{_LESS.sub('&lt;', _AND.sub('&amp;', reply))}</reply>")
+        except ET.ParseError as error:
+            raise ValueError(f"it is no XML: {error}") from error
+        fields = signature.output_fields
+        held = {name: element for name, element in self._group_children(root).items() if name in fields}
+        return {name: self._said_as(fields[name].annotation, elements) for name, elements in held.items()}
+
+    def _said_as(self, kind: Any, elements: list[ET.Element]) -> Any:
+        """Return what an element holds, as a value of the first of several types that it can be."""
+        schema = _schema(kind)
+        ways = [schema, *schema.get("anyOf", [])]
+        values = [self._elements_to_value(elements, way, schema.get("$defs", {})) for way in ways]
+        for value in values if len(values) > 1 else []:
+            with suppress(ValueError):
+                _read(value, kind)
+                return value
+        return values[-1]
+
+
+_OURS: dict[type[dspy.Adapter], Any] = {
+    ours.theirs: ours for ours in (ChatAdapter, JSONAdapter, BAMLAdapter, XMLAdapter)
+}
+
+
+def _read(value: Any, kind: Any) -> Any:
+    value = in_shape(value, kind)
+    if isinstance(value, str) and len(value) > LONGEST and str not in _kinds(kind):
+        value = json_value(value)
+    if kind is str or isinstance(value, str) or get_origin(kind) is Literal or isinstance(kind, EnumMeta):
+        return parse_value(value, kind)
+    return type_adapter(kind).validate_python(value, by_alias=True, by_name=True)
+
+
+def _kinds(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _shown(info: Any, value: Any) -> Any:
+    """Return what DSPy shows of a value, for which it makes what writes its type anew each time."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and info.annotation is not str:
+        with suppress(PydanticSerializationError):
+            return json.dumps(type_adapter(list).dump_python(value, mode="json", fallback=str), ensure_ascii=False)
+    return format_field_value(info, value)
+
+
+def type_adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what checks values of a type, made once."""
+    try:
+        return _kept_adapter(kind)
+    except TypeError:  # a type with an annotation that has no hash
+        return TypeAdapter(kind)
+
+
+@lru_cache(maxsize=512)
+def _kept_adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+@lru_cache(maxsize=512)
+def _schema(kind: Any) -> dict[str, Any]:
+    return type_adapter(kind).json_schema(by_alias=False)
+
+
+def _changeable(signature: Any) -> tuple[Any, ...]:
+    """Return what of a signature may be changed in place."""
+    extras = [(name, info.json_schema_extra) for name, info in signature.model_fields.items()]
+    return signature.__doc__, tuple((name, extra["desc"], extra.get("constraints")) for name, extra in extras)
+
+
+@lru_cache(maxsize=1024)
+def _written(theirs: Any, method: str, signature: Any, instructions: str, fields: Any) -> Any:
+    """Return what a method of DSPy's adapter writes of a signature with these instructions and fields."""
+    return getattr(theirs(), method)(signature)

@@ -1,0 +1,128 @@
+"""Steps that an LM made, as demonstrations: held to the rules of annotated ones, and with their passages cut."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from ...common.sentences import sentences
+from ...data.task import resolved_steps
+from ...metrics import contains, exact_match, normalise, stands_in
+from ...programs.demonstrations import TraceStep, with_fields
+from ...programs.references import renumbered
+from .lessons import DISTRACTORS, states
+
+_ROW = re.compile(r"\[(\d+)\] (?:(.*?) \| )?(.*)", re.DOTALL)
+_MARK = re.compile(r"\[(\d+)\]")
+_PROSE = ("final_content", "facts", "passage", "information")
+_NOTE = re.compile(r"(?:^|[.!?\]] )(?!So the answer)[^.:!?]+: [^.:!?]{1,60}\.(?:\s|$)")  # "British general: Sunday."
+_NUMBERS = {"passage_number", "number", "kept", "references"}
+_WHOLE = {"last_adds", "relevant", "assertions"}  # fields of prompts in which every passage is meant
+
+
+def is_right(answer: str, golds: list[str]) -> bool:
+    """Return whether an answer is a gold one, or holds one and is held by one: a date is no answer for its year."""
+    held = any(contains(answer, gold) for gold in golds) and any(contains(gold, answer) for gold in golds)
+    return bool(exact_match(answer, golds)) or held
+
+
+def is_sound(step: TraceStep, example: Any) -> bool:
+    """Return whether a step says what its passages state, about the query's subject, in sentences.
+
+    A query that is said to have found nothing has no annotated answer in its passages.
+    """
+    _, inputs, reply = step
+    if any(_NOTE.search(str(reply.get(name) or "")) for name in _PROSE):
+        return False
+    rows = _rows(inputs)
+    found, number = reply.get("found", reply.get("span")), reply.get("passage_number", 1)
+    if found and number in rows and "query" in inputs:
+        title, text = rows[number]
+        return any(states(inputs["query"], found, title, sentence) for sentence in sentences(text))
+    missed = inputs.get("failed_query") or (inputs.get("query") if found == "" else None)
+    known = [one.answer for one in resolved_steps(example) if normalise(one.question) == normalise(missed or "")]
+    return not any(stands_in(f"{title}. {text}", one) for one in known if one for title, text in rows.values())
+
+
+def shortened(step: TraceStep) -> TraceStep:
+    """Return a step whose passages are cut to the sentences that matter, with at most two that the reply leaves aside.
+
+    Those that are left are numbered anew, and so is what the reply says of them.
+    """
+    predictor, inputs, reply = step
+    rows = _rows(inputs)
+    if not rows:
+        return step
+    told, used = " ".join(_texts(dict(reply))), {*_used(dict(reply))} | {*_used(inputs.get("assertions"))}
+    answer = str(reply.get("answer") or "")
+    used = used or {number for number, (title, text) in rows.items() if stands_in(f"{title}. {text}", answer)}
+    all_meant = not _WHOLE.isdisjoint({*inputs, *reply.keys()})
+    others = [number for number in rows if number not in used]
+    left = [number for number in rows if all_meant or number in used or number in others[:DISTRACTORS]]
+    numbers = {old: new for new, old in enumerate(left, start=1)}
+    shown = [_row(numbers[n], *rows[n], told if all_meant or n in used else None) for n in left]
+    fields = {name: _renumbered(value, name, numbers) for name, value in reply.items()}
+    given = {name: _renumbered(value, name, numbers) for name, value in inputs.items() if name == "assertions"}
+    return predictor, {**inputs, **given, "passages": shown}, with_fields(reply, fields)
+
+
+def _rows(inputs: Mapping[str, Any]) -> dict[int, tuple[str, str]]:
+    """Return title and text of the numbered passages that a prompt shows."""
+    found = (_ROW.fullmatch(str(row)) for row in inputs.get("passages") or [])
+    return {int(row[1]): (row[2] or "", row[3]) for row in found if row}
+
+
+def _row(number: int, title: str, text: str, told: str | None) -> str:
+    """Return a passage as it is shown: its sentences that matter, or its first where nothing is told of it."""
+    cut = sentences(text)[:1] if told is None else _matter(text, told)
+    return f"[{number}] {f'{title} | ' if title else ''}{' '.join(cut)}"
+
+
+def _matter(text: str, told: str) -> list[str]:
+    """Return the sentences that share most words with what is told; one where none shares any."""
+    words = {word for word in normalise(told).split() if len(word) > 3 or word.isdigit()}
+    shared = [(len(words & {*normalise(sentence).split()}), sentence) for sentence in sentences(text)]
+    most = max((count for count, _ in shared), default=0)
+    return [sentence for count, sentence in shared if count == most][:2]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, BaseModel | Mapping | list):
+        for one in value if isinstance(value, list) else dict(value).values():
+            yield from _texts(one)
+
+
+def _used(value: Any, name: str = "") -> Iterator[int]:
+    """Yield the numbers of the passages that a value refers to; of judgements, those that are called useful."""
+    if isinstance(value, str):
+        yield from map(int, _MARK.findall(value))
+    elif isinstance(value, int) and not isinstance(value, bool) and name in _NUMBERS:
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _used(one, name)
+    elif isinstance(value, BaseModel | Mapping):
+        fields = dict(value)
+        for key, one in fields.items() if fields.get("useful", True) else ():
+            yield from _used(one, key)
+
+
+def _renumbered(value: Any, name: str, numbers: Mapping[int, int]) -> Any:
+    """Return the value with the new numbers of passages; judgements of passages that are left out go."""
+    if isinstance(value, str):
+        return renumbered(value, dict(numbers))
+    if isinstance(value, int) and not isinstance(value, bool) and name in _NUMBERS:
+        return numbers.get(value, 0)
+    if isinstance(value, list):
+        kept = [one for one in value if name != "judgements" or dict(one).get("number") in numbers]
+        return [_renumbered(one, name, numbers) for one in kept]
+    if isinstance(value, BaseModel):
+        return value.model_copy(update={key: _renumbered(one, key, numbers) for key, one in value})
+    if isinstance(value, Mapping):
+        return {key: _renumbered(one, key, numbers) for key, one in value.items()}
+    return value

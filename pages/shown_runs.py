@@ -1,0 +1,207 @@
+"""Runs as pages look at them: a line of each answer, and a whole record only when its page is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..common.errors import QuestreeError
+from ..common.manifests import json_hash
+from ..evaluation.comparison.labels import unused
+from ..evaluation.comparison.page import plots_of
+from ..evaluation.comparison.result import Comparison
+from ..evaluation.evaluation import Evaluation
+from ..evaluation.records import Record
+from ..evaluation.run_file import RunFile, find, reading
+from ..evaluation.stored_runs import StoredRun, records_of, runs_in, steps_of
+from ..lm.exchanges import Exchange
+
+RIGHT = 1.0
+"""The score from which an answer counts as right, as in `questree analyse misled`."""
+
+
+class Row(NamedTuple):
+    """What lists say of an answer.
+
+    Attributes:
+        id: of the question.
+        gold: the first gold answer; empty if there is none.
+        verdict: what the answer is worth, in a word.
+        style: the class that this word is drawn with.
+        cites_falsely: whether a mark stands at words that its passage does not support.
+    """
+
+    id: str
+    question: str
+    gold: str
+    answer: str
+    verdict: str
+    style: str
+    hops: int | None
+    failed: bool
+    cites_falsely: bool
+
+
+class ShownRun(NamedTuple):
+    """A run in its file.
+
+    Attributes:
+        rows: of its answers, by the names of their questions: the id; with a digest, if an earlier run has another
+            question of that id.
+    """
+
+    file: RunFile
+    number: int
+    name: str
+    simulated: bool
+    identity: Mapping[str, Any]
+    rows: Mapping[str, Row]
+
+
+class ShownRuns:
+    """The runs of several files, which stay open. Where two have one name, it tells the file too.
+
+    Args:
+        sources: files, the folders that they are in, or single runs of them (`find`).
+        names: of the sources, where each is one run that is to have another name than its own.
+
+    Attributes:
+        runs: by name.
+        compared: of each group of runs with the same questions and the same metric, the table (``facts``, ``lines``,
+            ``details``, ``note``) and its ``plots``.
+        left_out: why runs are left out.
+
+    Raises:
+        QuestreeError: one of the sources cannot be read, or holds no run that can.
+    """
+
+    def __init__(self, sources: Sequence[Path], names: Sequence[str] = ()):
+        self._open, self.left_out = ExitStack(), list[str]()
+        stored: dict[str, tuple[RunFile, StoredRun]] = {}
+        for number, source in enumerate(sources):
+            for path, wanted in find(source):
+                file = self._open.enter_context(reading(path))
+                for run in self._readable(file, wanted):
+                    own = names[number] if names else run.name
+                    name = own if own not in stored else unused(f"{source.stem}/{own}", stored)
+                    stored[name] = file, replace(run, name=name)
+        name_of = _names([run for _, run in stored.values()])
+        self.runs = {
+            name: ShownRun(file, run.number, name, run.simulated, run.identity, _rows(run, name_of))
+            for name, (file, run) in stored.items()
+        }
+        self.compared = _compared([run for _, run in stored.values()], name_of)
+
+    def record(self, run: str, question: str) -> Record:
+        """Return the whole record of an answer."""
+        shown = self.runs[run]
+        id = shown.rows[question].id
+        return records_of(shown.file, shown.number, id=id)[id]
+
+    def asked(self, run: str, question: str) -> list[Exchange]:
+        """Return what was asked for an answer outside the program; empty where that was not kept."""
+        shown = self.runs[run]
+        return steps_of(shown.file, shown.number, shown.rows[question].id)
+
+    def _readable(self, file: RunFile, wanted: str) -> list[StoredRun]:
+        """Return the runs of a file that can be read.
+
+        Raises:
+            QuestreeError: none can.
+        """
+        names = [name for (name,) in file.rows("SELECT name FROM run ORDER BY place IS NULL, place, number")]
+        found, told = list[StoredRun](), list[str]()
+        for name in [wanted] if wanted else names:
+            try:
+                found += runs_in(file, name, whole=False)
+            except QuestreeError as error:
+                told.append(str(error))
+        if not found:
+            raise QuestreeError(" ".join(told) or f"{file.path} holds no run yet.")
+        self.left_out += told
+        return found
+
+
+_NameOf = Callable[[Record], str]
+
+
+def _names(runs: Sequence[StoredRun]) -> _NameOf:
+    """Return what names a record's question: its id; with a digest, if an earlier run has it in other words or gold."""
+    first: dict[str, Any] = {}
+    for record in (record for run in runs for record in run.records):
+        first.setdefault(record.id, (record.question, record.answers))
+
+    def name(record: Record) -> str:
+        asked = record.question, record.answers
+        return record.id if asked == first[record.id] else f"{record.id}-{json_hash(asked)[:8]}"
+
+    return name
+
+
+def _rows(run: StoredRun, name_of: _NameOf) -> dict[str, Row]:
+    evaluation = _evaluation(run)
+    rows = {}
+    for record in run.records:
+        gold, failed = next(iter(record.answers), ""), record.failure is not None
+        worth = _verdict(record, evaluation.metric if evaluation else "")
+        falsely = record.retrieval.get("citation_precision", 1.0) < 1
+        row = Row(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
+        rows[name_of(record)] = row
+    return rows
+
+
+def _evaluation(run: StoredRun) -> Evaluation | None:
+    """Return the evaluation of a run; None if nothing is scored yet."""
+    try:
+        return run.evaluation
+    except QuestreeError:
+        return None
+
+
+def _verdict(record: Record, metric: str) -> tuple[str, str]:
+    """Return what an answer is worth in a word, and the class that the word is drawn with."""
+    if record.failure is not None:
+        return f"failed: {record.failure.cause}", "warn"
+    score = record.scores.get(metric)
+    if score is None:
+        return "not scored", "quiet"
+    if score >= RIGHT:
+        return "right", "good"
+    return ("wrong", "bad") if score == 0 else (f"{score:.2f}", "warn")
+
+
+def _compared(runs: Sequence[StoredRun], name_of: _NameOf) -> list[dict[str, Any]]:
+    """Return a comparison of each group of runs with the same scored questions and the same metric."""
+    groups: dict[Any, list[tuple[StoredRun, Evaluation]]] = {}
+    for run in runs:
+        if (one := _evaluation(run)) is not None:
+            groups.setdefault((one.metric, frozenset(map(name_of, one.records))), []).append((run, one))
+    compared = []
+    for group in groups.values():
+        comparison = _comparison(group)
+        table = comparison.table
+        shown = {"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note}
+        compared.append({**shown, "plots": plots_of(comparison)})
+    return compared
+
+
+def _comparison(group: Sequence[tuple[StoredRun, Evaluation]]) -> Comparison:
+    runs = [run for run, _ in group]
+    order = {record.id: place for place, record in enumerate(group[0][1].records)}
+    in_order = {
+        run.name: replace(one, records=tuple(sorted(one.records, key=lambda record: order[record.id])))
+        for run, one in group
+    }
+    return Comparison(
+        in_order,
+        task=_joined(str(run.identity.get("task") or "") for run in runs),
+        lm=_joined(str(run.identity.get("lm", {}).get("name", "")) for run in runs),
+        retriever=_joined(str((run.identity.get("retriever") or {}).get("name", "")) for run in runs),
+    )
+
+
+def _joined(names: Iterator[str]) -> str:
+    return ", ".join(dict.fromkeys(name for name in names if name))

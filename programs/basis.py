@@ -1,0 +1,186 @@
+"""How a step stands, and what an answer rests on: the same words in the terminal, in notebooks and on pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from ..metrics import citation_precision, stands_in
+from ..retrieval import Passage
+from ..signatures import Basis
+from .tree import Node, ReasoningTree, without_repeats
+
+SOURCES = ("lm", "corrected", "completed", "unsolved")
+"""Where the answer of a step comes from (SearChain, table 2)."""
+_FATES = {
+    "query": "query",
+    "open": "found",
+    "search": "searched on",
+    "accept": "accepted",
+    "kept": "kept",
+}
+_ENDS = {"enough agreement": "not read: other paths agree already"}
+
+Tone = Literal["good", "warn", "bad", "quiet"]
+
+
+class Standing(NamedTuple):
+    """How an answer stands.
+
+    Attributes:
+        words: in a few words.
+        tone: whether that is good.
+        steps: for each step behind the answer whether a passage names its answer; empty if there are no such steps.
+        told: a sentence with more.
+    """
+
+    words: str
+    tone: Tone
+    steps: tuple[bool, ...] = ()
+    told: str = ""
+
+    def __str__(self) -> str:
+        """Return it as a sentence or two."""
+        return f"{self.words}. {self.told}".rstrip()
+
+
+def is_judged(node: Node) -> bool:
+    """Return whether the node is a paragraph that is reviewed or filtered, or a query without its own answer."""
+    return node.source in ("passage", "query") or node.blend is not None
+
+
+def kind_of(node: Node) -> str:
+    """Return one word for how a node stands: one of `SOURCES`; of a judged node what became of it."""
+    if not is_judged(node):
+        return node.source
+    if node.blend or node.source == "query":
+        return "query"
+    if node.ended == "accepted":
+        return "accept"
+    return "kept" if node.ended == "kept" else "ended" if node.ended else node.action or "open"
+
+
+def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
+    """Return how a node stands, such as "found in Sweden", "recalled, confirmed by IKEA" or "not looked up".
+
+    Args:
+        node: of the tree.
+        tree: tells what the LM recalled before a correction.
+    """
+    if node.ended:
+        return _ENDS.get(node.ended, node.ended)
+    if is_judged(node):
+        return _FATES[kind_of(node)]
+    told = {"lm": _recalled, "corrected": _corrected, "completed": _found, "unsolved": _unsolved}[node.source]
+    return told(node, tree) + ("; one source contradicts the LM" if node.lone else "")
+
+
+def _recalled(node: Node, _: ReasoningTree | None) -> str:
+    if node.support and node.passage:
+        return f"recalled, confirmed by {_name(node.passage)}"
+    if node.passage:
+        return f"recalled, not confirmed by {_name(node.passage)}"
+    return f"recalled, not confirmed: {_read(node)}" if node.found else "recalled, not checked"
+
+
+def _corrected(node: Node, tree: ReasoningTree | None) -> str:
+    old = None if tree is None or node.replaces is None else tree.nodes[node.replaces].answer
+    by = f"corrected by {_name(node.passage)}" if node.support and node.passage else "corrected; no passage names it"
+    return f"{by}: the model recalled {old}" if old and old != node.answer else by
+
+
+def _found(node: Node, _: ReasoningTree | None) -> str:
+    if node.support and node.passage:
+        return f"found in {_name(node.passage)}"
+    return "a guess: no passage names it" if node.found or node.passage else "read in the passages below"
+
+
+def _unsolved(node: Node, _: ReasoningTree | None) -> str:
+    return f"not found: {_read(node)}" if node.found else "not looked up"
+
+
+def _read(node: Node) -> str:
+    return f"{len(node.found)} passage{'s' * (len(node.found) != 1)} read"
+
+
+def _name(passage: Passage) -> str:
+    return passage.title or passage.id
+
+
+def steps_behind(tree: ReasoningTree) -> list[Node]:
+    """Return the steps with an answer of their own on the path behind the answer, each once."""
+    return [node for node in without_repeats(tree.nodes_behind_answer()) if not is_judged(node)]
+
+
+def basis(tree: ReasoningTree, answer: str, references: Sequence[Passage]) -> Basis | None:
+    """Return what an answer rests on; None without an answer.
+
+    A chain of steps rests on what its last step rests on: a passage that names its answer, the LM's memory, or a guess
+    of which it was not sure. Other answers rest on passages if a cited one names the answer, or if it is a yes, a no, a
+    label or a paragraph and any passage is cited; else on memory.
+    """
+    if not answer:
+        return None
+    steps = [node for node in steps_behind(tree) if node.answer and node.found]
+    if steps:
+        last = steps[-1]
+        return "passages" if last.support else "memory" if last.sure or last.source == "lm" else "guess"
+    named = any(stands_in(f"{passage.title} {passage.text}", answer) for passage in references)
+    return "passages" if named or (is_closed(answer) and references) else "memory"
+
+
+def is_closed(answer: str) -> bool:
+    """Return whether an answer stands in no passage word for word: a yes, a no, a label, or a paragraph."""
+    return len(answer.split()) > _PHRASE or answer.casefold().strip(" .") in _CLOSED
+
+
+_PHRASE = 12  # words
+_CLOSED = {"yes", "no", "supports", "refutes", "not enough info"}
+
+
+def standing_of(prediction: Any) -> Standing:
+    """Return how the answer of a prediction stands."""
+    tree, references = prediction.tree, prediction.references
+    texts = [f"{passage.title} {passage.text}" for passage in references]
+    precision = citation_precision(prediction.final_content, texts, tree.question)
+    weak = precision is not None and precision < 1
+    return standing(tree, prediction.answer, references, prediction.rests_on, weak=weak)
+
+
+def standing(
+    tree: ReasoningTree, answer: str, references: Sequence[Passage], rests_on: Basis | None, *, weak: bool = False
+) -> Standing:
+    """Return how an answer stands.
+
+    Args:
+        tree: its reasoning.
+        answer: empty if there is none.
+        references: the passages that it cites.
+        rests_on: see `basis`.
+        weak: whether a cited passage lacks most of what it is cited for.
+    """
+    steps = steps_behind(tree)
+    found = tuple(bool(node.support) for node in steps)
+    if not answer:
+        solved = sum(bool(node.answer) for node in steps)
+        told = f"Steps that were answered: {solved} of {len(steps)}." if steps else ""
+        return Standing("No answer found", "quiet", tuple(bool(node.answer) for node in steps), told)
+    if rests_on == "guess":
+        return Standing("A guess", "warn", found, "No passage says it, and the model was not sure.")
+    if weak:
+        told = "A cited passage holds less than half of the names and numbers that it is cited for."
+        return Standing("Weakly supported", "warn", found, told)
+    if steps:
+        told = (
+            f"{sum(found)} of {len(found)} steps {'has its' if sum(found) == 1 else 'have their'} answer in a passage."
+        )
+        if all(found):
+            return Standing("Supported by passages", "good", found, told)
+        if any(found):
+            return Standing("Partly from the model’s memory", "warn", found, told)
+    if rests_on == "passages" and references:
+        count = len(references)
+        return Standing(f"Supported by {count} passage{'s' * (count != 1)}", "good", found)
+    if references:
+        return Standing("Partly from the model’s memory", "warn", found, "No cited passage names the answer.")
+    return Standing("From the model’s memory alone", "warn", found, "No passage stands behind this answer.")

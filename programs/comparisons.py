@@ -1,0 +1,99 @@
+"""Comparisons of dates, numbers and names that facts carry: made by rules, not by the LM."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..metrics import contains, normalise
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_YEAR = re.compile(r"\b(\d{4})\b")
+_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_FIRST, _LAST = ("earliest", "smallest"), ("latest", "largest")
+
+
+class Compared(NamedTuple):
+    """A thing that a question compares, by its value."""
+
+    name: str
+    value: str
+
+
+class Comparison(NamedTuple):
+    """What a question compares, and whether it asks for the earliest, latest, smallest, largest, or the same."""
+
+    asks: str
+    of: list[Compared]
+
+
+def read_comparison(lines: Sequence[str]) -> Comparison | None:
+    """Return a comparison that an LM wrote as lines: "latest", "The Red Barge: 1975" …; None if it wrote none."""
+    asks = lines[0].strip(" .:").lower() if lines else ""
+    of = [
+        Compared(name.strip(), value.strip())
+        for name, sep, value in (line.rpartition(": ") for line in lines[1:])
+        if sep
+    ]
+    return Comparison(asks, of) if asks in (*_FIRST, *_LAST, "same") and 1 < len(of) == len(lines) - 1 else None
+
+
+def settle(answer: str, comparison: Comparison) -> str:
+    """Return the answer; if the values of a comparison make it another one of the compared things, that one."""
+    result = outcome(comparison)
+    if result is None:
+        return answer
+    if comparison.asks == "same":
+        return result if normalise(answer) in ("yes", "no") else answer
+    others = [one.name for one in comparison.of if normalise(one.name) != normalise(result)]
+    names_other = any(contains(answer, other) for other in others) and not contains(answer, result)
+    return result if names_other else answer
+
+
+def outcome(comparison: Comparison) -> str | None:
+    """Return the name of a thing, yes or no; None if the values cannot be compared.
+
+    "same" is told of dates, of numbers, and of names that are equal: different names may mean the same.
+    """
+    values = [one.value for one in comparison.of]
+    if comparison.asks == "same":
+        return _same(values)
+    dated = comparison.asks in ("earliest", "latest")
+    read = _dates(values) if dated else _numbers(values)
+    if read is None or len(set(read)) < len(read):
+        return None
+    best = min(read) if comparison.asks in _FIRST else max(read)
+    return comparison.of[read.index(best)].name
+
+
+def _same(values: Sequence[str]) -> str | None:
+    if len(set(map(normalise, values))) == 1:
+        return "yes"
+    read = _dates(values) or _numbers(values)
+    return None if read is None else "yes" if len(set(read)) == 1 else "no"
+
+
+def _dates(values: Sequence[str]) -> list[tuple[float, ...]] | None:
+    """Return dates as (year, month, day), as far as all of them are known; None if one is no date."""
+    read = [_date(value) for value in values]
+    known = min(map(len, read))
+    return [date[:known] for date in read] if known else None
+
+
+def _date(value: str) -> tuple[float, ...]:
+    year, words = _YEAR.search(value), value.lower()
+    if year is None:
+        return ()
+    month = next((place for place, name in enumerate(_MONTHS, start=1) if re.search(rf"\b{name}", words)), None)
+    day = _DAY.search(words.replace(year[1], ""))
+    return (int(year[1]), *((month,) if month else ()), *((int(day[1]),) if month and day else ()))
+
+
+def _numbers(values: Sequence[str]) -> list[tuple[float, ...]] | None:
+    """Return numbers without their units; None if a value has none, or several, or the units differ."""
+    plain = [value.replace(",", "") for value in values]
+    found = [_NUMBER.findall(value) for value in plain]
+    units = {normalise(_NUMBER.sub("", value)) for value in plain}
+    return [(float(one[0]),) for one in found] if all(len(one) == 1 for one in found) and len(units) == 1 else None

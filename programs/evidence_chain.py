@@ -1,0 +1,161 @@
+"""Evidence chain: read first, ask only for what is missing, and prove each fact by its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import dspy
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..lm.parallel import together
+from ..metrics import claim_terms, normalise
+from ..retrieval import Passage, Retriever
+from ..signatures import AnswerStyle
+from .modules.evidence import AnswerConfirmation, EvidenceReading, ReadFact, Reading
+from .program import Program, answered
+from .references import distinct, numbers_of
+from .tree import Node, ReasoningTree
+
+
+class EvidenceChainSettings(BaseModel):
+    """How it reads and searches.
+
+    Attributes:
+        k: passages of the first search, with the question.
+        k_more: passages of each further search.
+        max_calls: calls that read, at most.
+        abstain: whether a guess is left out; the answer is then empty.
+        confirm: whether a further call sees question, quotes and answer alone, and may ask for one more search.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    k: int = Field(default=10, ge=1)
+    k_more: int = Field(default=5, ge=1)
+    max_calls: int = Field(default=3, ge=1)
+    abstain: bool = False
+    confirm: bool = False
+
+
+class EvidenceChain(Program):
+    """Reads what one search finds, searches on only for what is missing, and proves facts by quotes (our own, 2026).
+
+    The first search is made with the question: over linked retrieval it mostly brings the whole chain. One
+    call lists the facts that lead to the answer, each with its passage and a quote, and asks for what is missing.
+    Quotes are looked for in their passages, and dates and numbers compared, by rules. If nothing is missing, the
+    question took one call. Else all queries are searched at once, and the next call sees the facts, their passages and
+    the new ones.
+
+    Args:
+        retriever: finds the passages.
+        settings: see `EvidenceChainSettings`.
+    """
+
+    name = "evidence-chain"
+    Settings = EvidenceChainSettings
+    settings: EvidenceChainSettings
+
+    def __init__(self, retriever: Retriever | None = None, settings: EvidenceChainSettings | None = None):
+        super().__init__(retriever, settings or EvidenceChainSettings())
+        self.reading = EvidenceReading()
+        if self.settings.confirm:
+            self.confirmation = AnswerConfirmation()
+
+    def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
+        """Read, and search for what is missing, until nothing is or the calls are spent."""
+        question, queries, confirmed = tree.question, list[str](), not self.settings.confirm
+        shown = self.retrieve(question, self.settings.k)
+        last = tree.grow(None, query=question, source="query", found=tuple(shown))
+        reading = Reading([], [], "", "guess")
+        for searches_left in reversed(range(self.settings.max_calls)):
+            reading = self.reading(
+                question=question,
+                answer_style=answer_style,
+                known=reading.facts,
+                passages=shown,
+                queries=queries,
+                searches_left=searches_left,
+            )
+            last = grow_facts(tree, last, reading.facts)
+            missing = unlike(reading.missing, [question, *queries])
+            if searches_left and not missing and not confirmed:
+                missing = unlike(self.confirmation(question=question, reading=reading), [question, *queries])
+                confirmed = True
+            if not missing:
+                break
+            found = together([partial(self.retrieve, query, self.settings.k_more) for query in missing])
+            for query, passages in zip(missing, found, strict=True):
+                last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
+            queries += missing
+            next_shown = without_copies(distinct([named(reading.facts), *found]))
+            if {passage.id for passage in next_shown} <= {passage.id for passage in shown}:
+                break  # it has read them all
+            shown = next_shown
+        return self.conclude(tree, answer_style, reading, shown)
+
+    def conclude(
+        self, tree: ReasoningTree, answer_style: AnswerStyle, reading: Reading, shown: list[Passage]
+    ) -> dspy.Prediction:
+        """Return the facts as sentences with their marks, those from memory apart, and what they come to."""
+        proven = [fact for fact in reading.facts if fact.proven]
+        references, marks = named(proven), dict[str, str]()
+        numbers = numbers_of(references)
+        for fact in proven:
+            if fact.passage:
+                marks[fact.fact] = f"{marks.get(fact.fact, '')}[{numbers[fact.passage.id]}]"
+        told = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
+        recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in reading.facts if not fact.proven]
+        answer = "" if self.settings.abstain and reading.rests_on == "guess" else reading.answer
+        said = "A guess" if reading.rests_on == "guess" else "So the answer is"
+        conclusion = [f"{said}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
+        content = " ".join([*told, *recalled, *conclusion])
+        return answered(
+            tree, answer, content, references, passages=distinct([references, shown]), rests_on=reading.rests_on
+        )
+
+
+def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> Node:
+    """Add the facts that the tree does not hold yet below its last node; return the new last one."""
+    there = {node.query: node for node in tree.nodes}
+    for fact in facts:
+        known = there.get(fact.fact)
+        if known is not None and (known.support or not fact.proven):
+            continue
+        last = tree.grow(
+            last,
+            query=fact.fact,
+            answer=_news(fact, tree),
+            source="completed" if fact.proven else "lm",
+            passage=fact.passage if fact.proven else None,
+            support=fact.support,
+            round=last.round,
+            replaces=None if known is None else known.id,
+        )
+    return last
+
+
+def _news(fact: ReadFact, tree: ReasoningTree) -> str:
+    """Return the names and numbers of a fact that neither the question nor a fact before it has; else the fact."""
+    before = normalise(" ".join([tree.question, *(node.answer or "" for node in tree.nodes)]))
+    terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
+    return ", ".join(term for term in terms if normalise(term) not in before) or fact.fact
+
+
+def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:
+    """Return the queries that were not made yet, each once."""
+    known = set(map(normalise, made))
+    return [query for query in dict.fromkeys(queries) if normalise(query) not in known]
+
+
+def named(facts: Iterable[ReadFact]) -> list[Passage]:
+    """Return the passages of facts, each once, in the order of the facts."""
+    return distinct([[fact.passage] for fact in facts if fact.passage])
+
+
+def without_copies(passages: Iterable[Passage]) -> list[Passage]:
+    """Return the passages without those of the same title and words as an earlier one."""
+    first: dict[tuple[str, str], Passage] = {}
+    for passage in passages:
+        first.setdefault((normalise(passage.title), normalise(passage.text)), passage)
+    return list(first.values())

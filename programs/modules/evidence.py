@@ -1,0 +1,154 @@
+"""Evidence: the facts that the LM reads in passages, each proven by its quote, and what is still missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import dspy
+
+from ...common.text import queries_in
+from ...lm.call import call
+from ...lm.window import shown_of
+from ...metrics import stands_in
+from ...metrics.quotes import proving_sentences, quoted_sentences
+from ...retrieval import Passage
+from ...signatures import AnswerStyle, Basis, ConfirmAnswer, ReadEvidence
+from ...signatures.evidence import Fact
+from ..comparisons import read_comparison, settle
+from ..demonstrations import Judgement, note
+from ..references import numbered, numbers_of
+
+MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
+
+
+@dataclass(frozen=True)
+class ReadFact:
+    """A fact of a reply.
+
+    Attributes:
+        fact: one sentence.
+        passage: the one that the LM names for it, or that its quote stands in; None if the LM recalls it.
+        support: the sentences of the passage that prove it; None if its quote proves nothing.
+    """
+
+    fact: str
+    passage: Passage | None = None
+    support: str | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Return whether a quote proves it."""
+        return self.support is not None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one call read.
+
+    Attributes:
+        facts: in their order.
+        missing: queries; none if no searches are left.
+        answer: the LM's, or what the values that it compares come to.
+        rests_on: see `Basis`; "passages" only if each fact is proven.
+    """
+
+    facts: list[ReadFact]
+    missing: list[str]
+    answer: str
+    rests_on: Basis
+
+
+class EvidenceReading(dspy.Module):
+    """The facts in passages, their quotes looked up and their values compared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = dspy.Predict(ReadEvidence)
+
+    def forward(
+        self,
+        question: str,
+        answer_style: AnswerStyle,
+        known: Sequence[ReadFact],
+        passages: list[Passage],
+        queries: list[str],
+        searches_left: int,
+    ) -> Reading:
+        """Return what the LM reads.
+
+        Args:
+            question: of the user.
+            answer_style: the form of the answer.
+            known: the facts of the call before.
+            passages: to read, those of the known facts among them.
+            queries: searched for so far, without the question.
+            searches_left: rounds of searches that may follow.
+        """
+        reply = call(
+            self.read,
+            question=question,
+            answer_style=answer_style,
+            known_facts=[_told(fact, numbers_of(passages)) for fact in known],
+            passages=numbered(passages),
+            queries=queries,
+            searches_left=searches_left,
+        )
+        shown = shown_of(passages, reply)
+        given = [fact for fact in reply.evidence if fact.fact.strip()][:MOST_FACTS]
+        facts = [prove(fact, shown, question) for fact in given]
+        unproven = [fact for fact in facts if fact.passage and not fact.proven]
+        misquoted = [
+            fact.fact for fact, said in zip(facts, given, strict=True) if fact in unproven and not _stands(said, fact)
+        ]
+        missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
+        told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
+        judged = [Judgement([passage], True) for passage in shown if passage.id in told]
+        note(reply, "asks for more" if missing else "ends", judged, exemplary=not unproven)
+        rests_on = reply.rests_on
+        if rests_on == "passages" and not (facts and all(fact.proven for fact in facts)):
+            rests_on = "memory"
+        return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), rests_on)
+
+
+def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
+    """Return a fact with the passage that its quote proves it by: the one that it names, or else another one."""
+    named = passages[fact.passage - 1 : fact.passage] if fact.passage > 0 else []
+    for passage in [*named, *passages] if fact.quote else []:
+        support = proving_sentences(fact.fact, fact.quote, passage.title, passage.text, question)
+        if support:
+            return ReadFact(fact.fact.strip(), passage, support)
+    return ReadFact(fact.fact.strip(), next(iter(named), None))
+
+
+def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> str:
+    """Return the answer, or what the compared values make of it if they stand in the sentences that prove the facts."""
+    comparison = read_comparison(compared)
+    supports = [fact.support for fact in facts if fact.support]
+    told = comparison is not None and all(any(stands_in(one, this.value) for one in supports) for this in comparison.of)
+    return settle(answer, comparison) if comparison and told else answer
+
+
+def _stands(said: Fact, fact: ReadFact) -> bool:
+    """Return whether a quote stands in its passage, though it does not prove the whole fact."""
+    return fact.passage is not None and quoted_sentences(said.quote, fact.passage.text) is not None
+
+
+def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
+    number = numbers.get(fact.passage.id) if fact.passage and fact.proven else None
+    return f"{fact.fact} [{number}]" if number else f"{fact.fact} (recalled)"
+
+
+class AnswerConfirmation(dspy.Module):
+    """Whether an answer follows from the quotes alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.confirm = dspy.Predict(ConfirmAnswer)
+
+    def forward(self, question: str, reading: Reading) -> list[str]:
+        """Return a query for what the quotes lack; none if the answer follows."""
+        quotes = [f"{fact.passage.title}: {fact.support}" for fact in reading.facts if fact.passage and fact.proven]
+        reply = call(self.confirm, question=question, quotes=quotes, proposed_answer=reading.answer)
+        note(reply, "follows" if reply.follows else "lacks")
+        return [] if reply.follows else queries_in([reply.lacking])

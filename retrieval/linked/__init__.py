@@ -1,0 +1,1 @@
+"""Linked retrieval: passages name one another, and one search follows that."""

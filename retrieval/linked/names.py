@@ -1,0 +1,107 @@
+"""The names in a text: what passages are titled by, and what else several of them name. A name is known by 64 bits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import dropwhile, pairwise
+from typing import TYPE_CHECKING, Any
+
+import regex
+
+from ...common.text import words_in
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+LONGEST = 7
+"""Words of a title that is looked for in texts."""
+_FACTOR, _BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
+_IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
+_SPAN = regex.compile(rf"\p{{Lu}}[\w'’\-]*\.?(?: (?:{_JOINING} ){{0,2}}[\p{{Lu}}\d][\w'’\-]*\.?)*")
+_MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(rf"\b(?:(\d{{1,2}}) ({_MONTH})|({_MONTH}) (\d{{1,2}})),? (\d{{4}})\b")
+_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
+
+
+@lru_cache(1)
+def stop_words() -> frozenset[str]:
+    """Return the words that name nothing: those that BM25 leaves out."""
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return frozenset(STOPWORDS_EN)
+
+
+@lru_cache(1 << 18)
+def word_hash(word: str) -> int:
+    """Return 64 bits that stand for a word, in every process the same."""
+    return int.from_bytes(blake2b(word.encode(errors="replace"), digest_size=8).digest(), "little")
+
+
+def phrase_hash(words: Sequence[str]) -> int:
+    """Return 64 bits that stand for words in their order; those of one word are its own."""
+    value = 0
+    for word in words:
+        value = (value * _FACTOR + word_hash(word)) & _BITS
+    return value
+
+
+def title_words(title: str) -> list[str]:
+    """Return the words by which a text would name a title: without what stands in brackets behind it."""
+    return words_in(_IN_BRACKETS.sub("", title) or title)
+
+
+def title_hash(title: str) -> int:
+    """Return what a title is known by; 0 for one that is not looked for: a number, stop words, too short or long."""
+    words = title_words(title)
+    if len(words) > LONGEST or all(word.isdigit() or word in stop_words() for word in words):
+        return 0
+    return phrase_hash(words) if len(words) > 1 or len(words[0]) > 3 or not words[0].isascii() else 0
+
+
+def names_in(text: str) -> set[int]:
+    """Return the names in a text: spans of capitalised words, each two neighbours in longer ones, dates and years."""
+    found = {phrase_hash([month or other, day or date, year]) for day, month, other, date, year in _DATE.findall(text)}
+    found.update(map(word_hash, _YEAR.findall(text)))
+    for span in _SPAN.findall(text):
+        words = list(dropwhile(stop_words().__contains__, words_in(span)))
+        words = words[:-1] if words[-1:] == ["s"] else words
+        if len(words) > 1 or (words and len(words[0]) > 2 and not words[0].isdigit()):
+            found.add(phrase_hash(words))
+        if len(words) > 2:
+            found.update(phrase_hash(two) for two in pairwise(words) if stop_words().isdisjoint(two))
+    return found
+
+
+def named_titles(texts: Sequence[Sequence[str]], titles: Array) -> tuple[Array, Array]:
+    """Find titles in texts, at each place the longest.
+
+    Args:
+        texts: the words of each.
+        titles: (titles,) sorted hashes.
+
+    Returns:
+        (matches,) which text, and (matches,) which title of the sorted ones.
+    """
+    import numpy as np
+
+    lengths = np.array([len(words) for words in texts], np.int64)
+    text_of, end_of = np.repeat(np.arange(len(texts)), lengths), np.repeat(np.cumsum(lengths), lengths)
+    words = np.fromiter((word_hash(word) for text in texts for word in text), np.uint64, len(text_of))
+    place, rolling = np.arange(len(words)), np.zeros(len(words), np.uint64)
+    longest, title = np.zeros(len(words), np.int64), np.zeros(len(words), np.int64)
+    for length in range(1, min(LONGEST, len(words)) + 1 if len(titles) else 0):
+        rolling = rolling[: len(words) - length + 1] * np.uint64(_FACTOR) + words[length - 1 :]
+        at = np.minimum(np.searchsorted(titles, rolling), len(titles) - 1)
+        found = np.flatnonzero((titles[at] == rolling) & (place[: len(at)] + length <= end_of[: len(at)]))
+        longest[found], title[found] = length, at[found]
+    starts = np.flatnonzero(longest)
+    ends = starts + longest[starts]
+    before = np.maximum.accumulate(np.concatenate([[0], ends]))[: len(ends)]
+    whole = starts[ends > before]  # the others lie within a longer one
+    return text_of[whole], title[whole]

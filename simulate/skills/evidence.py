@@ -1,0 +1,35 @@
+"""Evidence as the simulated model reads it: facts with the sentences that say them, and what it still needs."""
+
+from __future__ import annotations
+
+from ..asked import Asked, Step
+from ..phrases import write_fact
+from ..prompt import Values
+from .answers import UNKNOWN, conclude, quote
+
+
+def read_evidence(asked: Asked) -> Values:
+    """List what the passages tell and what is remembered, ask for the rest, and conclude."""
+    read = asked.gather(asked.passages)
+    made = [asked.words, *asked.prompt.texts("queries")]
+    missing = asked.missing_queries(read, asked.passages, made)[:1]
+    steps = [step for step in asked.gather(asked.passages, memory=asked.mind.believes) if step.answer]
+    answer = conclude(asked, steps)
+    told = bool(steps) and all(step.reference for step in steps)
+    return {
+        "evidence": [_fact(asked, step) for step in steps],
+        "comparison": [],
+        "searches": missing,
+        "answer": answer,
+        "rests_on": "passages" if told and not missing else "guess" if answer == UNKNOWN else "memory",
+    }
+
+
+def confirm_answer(asked: Asked) -> Values:
+    """Take any answer that has a quote as right."""
+    return {"lacking": "", "follows": bool(asked.prompt.values.get("quotes"))}
+
+
+def _fact(asked: Asked, step: Step) -> Values:
+    fact, quoted = write_fact(step.query.strip(), step.answer), quote(asked, step)
+    return {"fact": fact, "passage": step.reference if quoted else 0, "quote": quoted or ""}

@@ -1,0 +1,194 @@
+"""The common shapes of a reply, by the names of its fields: what is told, what is to be searched for, and the answer.
+
+The baselines ask in these shapes. What a prompt shows is read wherever it stands: passages in a list or in a text,
+statements in notes, thoughts or solved steps, queries that were made before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from ...common.placeholders import fill_in
+from ..asked import Asked, Step, pick_surest
+from ..passages import Shown, read_shown
+from ..phrases import describe, find_query, find_stated, mentions, write_fact
+from ..prompt import Values
+from .answers import cites, conclude, tell
+
+TEXTS = ("written", "trajectory", "thoughts", "notes", "summaries", "sentence", "solved")
+_ROW = re.compile(r"\[(\d+)\] ([^|\n]+? \| .*?)(?=; \[\d+\] |\]?$)", re.MULTILINE)
+_MADE = re.compile(r'\[Search\((.*?)\) →|"query": "(.*?)"|<search>(.*?)</search>')
+_SEARCH = re.compile(r"^\[Search\(.*?\) → (.*)\]$", re.DOTALL)
+_MARK = re.compile(r"\[(\d+)\]")
+
+
+class Shapes:
+    """A prompt as it is read for these shapes."""
+
+    def __init__(self, asked: Asked):
+        self.asked, self.prompt = asked.sample(), asked.prompt
+        self.outputs = {one.name for one in asked.prompt.outputs}
+        raw = [text for name in TEXTS for text in asked.prompt.texts(name)]
+        self.searched = ["".join(found) for text in raw for found in _MADE.findall(text)]
+        self.texts = [_SEARCH.sub(r"\1", text) for text in raw]
+        rows = [f"[{number}] {text}" for text in self.texts for number, text in _ROW.findall(text)]
+        self.shown = list({one.number: one for one in [*self.asked.passages, *read_shown(rows)]}.values())
+        self.solved: dict[str, str | None] = {}
+        for step in asked.steps("solved"):
+            self.solved[self.filled(step.query)] = step.answer
+        self.texts += [write_fact(query, answer) for query, answer in self.solved.items() if answer]
+
+    def filled(self, query: str) -> str:
+        """Return the query with the answers of solved steps in it."""
+        return fill_in(query, [answer or describe(earlier) for earlier, answer in self.solved.items()])
+
+    @cached_property
+    def found(self) -> list[Step]:
+        """Return the steps with what is read or stated."""
+        steps = self.asked.gather(self.shown, memory=lambda query: find_stated(query, self.texts))
+        return [step if step.reference else step._replace(reference=self.mark_of(step)) for step in steps]
+
+    @cached_property
+    def known(self) -> list[Step]:
+        """Return the steps with what is read, stated or remembered."""
+        steps = self.asked.gather(self.shown, memory=self.asked.remember(self.texts))
+        return [step if step.reference else step._replace(reference=self.mark_of(step)) for step in steps]
+
+    @cached_property
+    def query(self) -> str | None:
+        """Return the query for what is missing and was not asked for."""
+        if self.solved.get(self.asked.words):
+            return None
+        seen = self.shown or [Shown(place, text) for place, text in enumerate(self.solved, start=1)]
+        # in a text that it writes, it searches for what it does not remember
+        steps = self.known if "written" in self.prompt.values else self.found
+        return self.asked.next_query(steps, seen, self.made)
+
+    @property
+    def made(self) -> list[str]:
+        """Return the queries that were made before."""
+        rows = [*self.prompt.texts("queries"), *self.prompt.texts("tried")]
+        return [*(row.rpartition(" → ")[0] or row for row in rows), *self.searched, *self.solved]
+
+    @property
+    def answer(self) -> str:
+        """Return the answer."""
+        return conclude(self.asked, self.known)
+
+    @property
+    def conclusion(self) -> str:
+        """Return the answer as a sentence."""
+        return f"So the answer is: {self.answer}."
+
+    def mark_of(self, step: Step) -> int | None:
+        """Return the mark that stands at the step's answer in the texts."""
+        at = next((text for text in reversed(self.texts) if step.answer and find_stated(step.query, [text])), "")
+        marks = _MARK.findall(at)
+        return int(marks[0]) if len(marks) == 1 else None
+
+    def new(self) -> list[str]:
+        """Return the facts that are read in passages and that no text states with a mark, each as a sentence."""
+        return [self.told(step) for step in self.found if step.reference and not self.mark_of(step)]
+
+    def told(self, step: Step) -> str:
+        """Return a step as a sentence, with its mark if the model does not forget it."""
+        return write_fact(step.query, step.answer, step.reference if cites(self.asked, step.query) else None)
+
+    @cached_property
+    def ahead(self) -> Step | None:
+        """Return the next fact that was not told."""
+        return next((step for step in self.known if not mentions(step.query, self.texts)), None)
+
+    def thought(self) -> str:
+        """Return the next fact as a sentence, or the answer."""
+        return self.told(self.ahead) if self.ahead else self.conclusion
+
+    def doubted(self) -> list[str]:
+        """Return the words of a tentative sentence that are a guess."""
+        if self.ahead is None or self.ahead.answer:
+            return []
+        return [self.asked.mind.recalls(self.ahead.query) or "something not remembered"]
+
+    def tentative(self) -> str:
+        """Return the next fact, known or guessed, or the answer."""
+        guess = self.doubted()
+        return write_fact(self.ahead.query, guess[0]) if self.ahead and guess else self.thought()
+
+    def written_on(self) -> str:
+        """Return what comes next in a text, up to a search or the answer."""
+        known = next((n for n, step in enumerate(self.known) if not step.answer), len(self.known))
+        facts = [self.told(step) for step in self.known[:known] if not find_stated(step.query, self.texts)]
+        return " ".join([*facts, f"To be looked up: {self.query}" if self.query else self.conclusion])
+
+    def read(self) -> tuple[str | None, int | None]:
+        """Return what the passages say of the query in the prompt, and in which."""
+        query, mind = self.filled(self.prompt.given("query")), self.asked.mind
+        own = next((step for step in self.found if step.query == query and step.reference), None)
+        readings = [(mind.reads(query, one.text), one.number) for one in self.shown]
+        return (own.answer, own.reference) if own else pick_surest(readings)
+
+    def query_answer(self) -> str | None:
+        """Return what is read or remembered for the query in the prompt."""
+        return self.read()[0] or self.asked.mind.believes(self.filled(self.prompt.given("query")))
+
+    def edited(self) -> str:
+        """Return the sentence as the passages have it."""
+        answer, _ = self.read()
+        return write_fact(self.prompt.given("query"), answer) if answer else self.prompt.given("sentence")
+
+    def asked_again(self) -> str:
+        """Return the query of a prompt that gives a sentence to verify, or else what is missing."""
+        sentence = self.prompt.given("sentence")
+        return find_query(sentence) if sentence else self.query or ""
+
+    def follow_ups(self) -> list[str]:
+        """Return several queries for what is missing."""
+        missing = self.asked.missing_queries(self.found, self.shown, self.made) if self.query else []
+        return missing[: self.prompt.values.get("count") or None]
+
+
+def _promise(shapes: Shapes) -> float:
+    return round(0.1 + 0.8 * sum(bool(step.answer) for step in shapes.found) / len(shapes.found), 2)
+
+
+def _searches_needed(shapes: Shapes) -> str:
+    return ["none", "one", "several"][min(sum(not step.answer for step in shapes.known), 2)]
+
+
+SHAPES: dict[str, Callable[[Shapes], Any]] = {
+    "answer": lambda shapes: None if "search" in shapes.outputs and shapes.query else shapes.answer,
+    "final_content": lambda shapes: tell(shapes.asked, shapes.known),
+    "reasoning": lambda shapes: tell(shapes.asked, shapes.known),
+    "thoughts": lambda shapes: tell(shapes.asked, shapes.found, marks=False),
+    "thought": Shapes.thought,
+    "tentative": Shapes.tentative,
+    "uncertain": Shapes.doubted,
+    "continuation": Shapes.written_on,
+    "turn": lambda shapes: f"<search>{shapes.query}</search>" if shapes.query else f"<answer>{shapes.answer}</answer>",
+    "query": Shapes.asked_again,
+    "search": lambda shapes: shapes.query,
+    "follow_up": lambda shapes: shapes.query,
+    "follow_ups": Shapes.follow_ups,
+    "next_thought": lambda shapes: f"What is missing: {shapes.query}" if shapes.query else "That is enough to answer.",
+    "next_tool_name": lambda shapes: "search" if shapes.query else "finish",
+    "next_tool_args": lambda shapes: {"query": shapes.query} if shapes.query else {},
+    "new_notes": Shapes.new,
+    "summary": lambda shapes: " ".join(shapes.new()),
+    "finding": lambda shapes: " ".join(shapes.new()),
+    "query_answer": Shapes.query_answer,
+    "references": lambda shapes: [number] if (number := shapes.read()[1]) else [],
+    "edited": Shapes.edited,
+    "complete": lambda shapes: not shapes.query,
+    "promise": _promise,
+    "searches_needed": _searches_needed,
+}
+"""What each field holds, by its name."""
+
+
+def respond_by_shape(asked: Asked) -> Values:
+    """Return the values of those fields whose names are common."""
+    shapes = Shapes(asked)
+    return {name: SHAPES[name](shapes) for name in shapes.outputs & SHAPES.keys()}

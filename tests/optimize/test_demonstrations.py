@@ -1,0 +1,330 @@
+"""Demonstrations that no LM makes: written by hand, or of annotated questions whose passages state the answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+
+import dspy
+import pytest
+from pydantic import TypeAdapter
+
+import questree.signatures as signatures
+from questree.common.errors import QuestreeError
+from questree.lm.guard import complete_demonstrations
+from questree.lm.ledger import Spent
+from questree.metrics import stands_in
+from questree.metrics.quotes import proving_sentences
+from questree.optimize import Examples
+from questree.optimize import compile as compile_program
+from questree.optimize.demonstrations import (
+    annotated,
+    apart_from,
+    handwritten,
+    is_right,
+    is_sound,
+    read_lesson,
+    shortened,
+)
+from questree.optimize.demonstrations.annotated_steps import demonstrate
+from questree.optimize.demonstrations.handwritten import METHODS
+from questree.optimize.demonstrations.lessons import states
+from questree.optimize.verdicts import Teaching, Verdicts
+from questree.programs import build
+from questree.programs.prompts import rendered_prompts
+
+FEW = "annotated-few-shot"
+THREE = ("searchain", "tree-of-reviews", "blendfilter")
+_NUMBERED = re.compile(r"\[(\d+)\] (.*?) \| (.*)")
+_MARKED = re.compile(r"([^.]*?)((?:\s?\[\d+\])+)")
+
+
+def written():
+    for method in METHODS:
+        text = files("questree.optimize.demonstrations").joinpath(f"{method}.json").read_text(encoding="utf-8")
+        for names, rows in json.loads(text).items():
+            yield from ((name, row) for name in names.split(", ") for row in rows)
+
+
+WRITTEN = [(getattr(signatures, name), row) for name, row in written()]
+ROWS = pytest.mark.parametrize(
+    ("signature", "row"), WRITTEN, ids=lambda one: one["kind"] if isinstance(one, dict) else one.__name__
+)
+
+
+@ROWS
+def test_what_is_written_by_hand_holds_each_field_in_its_type(signature, row):
+    for name, field in signature.fields.items():
+        TypeAdapter(field.annotation).validate_python(row[name], strict=False)
+    assert row["answer_style"] in ("short", "yes-no", "label") if "answer_style" in signature.fields else True
+
+
+@ROWS
+def test_what_is_written_by_hand_says_what_its_passages_say(signature, row):
+    passages = {
+        int(found[1]): f"{found[2]}. {found[3]}"
+        for one in row.get("passages", [])
+        if (found := _NUMBERED.fullmatch(one))
+    }
+    for number, support in [(step["mark"], f"{step['title']}. {step['support']}") for step in row.get("steps", [])]:
+        passages[number] = support
+    for name in {"final_content", "facts"} & signature.fields.keys():
+        for told, marks in _MARKED.findall(row[name]):
+            names = [
+                one
+                for one in re.findall(r"\b[A-Z]\w+(?: [A-Z]\w+)*|\d{4}", told)
+                if one not in ("She", "He", "It", "The", "Sant Eliu")
+            ]
+            cited = " ".join(passages[int(mark)] for mark in re.findall(r"\d+", marks)) if passages else told
+            assert any(stands_in(cited, one.split()[-1]) for one in names) or not names, (told, cited)
+    if "found" in signature.fields:
+        assert bool(row["passage_number"]) == bool(row["found"]) == (row["verdict"] != "silent")
+        assert not row["found"] or stands_in(passages[row["passage_number"]], row["found"])
+    if "judgements" in signature.fields:
+        assert [one["number"] for one in row["judgements"]] == [*passages]
+        assert all(bool(one["says"]) == one["useful"] for one in row["judgements"])
+    for fact in row.get("evidence", []):
+        title, _, text = passages.get(fact["passage"], "").partition(". ")
+        assert bool(fact["quote"]) == bool(fact["passage"])
+        assert not fact["quote"] or proving_sentences(fact["fact"], fact["quote"], title, text, row["question"])
+    if "kept" in signature.fields:
+        assert {*row["kept"]} <= passages.keys()
+        assert all(
+            f"[{number}] {'helps' if number in row['kept'] else 'does not help'}" in row["reasons"]
+            for number in passages
+        )
+    if "missing" in signature.fields:
+        assert bool(row["missing"]) == bool(row["next_query"]) != bool(row["supported_answer"])
+    if "span" in signature.fields and row["span"]:
+        assert row["span"] in row["passages"][0]
+
+
+@pytest.mark.parametrize("preset", [None, "paper"])
+@pytest.mark.parametrize("name", THREE)
+def test_without_annotated_steps_each_prompt_of_the_methods_has_what_was_written_for_it(name, preset, mini):
+    bare = Examples([one.copy(annotated_steps=[]) for one in mini.train[:4]], mini.dev[:1])
+    program = build(name, {"preset": preset} if preset else {}, retriever=mini.index)
+    compiled = compile_program(program, bare, mini.metric, optimizer=FEW)
+    assert compiled.compilation.spent == Spent()
+    for predictor_name, predictor in compiled.program.named_predictors():
+        assert len(predictor.demos) >= 2, predictor_name
+        assert complete_demonstrations(predictor) == predictor.demos
+    assert not any("ot supplied" in prompt.text for prompt in rendered_prompts(compiled.program))
+
+
+def test_annotated_steps_stand_behind_what_was_written_by_hand(mini):
+    for name in THREE:
+        taught = compile_program(
+            build(name, {}, retriever=mini.index), mini.examples(40, 1), mini.metric, optimizer=FEW
+        ).program
+        for predictor_name, predictor in taught.named_predictors():
+            by_hand = handwritten(predictor.signature)
+            assert [dict(one) for one in predictor.demos[: len(by_hand)]] == [dict(one) for one in by_hand]
+            annotated_too = predictor_name != "revised_chain.revise"  # annotations hold no search that missed
+            assert (len(predictor.demos) == 4) == annotated_too, predictor_name
+
+
+def test_a_prompt_of_which_nothing_is_written_or_annotated_is_named(mini):
+    with pytest.raises(QuestreeError, match="show a prompt of react: take another optimizer"):
+        compile_program(build("react", {}, retriever=mini.index), mini.examples(4, 1), mini.metric, optimizer=FEW)
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "title", "sentence", "stated"),
+    [
+        ("Where was Henrik Ibsen born?", "Skien", "Henrik Ibsen", "He was born in Skien.", True),
+        ("Where was Henrik Ibsen born?", "Skien", "Henrik Ibsen", "He left Skien for Grimstad at fifteen.", False),
+        ("Where was Henrik Ibsen born?", "Skien", "Suzannah Ibsen", "She was born in Skien.", False),
+        ("Where was Osbert Sitwell educated?", "Eton", "Osbert Sitwell", "His brother was educated at Eton.", False),
+        ("Where was Osbert Sitwell educated?", "Eton", "Reresby Sitwell", "He was educated at Eton.", False),
+        (
+            "Where was Raymond Carver born?",
+            "Clatskanie",
+            "Raymond Carver",
+            "Born in Clatskanie, the son of Ella.",
+            True,
+        ),
+        ("Which state is Yuma in?", "Arizona", "Yuma, Colorado", "Yuma is the largest town of the county.", False),
+        (
+            "What is the second largest city in Arizona?",
+            "Tucson",
+            "Tucson, Arizona",
+            "It was the 32nd largest city.",
+            False,
+        ),
+        (
+            "What is the second largest city in Arizona?",
+            "Tucson",
+            "Tucson, Arizona",
+            "Tucson is the second largest city in Arizona.",
+            True,
+        ),
+        (
+            "Who is a child of Ryan O'Neal?",
+            "Tatum O'Neal",
+            "Nickelodeon (film)",
+            "It stars Ryan O'Neal and Tatum O'Neal.",
+            False,
+        ),
+        ("Who wrote Peer Gynt?", "Henrik Ibsen", "Peer Gynt", "Peer Gynt is a play by Henrik Ibsen.", True),
+        (
+            "Who won Second City derby?",
+            "Aston Villa",
+            "Second City derby",
+            "5 November 1887 Aston Villa 4 -- 0 23 March 1901 0 -- 0.",
+            False,
+        ),
+    ],
+)
+def test_a_label_stands_only_where_the_passage_states_the_answer_about_that_subject(
+    query, answer, title, sentence, stated
+):
+    assert states(query, answer, title, sentence) == stated
+
+
+def lesson_of(mini, number):
+    lessons = [lesson for one in mini.train if (lesson := read_lesson(one, mini.index)) and len(lesson.whole) == 2]
+    return lessons[number]
+
+
+def test_a_lesson_shows_nothing_but_what_people_wrote(mini):
+    """Its question, the queries of its steps, and sentences of passages."""
+    texts = " ".join(passage.text for passage in mini.index.passages)
+    for example in mini.train[:40]:
+        lesson = read_lesson(example, mini.index)
+        for fact in lesson.facts if lesson else ():
+            assert fact.passage.text in texts
+            assert stands_in(fact.passage.text, fact.answer)
+        for other in lesson.distractors if lesson else ():
+            assert not any(stands_in(other.shown(), answer) for answer in lesson.answers)
+
+
+def test_an_annotated_answer_cites_its_sentences_and_concludes(mini):
+    lesson = lesson_of(mini, 0)
+    ((_, fields),) = demonstrate(signatures.AnswerWithKnowledge, lesson)
+    assert len(fields["passages"]) == 4  # two that help, and two that do not
+    for fact in lesson.facts:
+        number = next(n for n, row in enumerate(fields["passages"], start=1) if fact.passage.text in row)
+        assert f"{fact.passage.text.rstrip('.')} [{number}]." in fields["final_content"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"question": "What is #1 the capital of?", "answer": "x"}],
+        [{"question": "who did he play in true grit", "answer": "x"}],
+        [{"question": "What is the largest moon?", "answer": "x"}],
+        [{"question": "Who wrote Brand?", "answer": None}],
+        [{"question": "Who wrote #1?", "answer": "x"}],
+    ],
+)
+def test_what_cannot_be_said_rightly_is_not_shown(steps, mini):
+    assert read_lesson(mini.train[0].copy(annotated_steps=steps), mini.index) is None
+
+
+def test_a_question_that_ends_with_the_last_fact_of_one_that_is_asked_is_left_out():
+    def example(question, **fields):
+        return dspy.Example(question=question, **fields)
+
+    border = {"question": "What is the seat of #1?", "answer": "Green Bay", "support_title": "Brown County"}
+    asked = [example("Where?", annotated_steps=[border]), example("Both?", gold_passages=["a", "b"])]
+    same, same_gold = example("Elsewhere?", annotated_steps=[{}, border]), example("Two?", gold_passages=["b", "a"])
+    other = example("Else?", annotated_steps=[border | {"answer": "De Pere"}], gold_passages=["a"])
+    assert apart_from([same, same_gold, other], asked) == [other]
+    with pytest.raises(QuestreeError, match="would tell that answer"):
+        apart_from([same], asked)
+
+
+def test_annotations_teach_an_optimizer_that_bootstraps_and_no_lm_is_asked(mini):
+    compiled = compile_program(
+        mini.program(), mini.examples(30, 1), mini.metric, optimizer="bootstrap-few-shot", teacher="annotations"
+    )
+    assert compiled.compilation.spent == Spent()
+    for name in ("chain_of_query.plan", "step_check.check", "tracing.trace"):
+        assert dict(compiled.program.named_predictors())[name].demos, name
+    assert not any("ot supplied" in prompt.text for prompt in rendered_prompts(compiled.program))
+
+
+def test_without_annotated_steps_annotations_teach_nothing(mini, tmp_path):
+    bare = [one.copy(annotated_steps=[]) for one in mini.train[:2]]
+    with pytest.raises(QuestreeError, match="None of the 2 training questions has `steps`"):
+        compile_program(
+            mini.program(),
+            Examples(bare, mini.dev[:1]),
+            mini.metric,
+            optimizer="bootstrap-few-shot",
+            teacher="annotations",
+            out=tmp_path,
+        )
+    assert not (tmp_path / "before").exists()  # nothing was paid for yet
+    assert annotated([*bare, mini.train[2]]) == [mini.train[2]]
+
+
+def test_a_step_that_answers_the_question_wrongly_teaches_nothing(mini):
+    example = mini.train[0]
+    inputs = {"question": example.question}
+    steps = [
+        (dspy.Predict("question -> answer"), inputs, dspy.Prediction(answer=answer))
+        for answer in (example.answers[0], "something else")
+    ]
+    teaching = Verdicts(mini.metric, Teaching())
+    assert [teaching._answers_right(step, example) for step in steps] == [True, False]
+
+
+PRAGUE = [
+    "[1] Kafka | Kafka wrote The Trial. He was born in Prague. He died in 1924.",
+    "[2] Prague | Prague lies on the Vltava.",
+]
+BORN = dspy.Example(annotated_steps=[{"question": "Where was Kafka born?", "answer": "Prague"}])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reply", "sound"),
+    [
+        ({"query": "Where was Kafka born?"}, {"passage_number": 1, "found": "Prague", "verdict": "supports"}, True),
+        ({"query": "Where was Kafka born?"}, {"passage_number": 2, "found": "Prague", "verdict": "supports"}, False),
+        ({"query": "Where was Kafka born?"}, {"passage_number": 0, "found": "", "verdict": "silent"}, False),
+        ({"query": "Where is Kafka buried?"}, {"passage_number": 0, "found": "", "verdict": "silent"}, True),
+        ({"failed_query": "Where was Kafka born?"}, {"rest": []}, False),
+        ({"failed_query": "Where is Kafka buried?"}, {"rest": []}, True),
+        ({}, {"final_content": "British general: Sunday."}, False),
+        ({}, {"final_content": "Kafka was born in Prague [1]. So the answer is: Prague."}, True),
+    ],
+)
+def test_steps_of_an_lm_are_held_to_the_rules_of_annotated_ones(inputs, reply, sound):
+    step = (dspy.Predict("question -> answer"), {"passages": PRAGUE, **inputs}, dspy.Prediction(**reply))
+    assert is_sound(step, BORN) == sound
+
+
+def test_the_passages_of_an_lm_s_step_are_cut_and_numbered_anew():
+    others = [f"[{n}] Other {n} | Something else. And more." for n in range(2, 6)]
+    rows = [PRAGUE[0], *others, "[6] Prague | Prague lies on the Vltava. It is large."]
+    reply = dspy.Prediction(final_content="He was born in Prague [1], on the Vltava [6].", kept=[1, 6])
+    _, inputs, told = shortened((dspy.Predict("q -> a"), {"passages": rows}, reply))
+    assert inputs["passages"] == [
+        "[1] Kafka | He was born in Prague.",
+        "[2] Other 2 | Something else.",
+        "[3] Other 3 | Something else.",
+        "[4] Prague | Prague lies on the Vltava.",
+    ]
+    assert (told.final_content, told.kept) == ("He was born in Prague [1], on the Vltava [4].", [1, 4])
+
+
+def test_every_passage_of_a_review_stays():
+    reply = dspy.Prediction(facts="Kafka was born in Prague [1].", last_adds=False)
+    _, inputs, _ = shortened((dspy.Predict("q -> a"), {"passages": PRAGUE}, reply))
+    assert inputs["passages"] == ["[1] Kafka | He was born in Prague.", PRAGUE[1]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "golds", "right"),
+    [
+        ("1825", ["1825"], True),
+        ("October 25, 1825", ["1825"], False),
+        ("Rooster Cogburn", ["U.S. Marshal Rooster Cogburn", "Cogburn"], True),
+        ("the Vltava", ["Vltava"], True),
+    ],
+)
+def test_a_longer_answer_than_was_asked_for_is_no_demonstration(answer, golds, right):
+    assert is_right(answer, golds) == right

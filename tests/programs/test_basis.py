@@ -1,0 +1,80 @@
+"""How steps and answers stand, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from questree.programs import ReasoningTree
+from questree.programs.basis import basis, standing, state_of
+from questree.retrieval import Passage
+
+IKEA = Passage(id="1", title="IKEA", text="IKEA was founded in Sweden.")
+SWEDEN = Passage(id="2", title="Sweden", text="Its highest mountain is Kebnekaise.")
+
+
+def grown(*steps: dict[str, Any]) -> ReasoningTree:
+    tree, last = ReasoningTree(question="Which mountain?"), None
+    for step in steps:
+        last = tree.grow(last, query="Which?", **step)
+    return tree
+
+
+READ = {"answer": "Sweden", "source": "completed", "passage": IKEA, "support": IKEA.text, "found": (IKEA,)}
+CONFIRMED = READ | {"source": "lm", "sure": True}
+RECALLED = {"answer": "Sweden", "source": "lm", "sure": True, "found": (SWEDEN,)}
+GUESSED = {"answer": "Sweden", "source": "completed", "found": (SWEDEN,)}
+
+
+@pytest.mark.parametrize(
+    ("step", "state"),
+    [
+        (READ, "found in IKEA"),
+        (CONFIRMED, "recalled, confirmed by IKEA"),
+        (RECALLED, "recalled, not confirmed: 1 passage read"),
+        ({"answer": "Sweden", "source": "lm"}, "recalled, not checked"),
+        (GUESSED, "a guess: no passage names it"),
+        (READ | {"source": "corrected"}, "corrected by IKEA"),
+        ({"found": (IKEA, SWEDEN)}, "not found: 2 passages read"),
+        ({}, "not looked up"),
+        ({"source": "passage", "ended": "enough agreement"}, "not read: other paths agree already"),
+        ({"source": "passage", "ended": "accepted"}, "accepted"),
+    ],
+)
+def test_a_step(step: dict[str, Any], state: str):
+    assert state_of(grown(step).nodes[0]) == state
+
+
+def test_a_correction_tells_what_was_recalled():
+    tree = grown({"answer": "Hungary", "source": "lm"})
+    new = tree.grow(None, query="Which?", replaces=0, **(READ | {"source": "corrected"}))
+    assert state_of(new, tree) == "corrected by IKEA: the model recalled Hungary"
+
+
+@pytest.mark.parametrize(
+    ("steps", "answer", "references", "rests_on", "words"),
+    [
+        ([READ, CONFIRMED], "Sweden", [IKEA], "passages", "Supported by passages"),
+        ([READ, RECALLED], "Sweden", [IKEA], "memory", "Partly from the model’s memory"),
+        ([READ, GUESSED], "Sweden", [IKEA], "guess", "A guess"),
+        ([RECALLED], "Sweden", [], "memory", "From the model’s memory alone"),
+        ([READ, {}], "", [IKEA], None, "No answer found"),
+        ([], "Sweden", [IKEA], "passages", "Supported by 1 passage"),
+        ([], "Norway", [IKEA], "memory", "Partly from the model’s memory"),
+        ([], "yes", [IKEA, SWEDEN], "passages", "Supported by 2 passages"),
+        ([], "yes", [], "memory", "From the model’s memory alone"),
+    ],
+)
+def test_an_answer(steps, answer, references, rests_on, words):
+    tree = grown(*steps)
+    assert basis(tree, answer, references) == rests_on
+    assert standing(tree, answer, references, rests_on).words == words
+
+
+def test_a_mark_that_its_passage_does_not_bear_out_makes_the_support_weak():
+    assert standing(grown(READ), "Sweden", [IKEA], "passages", weak=True).words == "Weakly supported"
+
+
+def test_what_was_answered_of_a_question_without_an_answer():
+    assert standing(grown(READ, {}), "", [], None).told == "Steps that were answered: 1 of 2."

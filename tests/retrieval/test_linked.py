@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
+from questree.common.text import words_in
+from questree.data import Question
+from questree.retrieval import (
+    BM25Retriever,
+    LinkedRetriever,
+    Passage,
+    add_to_index,
+    build_index,
+    load_index,
+    open_retriever,
+)
+from questree.retrieval.adapted import as_retriever
+from questree.retrieval.indexes.contents import canonical
+from questree.retrieval.linked import links, names, pool
+from questree.retrieval.linked.calibration import calibrate, cases_of
+from questree.retrieval.linked.choice import Choice, Trees, shipped
+from questree.retrieval.linked.links import Links
+from questree.retrieval.links_beside import linked, links_folder, make_links, up_to_date
+from questree.retrieval.serving.wire import Found
+
+PEOPLE = ["Ada Falk", "Bo Lind", "Cai Moss", "Dora Penn", "Elin Rask", "Finn Sorby", "Gro Tveit", "Hal Umber"]
+TOWNS = ["Arvik", "Bruneby", "Corsund", "Dalholm", "Elverby", "Fossvik", "Granholm", "Hestvik"]
+FILMS = ["Amber Tide", "Broken Lantern", "Copper Moon", "Distant Harbour", "Empty Orchard", "Falling Snow"]
+QUESTION = "In which town was the director of the film Copper Moon born?"
+
+
+def world() -> list[Passage]:
+    films = [(film, f"{film} is a silent drama film by {who}.") for film, who in zip(FILMS, PEOPLE, strict=False)]
+    people = [(who, f"{who} grew up in {town} and liked boats.") for who, town in zip(PEOPLE, TOWNS, strict=True)]
+    towns = [(town, f"{town} is a town on the coast.") for town in TOWNS]
+    other = [
+        (f"Birds of region {n}", "A forest with many birds, of which some are born in spring.") for n in "ABCDEFGH"
+    ]
+    return [
+        Passage(id=f"w{n}", title=title, text=text) for n, (title, text) in enumerate([*films, *people, *towns, *other])
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return build_index(world(), tmp_path_factory.mktemp("linked") / "world", kind="linked")
+
+
+@pytest.fixture(scope="module")
+def retriever(folder):
+    return load_index(folder)
+
+
+def links_of(*texts: tuple[str, str]) -> tuple[Links, list[set[str]]]:
+    """The links between passages of these titles and texts; and which titles each names."""
+    passages = [Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(texts)]
+    made = Links.of_passages(passages)
+    titled = {int(made.title_of[n]): passage.title for n, passage in enumerate(passages)}
+    return made, [{titled[int(t)] for t in made.links.of(np.array([n]))[1]} for n in range(len(passages))]
+
+
+def test_one_search_brings_what_the_words_do_not_find(retriever):
+    found = retriever(QUESTION, k=2)
+    assert {passage.title for passage in found} == {"Copper Moon", "Cai Moss"}
+    assert found[1].linked_from == found[0].title
+    assert "Cai Moss" not in {passage.title for passage in retriever.base(QUESTION, k=6)}
+
+
+def test_a_passage_says_what_it_is_linked_from():
+    passage = Passage(id="1", title="Corsund", text="On the coast.", linked_from="Cai Moss")
+    assert passage.cited() == "Corsund: On the coast. (linked from Cai Moss)"
+    assert Found.of(passage).passage() == passage
+    assert canonical(passage) == canonical(passage.model_copy(update={"linked_from": ""}))
+    assert "Cai" not in passage.shown()
+
+
+@pytest.mark.parametrize(
+    ("title", "counts"),
+    [
+        ("Copper Moon", True),
+        ("Copper Moon (1931 film)", True),
+        ("東京", True),
+        ("京都市 (日本)", True),
+        ("Ohio", True),
+        ("Ob", False),
+        ("1984", False),
+        ("12 34", False),
+        ("The", False),
+        ("This is it", False),
+        ("", False),
+        ("?!", False),
+        ("one two three four five six seven eight", False),
+    ],
+)
+def test_which_titles_are_looked_for(title, counts):
+    assert bool(names.title_hash(title)) == counts
+
+
+def test_the_longest_title_at_each_place_is_named():
+    titles = np.sort(
+        np.array([names.title_hash(t) for t in ("New York", "New York City", "City Hall", "Hall")], np.uint64)
+    )
+    texts = [words_in("In New York City Hall"), [], words_in("New"), words_in("York of New York")]
+    text, title = names.named_titles(texts, titles)
+    named = {t: names.title_hash(t) for t in ("New York", "New York City", "City Hall")}
+    assert list(zip(text.tolist(), titles[title].tolist(), strict=True)) == [
+        (0, named["New York City"]), (0, named["City Hall"]), (3, named["New York"]),
+    ]  # fmt: skip
+    assert not len(names.named_titles([[], []], titles)[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "shared"),
+    [
+        ("Born on May 4, 1931.", "On 4 May 1931 it rained.", True),
+        ("In 1931.", "Since 1931", True),
+        ("The Amber Palace burnt.", "Near Amber Palace's gate", True),
+        ("President Jon Amber spoke.", "Jon Amber slept.", True),
+        ("The house of Lords", "the end of the day", False),
+        ("He was It", "He said It", False),
+        ("東京", "東京", False),
+        ("", "", False),
+    ],
+)
+def test_names_that_two_texts_share(text, other, shared):
+    assert bool(names.names_in(text) & names.names_in(other)) == shared
+
+
+def test_links_lead_to_the_titles_that_a_text_names():
+    _, named = links_of(
+        ("Amber", "Amber lies in Berland, near Cold Bay."),
+        ("Berland (country)", "A country."),
+        ("Cold Bay", "Berland and berland again."),
+        ("東京都", "日本の首都"),
+        ("歴史", "東京都の歴史。"),
+        ("", "Cold Bay has no title here."),
+    )
+    assert named == [{"Berland (country)", "Cold Bay"}, set(), {"Berland (country)"}, set(), {"東京都"}, {"Cold Bay"}]
+
+
+def test_a_planted_passage_draws_a_bounded_number_of_others(monkeypatch):
+    titles = [f"Place {first}{second}x" for first in "abcdefghij" for second in "abcdefghijklmnopqrst"]
+    every = [(title, "Nothing.") for title in titles]
+    made, named = links_of(("Planted", " and ".join(titles)), *every)
+    assert len(named[0]) == links.NAMED == int(np.diff(made.links.starts).max())
+    assert int(np.diff(made.names.starts).max()) <= links.NAMED
+    monkeypatch.setattr(links, "JOINED", 20)
+    made, _ = links_of(*[("Same Title", "In Arvik, by the Common Name.")] * 50, ("Other", "The Same Title."))
+    assert [int(np.diff(one.starts).max(initial=0)) for one in (made.bearers, made.mentions, made.named)] == [1, 1, 0]
+
+
+def test_a_search_looks_at_a_bounded_part_of_the_corpus(monkeypatch):
+    passages = [Passage(id=str(n), title="", text=f"Berta Amber met number {n}.") for n in range(300)]
+    words = BM25Retriever.from_passages(passages)
+    question = pool.Question("Berta Amber number 7", words, Links.of_passages(passages))
+    monkeypatch.setattr(pool, "_REACH", 200)
+    found = np.array([7])
+    assert len(pool.gather(question, found, found).positions) == 1
+
+
+def test_passages_without_titles_are_linked_by_names(tmp_path):
+    passages = [one.model_copy(update={"title": ""}) for one in world()]
+    bare = load_index(build_index(passages, tmp_path / "bare", kind="linked"))
+    found = bare(QUESTION, k=30)
+    assert "w8" in {one.id for one in found} - {one.id for one in bare.base(QUESTION, k=30)}
+    assert {one.linked_from for one in found} == {""}
+
+
+def test_what_is_mapped_is_what_was_made(folder, tmp_path):
+    made, count = Links.of_passages(world()), len(world())
+    read = Links.load(folder, count)
+    assert [name for name, array in made._arrays() if not np.array_equal(array, dict(read._arrays())[name])] == []
+    with pytest.raises(IndexRefused, match=f"not of its {count + 1}"):
+        Links.load(folder, count + 1)
+    with pytest.raises(IndexRefused, match="cannot be read"):
+        Links.load(tmp_path, count)
+
+
+def test_links_are_made_at_first_use_and_follow_their_index(tmp_path, caplog):
+    passages, index = world(), tmp_path / "a+b"
+    build_index(passages[:-9], index, kind="bm25")
+    with caplog.at_level(logging.WARNING):
+        first = open_retriever(f"linked:{index}")
+    assert "Making the links" in caplog.text
+    assert first(QUESTION, k=3) == open_retriever(f"linked:{index}")(QUESTION, k=3)
+    add_to_index(passages[-9:], index)
+    assert not up_to_date(index)
+    with pytest.raises(IndexRefused, match=r"found the passage 'w\d+', which the links do not know"):
+        first.over(load_index(index))("Hestvik birds of region H", k=3)
+    again = open_retriever(f"linked:{index}")
+    assert up_to_date(index)
+    assert again.fingerprint != first.fingerprint
+    build_index(passages, tmp_path / "at once", kind="bm25")
+    assert again(QUESTION, k=9) == open_retriever(f"linked:{tmp_path / 'at once'}")(QUESTION, k=9)
+
+
+def test_links_go_over_any_retriever_of_their_passages(folder, retriever, tmp_path):
+    build_index(world(), tmp_path / "words", kind="bm25")
+    fused = open_retriever(f"linked:{tmp_path / 'words'}+{folder}")
+    assert isinstance(fused, LinkedRetriever)
+    assert fused.name.startswith("linked fusion")
+    assert "Cai Moss" in {one.title for one in fused(QUESTION, k=5)}
+    named = open_retriever(f"linked:{tmp_path / 'words'}@{folder}")
+    assert named(QUESTION, k=4) == retriever(QUESTION, k=4)
+    assert links_folder(folder) == make_links(folder) == folder  # its own
+    elsewhere = as_retriever(lambda query: [Passage(id="w2", title="Copper Moon", text="A film.")])
+    assert {one.title for one in linked(elsewhere, [], folder)(QUESTION, k=3)} >= {"Copper Moon", "Cai Moss"}
+    with pytest.raises(QuestreeError, match="no folder on this machine"):
+        linked(elsewhere, [])
+    with pytest.raises(IndexRefused, match="holds no links"):
+        linked(elsewhere, [], tmp_path / "words")
+
+
+def test_what_is_shipped_is_small_and_has_a_card():
+    choice = shipped()
+    assert len(choice.model_dump_json()) < 100_000
+    assert {"trained on", "task unseen"} <= set(choice.card)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"right": [0, 1, 2]},
+        {"feature": [99, -1, -1]},
+        {"feature": [0, -1, 0]},
+        {"roots": [3]},
+        {"number": [1.0]},
+        {"feature": []},
+    ],
+)
+def test_a_damaged_choice_is_refused(tmp_path, changed):
+    trees = {"base": 0.0, "roots": [0], "feature": [0, -1, -1], "right": [2, 1, 2], "number": [0.5, -1.0, 1.0]}
+    file = tmp_path / "choice.json"
+    Choice(first=Trees(**trees), second=Trees(**trees)).save(file)
+    assert Choice.load(file).first.scores(np.array([[0.5], [0.6]], np.float32)).tolist() == [-1, 1]
+    file.write_text(json.dumps({"format": 1, "first": trees | changed, "second": trees, "card": {}}))
+    with pytest.raises(CheckpointError, match="calibrate again"):
+        Choice.load(file)
+
+
+def questions() -> dict[str, list[Question]]:
+    every = [
+        Question(id=f"{n}{word}", task="mine", question=f"{word} was the maker of {film} raised in?", answers=(town,),
+                 gold_titles=(film, who, town), style="short", split="train")
+        for word in ("Where", "Which town", "What place", "In what town")
+        for n, (film, who, town) in enumerate(zip(FILMS, PEOPLE, TOWNS, strict=False))
+    ]  # fmt: skip
+    return {"train": every[:20], "test": [*every[20:], every[0].model_copy(update={"gold_titles": ("Nowhere",)})]}
+
+
+def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
+    folder = build_index(world(), tmp_path / "own", kind="linked")
+    before = load_index(folder)
+    choice, measured = calibrate(before, questions())
+    assert choice.fingerprint == calibrate(before, questions())[0].fingerprint
+    assert [one.recall.n for one in measured.values()] == [20, 4, 4, 4]
+    assert choice.card["measured"]
+    choice.save(before.choice_file)
+    after = load_index(folder)
+    assert after.choice.card == choice.card
+    assert after.fingerprint != before.fingerprint
+    with pytest.raises(QuestreeError, match="of 0 questions to train on and of 4"):
+        calibrate(before, {"test": questions()["test"]})
+
+
+def test_our_trees_score_as_scikit_learn_does(retriever):
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    from questree.retrieval.linked.trainer import as_trees
+
+    draw = np.random.default_rng(3)
+    numbers = draw.normal(size=(500, 6)).astype(np.float32)
+    model = HistGradientBoostingClassifier(max_iter=12, max_leaf_nodes=7, random_state=0)
+    model.fit(numbers, numbers[:, 0] * numbers[:, 1] + numbers[:, 2] > 0)
+    difference = as_trees(model).scores(numbers) - model.decision_function(numbers)
+    assert np.quantile(np.abs(difference), 0.98) < 1e-3  # a threshold is rounded to five digits
+    assert cases_of(retriever, questions()["train"])[0].gold.tolist() == [0, 6, 14]
