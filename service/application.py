@@ -54,7 +54,7 @@ def create_app(
 
     app.include_router(run_routes(runs, tracking, mlflow))
     app.include_router(prompt_routes(service))
-    app.mount("/static", StaticFiles(directory=STATIC))
+    app.mount("/static", StaticFiles(directory=STATIC, follow_symlink=True))
     app.include_router(ask_routes(service))
     app.include_router(chat_routes(service))
     app.include_router(page_routes(service))
