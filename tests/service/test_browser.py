@@ -230,7 +230,7 @@ def test_hostile_text_neither_runs_nor_draws(browser, make_service, scripts):
     with running(create_app(service)) as address, opened(browser, java_script_enabled=scripts) as page:
         ask(page, address, HOSTILE, "hostile")
         Hostile.watched.set()
-        expect(page.get_by_role("status")).to_contain_text("Answered")
+        expect(page.get_by_role("status")).to_contain_text("The simulated LM knows only")
         assert "Questree" in page.title()
         assert page.title() != "ran"
         for mark in page.locator(".content a").all():
