@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,7 @@ class Calibration:
 
     Attributes:
         name: of the reader or the check.
-        folder: where the threshold is stored; name it as the reader or the check. None where it was only to be shown.
+        folder: where the threshold is stored; name it as the reader or the check.
         readings: the readings that it was chosen on; of a check, how alike the pairs are.
         chosen: the threshold, and how well it tells these readings apart.
         own: the threshold that the reader or the check had.
@@ -50,7 +49,7 @@ class Calibration:
     """
 
     name: str
-    folder: Path | None
+    folder: Path
     readings: list[Reading]
     chosen: ThetaPoint
     own: float
@@ -126,14 +125,13 @@ class ReaderExperiment(Parts):
                 on_progress=on_progress,
             )
 
-    def calibrate(
-        self, *, test_split: str | None = "test", keep: bool = True, on_read: Count = _count_nothing
-    ) -> Calibration:
+    def calibrate(self, *, test_split: str | None = "test", on_read: Count = _count_nothing) -> Calibration:
         """Choose the threshold of the settings' reader on their questions, and store it with the reader.
+
+        A reader that is no folder itself gets the settings' ``out``.
 
         Args:
             test_split: of the same tasks, to score the reader with its new threshold on; None for no such score.
-            keep: whether to store it; in the settings' ``out``, if the reader is no folder itself.
             on_read: called while passages are read.
 
         Raises:
@@ -146,14 +144,13 @@ class ReaderExperiment(Parts):
         from .optimize.readers import best_theta, plot_theta, score_readings
 
         settings = self.settings
-        folder = _folder_for(settings.reader, settings.out, Path("readers"), ReaderManifest) if keep else None
+        folder = _folder_for(settings.reader, settings.out, Path("readers"), ReaderManifest)
         # before a model is loaded: they may be faulty
         examples, seen = self._unseen(settings.split)
         held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
         refuse_leak(_questions(examples), _questions(held_out))
         reader, simulated = self._reader_or_lm()
-        book = nullcontext() if folder is None else writing(folder, "calibration", shared=True)
-        with book as file, Account(file).open() as account:
+        with writing(folder, "calibration", shared=True) as file, Account(file).open() as account:
             on_read = account.bounded(on_read, settings.policy)
             readings, failed = self._read(reader, settings.split, examples, on_read)
             chosen, scores = best_theta(readings), None
@@ -171,11 +168,10 @@ class ReaderExperiment(Parts):
             seen=seen + seen_later,
             simulated=simulated,
         )
-        if folder is not None:
-            store(folder, self._manifest(calibration, test_split))
-            tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
-            title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
-            plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
+        store(folder, self._manifest(calibration, test_split))
+        tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
+        title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
+        plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
         return calibration
 
     def calibrate_duplicates(self, pairs: Path, *, on_read: Count = _count_nothing) -> Calibration:

@@ -12,12 +12,11 @@ from .screen import echo
 
 if TYPE_CHECKING:
     from ..evaluation.stored_runs import StoredRun
-    from ..settings import RunSettings
 
 logger = logging.getLogger(__name__)
 
 app = typer.Typer(
-    help="Analyse stored runs as the papers do. No LM is asked, except by theta with the LM as reader.",
+    help="Analyse stored runs as the papers do. No LM is asked.",
     no_args_is_help=True,
 )
 
@@ -127,37 +126,6 @@ def cases(
         options.print_as_json({"page": str(out), "questions": ids, "simulated": simulated})
         return
     echo(f"page: {out}")
-
-
-def theta(
-    settings: "RunSettings",
-    value: Annotated[
-        list[float] | None, typer.Option(help="A theta to show; repeat it. Default: -2 to 6, and the reader's own.")
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show how well --reader tells at each theta whether a passage answers, on a task with passages (nq, squad).
-
-    Each question is read with its own passage and with one that does not answer: the highest that --retriever finds,
-    or another question's. With the LM as reader, each reading is an LM call. calibrate-reader also stores the best.
-    """
-    from ..reader_experiments import ReaderExperiment
-    from .calibrate_reader import print_sweep
-    from .report import counting_bars
-
-    with options.clear_stdout(as_json), counting_bars() as on_read:
-        calibration = ReaderExperiment(settings).calibrate(test_split=None, keep=False, on_read=on_read)
-    print_sweep(calibration, value, as_json=as_json)
-
-
-options.add_command(
-    app,
-    theta,
-    only=(
-        *("task", "split", "limit", "seed", "lm", "api_base", "temperature", "adapter"),
-        *("retriever", "reader", "concurrency", "max_calls", "max_tokens", "max_cost"),
-    ),
-)
 
 
 def _stored(folders: Sequence[Path]) -> "list[StoredRun]":

@@ -23,6 +23,10 @@ def calibrate_reader(
     test_split: Annotated[
         str, typer.Option(help="Split of the same tasks to score the new threshold on; 'none' for no such score.")
     ] = "test",
+    value: Annotated[
+        list[float] | None, typer.Option(help="A theta to show; repeat it. Default: -2 to 6, and the reader's own.")
+    ] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Choose a reader's threshold (theta) by F1 of "does this passage answer it", and store it with the reader.
 
@@ -34,9 +38,11 @@ def calibrate_reader(
     from .report import SIMULATED, counting_bars, list_scores
 
     experiment = ReaderExperiment(settings.model_copy(update={"reader": reader}))
-    with counting_bars() as on_read:
+    with options.clear_stdout(as_json), counting_bars() as on_read:
         found = experiment.calibrate(test_split=None if test_split == "none" else test_split, on_read=on_read)
-    print_sweep(found)
+    print_sweep(found, value, as_json=as_json)
+    if as_json:
+        return
     if found.scores is not None:
         simulated = f" ({SIMULATED})" if found.simulated else ""
         echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
