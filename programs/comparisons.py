@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
+from operator import mul
 from typing import NamedTuple
 
 from ..metrics import contains, normalise
@@ -12,7 +14,9 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _YEAR = re.compile(r"\b(\d{4})\b")
 _DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_FIRST, _LAST = ("earliest", "smallest"), ("latest", "largest")
+_SPAN = re.compile(r"\s+(?:to|until|-|–|—)\s+|(?<=\d{4})[-–—](?=\d{4})")
+_DAYS = (365.25, 30.44, 1.0)  # of a year, a month and a day
+_FIRST, _LAST = ("earliest", "smallest", "shortest"), ("latest", "largest", "longest")
 
 
 class Compared(NamedTuple):
@@ -21,9 +25,19 @@ class Compared(NamedTuple):
     name: str
     value: str
 
+    @property
+    def ends(self) -> list[str]:
+        """Return the two dates of a span; of another value, the value."""
+        return _SPAN.split(self.value)
+
 
 class Comparison(NamedTuple):
-    """What a question compares, and whether it asks for the earliest, latest, smallest, largest, or the same."""
+    """What a question compares, and what it asks for.
+
+    Attributes:
+        asks: earliest or latest date, smallest or largest number, shortest or longest span of time, or "same".
+        of: at least two.
+    """
 
     asks: str
     of: list[Compared]
@@ -60,8 +74,10 @@ def outcome(comparison: Comparison) -> str | None:
     values = [one.value for one in comparison.of]
     if comparison.asks == "same":
         return _same(values)
-    dated = comparison.asks in ("earliest", "latest")
-    read = _dates(values) if dated else _numbers(values)
+    if comparison.asks in ("shortest", "longest"):
+        read = _lengths([one.ends for one in comparison.of])
+    else:
+        read = _dates(values) if comparison.asks in ("earliest", "latest") else _numbers(values)
     if read is None or len(set(read)) < len(read):
         return None
     best = min(read) if comparison.asks in _FIRST else max(read)
@@ -89,6 +105,18 @@ def _date(value: str) -> tuple[float, ...]:
     month = next((place for place, name in enumerate(_MONTHS, start=1) if re.search(rf"\b{name}", words)), None)
     day = _DAY.search(words.replace(year[1], ""))
     return (int(year[1]), *((month,) if month else ()), *((int(day[1]),) if month and day else ()))
+
+
+def _lengths(spans: Sequence[Sequence[str]]) -> list[tuple[float, ...]] | None:
+    """Return how many days spans have; None if one has no two dates, or if days that are not told may decide."""
+    dates = _dates([date for span in spans for date in span]) if all(len(span) == 2 for span in spans) else None
+    if dates is None:
+        return None
+    days = [sum(map(mul, date, _DAYS)) for date in dates]
+    lengths = [end - start for start, end in zip(days[::2], days[1::2], strict=True)]
+    unknown = 0 if len(dates[0]) == len(_DAYS) else 2 * _DAYS[len(dates[0]) - 1]
+    gaps = [abs(one - other) for one, other in combinations(lengths, 2)]
+    return [(length,) for length in lengths] if min(gaps) >= unknown else None
 
 
 def _numbers(values: Sequence[str]) -> list[tuple[float, ...]] | None:

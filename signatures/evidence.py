@@ -25,14 +25,14 @@ class ReadEvidence(dspy.Signature):
     """Answer the question from the passages, fact by fact.
 
     List the facts that lead to the answer, in order. Where a passage says a fact, give its number and a quote: one
-    unbroken stretch of its text, with the words that decide. The passage's title may supply the subject. A fact says no
-    more than its quote. A passage about something else of the same name says nothing. A fact that you only recall has
-    passage 0 and no quote; make none up.
+    unbroken stretch of its text, with the words that decide. Its title may supply the subject. A fact says no more than
+    its quote. A passage about another bearer of the name says nothing. A fact that you only recall has passage 0 and no
+    quote; make none up.
 
-    Where no passage says a fact that the answer needs, ask for it with a search query, as long as searches are left,
-    also if you recall it.
+    Where no passage says a fact that the answer needs, write a search query for it, also if you recall it, as long as
+    searches are left.
 
-    Answer in the words of the passages, as exactly as the question asks, with the full name and nothing around it.
+    Answer as the passage writes it, and as exactly as the question asks: the whole name, date or phrase, and only one.
     """
 
     question: str = question_field()
@@ -45,8 +45,9 @@ class ReadEvidence(dspy.Signature):
     searches_left: int = dspy.InputField()
     evidence: list[Fact] = dspy.OutputField()
     comparison: list[str] = dspy.OutputField(
-        desc="empty, unless facts are compared; then what is asked (earliest, latest, smallest, largest or same) and "
-        'each thing with its value as quoted: ["latest", "The Red Barge: 20 June 1975", "Ada Hale: 3 May 1979"]'
+        desc="empty, unless values are compared; then what is asked (earliest, latest, smallest, largest, longest, "
+        "shortest or same) and each possible answer with its value as quoted, a span as two dates: "
+        '["longest", "Ada Hale: 3 May 1879 to 1951", "Jo Rey: 1880 to 20 June 1944"]'
     )
     searches: list[str] = dspy.OutputField(
         desc="queries, made at the same time: each complete in itself, with the names found so far; empty if no fact "
@@ -54,7 +55,8 @@ class ReadEvidence(dspy.Signature):
     )
     answer: str = answer_field()
     rests_on: Basis = dspy.OutputField(
-        desc='"passages" if they say all facts of the chain; "memory" if you recall one; "guess" if you are not sure'
+        desc='"passages" if they say all facts of the chain, and the answer follows; "memory" if you recall one; '
+        '"guess" if you are not sure'
     )
 
 

@@ -125,7 +125,8 @@ def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> 
     """Return the answer, or what the compared values make of it if they stand in the sentences that prove the facts."""
     comparison = read_comparison(compared)
     supports = [fact.support for fact in facts if fact.support]
-    told = comparison is not None and all(any(stands_in(one, this.value) for one in supports) for this in comparison.of)
+    values = [end for one in comparison.of for end in one.ends] if comparison else []
+    told = all(any(stands_in(support, value) for support in supports) for value in values)
     return settle(answer, comparison) if comparison and told else answer
 
 

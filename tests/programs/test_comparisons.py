@@ -18,6 +18,10 @@ from questree.programs.comparisons import outcome, read_comparison, settle
         (["largest", "A: 1,200 m", "B: 990 m"], "A"),
         (["smallest", "The Barge: Part 2: 1,200", "B: 990.5", "C: 2000"], "B"),
         (["largest", "A: 1,200 m", "B: 990 feet"], None),
+        (["longest", "A: 3 May 1879 to 1951", "B: 1880–1944"], "A"),
+        (["shortest", "A: 3 May 1879 to 4 June 1951", "B: May 2, 1879 - 4 June 1951"], "A"),
+        (["longest", "A: 1879 to 1951", "B: 1880 to 1951"], None),  # without days it may be either
+        (["longest", "A: 1879 to 1951", "B: 70 years"], None),
         (["same", "A: Velian", "B: velian"], "yes"),
         (["same", "A: Velian", "B: Tarnish"], None),  # they may mean the same
         (["same", "A: 3 May 1911", "B: 1911"], "yes"),
