@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from .common.lazy import exported, lazily
 
 # DSPy's LM clients fetch a price list when they are imported, unless told not to.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -32,30 +33,12 @@ if TYPE_CHECKING:
     from .retrieval import build_index as build_index
     from .retrieval import load_index as load_index
 
-_HOMES = {
-    "Passage": ".retrieval",
-    "QuestreeError": ".common.errors",
-    "build_index": ".retrieval",
-    "compile": ".optimize",
-    "evaluate": ".evaluation",
-    "load_index": ".retrieval",
-    "load_task": ".data",
-    "mlflow_dataset": ".evaluation.genai",
-    "mlflow_scorer": ".evaluation.genai",
-    "stream": ".programs",
-}
+__getattr__ = lazily(__name__)  # the command line answers before DSPy is loaded
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*_HOMES, "load", "program"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: the command line answers before DSPy is loaded."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name], __name__), name)
+    return [*exported(__name__), "load", "program"]
 
 
 def program(

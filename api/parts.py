@@ -128,6 +128,8 @@ class Parts:
             QuestreeError: as `undefended`; or the defence needs a reader, and none is named.
             CheckpointError: the reranker cannot be had.
         """
+        if self.settings.defence == "none":
+            return self._reranked(self.undefended)
         from .retrieval.defences import defended
 
         reader = self.reader if self.settings.defence == "reader" else None

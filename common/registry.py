@@ -84,7 +84,10 @@ class Registry(Generic[T]):
 
     def name_of(self, part: T) -> str | None:
         """Return the name under which a part is known, or None if it is not."""
-        return next((name for name, one in {**self._own, **self._imported}.items() if one is part), None)
+        called = getattr(part, "name", None)  # looking at all of them would import all of them
+        if isinstance(called, str) and called in self._own and self._own[called] is part:
+            return called
+        return next((name for name, one in self._imported.items() if one is part), None)
 
     def keep(self, name: str, part: T) -> None:
         """Make a part known that the user has in hand."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..common.errors import QuestreeError, did_you_mean, unknown_name
 from ..common.registry import Registry
 from .question_files import FORM, read_questions
 from .task import SPLITS, Question, Task
 from .task_files import DATA_VARIABLE, corpus_file, data_folder, questions_file, read_task_manifest
-from .tasks import KNOWN_TASKS, KnownTask, Sample
+from .tasks import KNOWN_TASKS
+
+if TYPE_CHECKING:
+    from .tasks import KnownTask, Sample
 
 _MINI = Path(__file__).parent / "mini"
 MINI_CORPUS = _MINI / "corpus.jsonl"

@@ -1,24 +1,33 @@
 """The methods as DSPy programs."""
 
-from .blendfilter import BlendFilter as BlendFilter
-from .blendfilter import BlendFilterSettings as BlendFilterSettings
-from .chain_of_reviews import ChainOfReviews as ChainOfReviews
-from .chain_of_reviews import ChainOfReviewsSettings as ChainOfReviewsSettings
-from .program import Program as Program
-from .program import answered as answered
-from .registry import PROGRAMS as PROGRAMS
-from .registry import REGISTRY as REGISTRY
-from .registry import allow as allow
-from .registry import build as build
-from .registry import build_kind as build_kind
-from .registry import saved_name as saved_name
-from .registry import takes_retriever as takes_retriever
-from .registry import variants as variants
-from .searchain import SearChain as SearChain
-from .searchain import SearChainSettings as SearChainSettings
-from .streams import Stream as Stream
-from .streams import stream as stream
-from .tree import Node as Node
-from .tree import ReasoningTree as ReasoningTree
-from .tree_of_reviews import TreeOfReviews as TreeOfReviews
-from .tree_of_reviews import TreeOfReviewsSettings as TreeOfReviewsSettings
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..common.lazy import lazily
+
+if TYPE_CHECKING:
+    from .blendfilter import BlendFilter as BlendFilter
+    from .blendfilter import BlendFilterSettings as BlendFilterSettings
+    from .chain_of_reviews import ChainOfReviews as ChainOfReviews
+    from .chain_of_reviews import ChainOfReviewsSettings as ChainOfReviewsSettings
+    from .program import Program as Program
+    from .program import answered as answered
+    from .registry import PROGRAMS as PROGRAMS
+    from .registry import REGISTRY as REGISTRY
+    from .registry import allow as allow
+    from .registry import build as build
+    from .registry import build_kind as build_kind
+    from .registry import saved_name as saved_name
+    from .registry import takes_retriever as takes_retriever
+    from .registry import variants as variants
+    from .searchain import SearChain as SearChain
+    from .searchain import SearChainSettings as SearChainSettings
+    from .streams import Stream as Stream
+    from .streams import stream as stream
+    from .tree import Node as Node
+    from .tree import ReasoningTree as ReasoningTree
+    from .tree_of_reviews import TreeOfReviews as TreeOfReviews
+    from .tree_of_reviews import TreeOfReviewsSettings as TreeOfReviewsSettings
+
+__getattr__ = lazily(__name__)

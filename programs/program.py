@@ -27,7 +27,6 @@ from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .basis import basis
-from .notebook import prediction_as_html, program_as_html
 from .references import distinct, without_loose_marks
 from .streams import told_growth
 from .tree import ReasoningTree
@@ -64,6 +63,8 @@ class Program(dspy.Module):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
+        from .notebook import program_as_html  # only a notebook asks for it
+
         return program_as_html(self.name, self.settings, self.named_predictors())
 
     @abstractmethod
@@ -236,6 +237,8 @@ class _Answer(dspy.Prediction):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
+        from .notebook import prediction_as_html  # only a notebook asks for it
+
         return prediction_as_html(self)
 
 

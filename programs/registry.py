@@ -1,6 +1,6 @@
 """Programs by name, their settings, and the variants of these that an ablation compares.
 
-To add a program, import it below: nothing else is needed.
+To add a program, write its name and its place below: nothing else is needed. It is imported when it is named.
 """
 
 from __future__ import annotations
@@ -15,58 +15,52 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError, did_you_mean
+from ..common.lazy import PartsByName
 from ..common.registry import Registry
 from .program import Program
 
-# isort: split
-# the methods
-from .blendfilter import BlendFilter as BlendFilter
-from .chain_of_reviews import ChainOfReviews as ChainOfReviews
-from .evidence_chain import EvidenceChain as EvidenceChain
-from .searchain import SearChain as SearChain
-from .tree_of_reviews import TreeOfReviews as TreeOfReviews
-
-# isort: split
-# baselines without retrieval
-from .baselines.memory import AutoCoT as AutoCoT
-from .baselines.memory import ChainOfThought as ChainOfThought
-from .baselines.memory import Direct as Direct
-from .baselines.memory import Recite as Recite
-from .baselines.self_ask import SelfAsk as SelfAsk
-from .baselines.self_consistency import SelfConsistency as SelfConsistency
-from .baselines.subquestions import LeastToMost as LeastToMost
-from .baselines.subquestions import PlanAndSolve as PlanAndSolve
-from .searchain import SearChainWithoutRetrieval as SearChainWithoutRetrieval
-
-# isort: split
-# baselines with retrieval
-from .baselines.adaptive import Adaptive as Adaptive
-from .baselines.dsp import DSP as DSP
-from .baselines.flare import FLARE as FLARE
-from .baselines.ircot import IRCoT as IRCoT
-from .baselines.iter_retgen import IterRetgen as IterRetgen
-from .baselines.multi_hop import MultiHop as MultiHop
-from .baselines.multi_hop_summaries import MultiHopSummaries as MultiHopSummaries
-from .baselines.oner import OneR as OneR
-from .baselines.oner import OneRCoT as OneRCoT
-from .baselines.plan_graph import PlanGraphProgram as PlanGraphProgram
-from .baselines.react import ReAct as ReAct
-from .baselines.react import ReActSelfConsistency as ReActSelfConsistency
-from .baselines.search_agent import SearchAgent as SearchAgent
-from .baselines.self_ask import SelfAskRetrieval as SelfAskRetrieval
-from .baselines.subquestions import PlanAndSolveRetrieval as PlanAndSolveRetrieval
-from .baselines.toolformer import Toolformer as Toolformer
-from .baselines.tree_of_thought import TreeOfThought as TreeOfThought
-from .baselines.verify_and_edit import VerifyAndEdit as VerifyAndEdit
-
 logger = logging.getLogger(__name__)
 
-PROGRAMS: dict[str, type[Program]] = {
-    kind.name: kind
-    for kind in list(vars().values())
-    if isinstance(kind, type) and issubclass(kind, Program) and kind is not Program
+_PLACES = {
+    # the methods
+    "blendfilter": ".blendfilter:BlendFilter",
+    "chain-of-reviews": ".chain_of_reviews:ChainOfReviews",
+    "evidence-chain": ".evidence_chain:EvidenceChain",
+    "searchain": ".searchain:SearChain",
+    "tree-of-reviews": ".tree_of_reviews:TreeOfReviews",
+    # baselines without retrieval
+    "auto-cot": ".baselines.memory:AutoCoT",
+    "cot": ".baselines.memory:ChainOfThought",
+    "direct": ".baselines.memory:Direct",
+    "recite": ".baselines.memory:Recite",
+    "self-ask": ".baselines.self_ask:SelfAsk",
+    "self-consistency": ".baselines.self_consistency:SelfConsistency",
+    "least-to-most": ".baselines.subquestions:LeastToMost",
+    "plan-and-solve": ".baselines.subquestions:PlanAndSolve",
+    "searchain-without-retrieval": ".searchain:SearChainWithoutRetrieval",
+    # baselines with retrieval
+    "adaptive": ".baselines.adaptive:Adaptive",
+    "dsp": ".baselines.dsp:DSP",
+    "flare": ".baselines.flare:FLARE",
+    "ircot": ".baselines.ircot:IRCoT",
+    "iter-retgen": ".baselines.iter_retgen:IterRetgen",
+    "multi-hop": ".baselines.multi_hop:MultiHop",
+    "multi-hop-summaries": ".baselines.multi_hop_summaries:MultiHopSummaries",
+    "oner": ".baselines.oner:OneR",
+    "oner-cot": ".baselines.oner:OneRCoT",
+    "plan-graph": ".baselines.plan_graph:PlanGraphProgram",
+    "react": ".baselines.react:ReAct",
+    "react-self-consistency": ".baselines.react:ReActSelfConsistency",
+    "search-agent": ".baselines.search_agent:SearchAgent",
+    "self-ask-retrieval": ".baselines.self_ask:SelfAskRetrieval",
+    "plan-and-solve-retrieval": ".baselines.subquestions:PlanAndSolveRetrieval",
+    "toolformer": ".baselines.toolformer:Toolformer",
+    "tree-of-thought": ".baselines.tree_of_thought:TreeOfThought",
+    "verify-and-edit": ".baselines.verify_and_edit:VerifyAndEdit",
 }
-"""Every program that is imported above, by its name."""
+
+PROGRAMS: PartsByName[type[Program]] = PartsByName(__package__, _PLACES)
+"""Every program of ours, by its name."""
 
 
 def _read_program(name: str, found: Any) -> type[Program]:

@@ -9,15 +9,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError, unknown_name
 from ..common.files import make_folder, read_unswapped
+from ..common.lazy import PartsByName
 from .base import IndexRetriever
-from .bm25 import BM25
-from .corpora.corpus import BadLine, SeenIds, named_corpus
-from .dense import DENSE
-from .indexes.cluster import Cluster
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import (
     CorpusRecord,
@@ -31,16 +28,27 @@ from .indexes.contents import (
     write_passages,
 )
 from .indexes.index_kind import IndexKind, Order, Report, counted
-from .late_interaction.exact import EXACT
-from .late_interaction.plaid import PLAID
-from .late_interaction.rerank import RERANK
-from .linked.retriever import LINKED
 from .passage import Passage
+
+if TYPE_CHECKING:  # whoever opens an index reads no corpus
+    from .corpora.corpus import BadLine
+    from .indexes.cluster import Cluster
 
 logger = logging.getLogger(__name__)
 
 AUTO = "auto"
-KINDS: dict[str, IndexKind] = {kind.name: kind for kind in (PLAID, EXACT, RERANK, DENSE, BM25, LINKED)}
+KINDS: PartsByName[IndexKind] = PartsByName(
+    __package__,
+    {
+        "colbert": ".late_interaction.plaid:PLAID",
+        "exact": ".late_interaction.exact:EXACT",
+        "rerank": ".late_interaction.rerank:RERANK",
+        "dense": ".dense:DENSE",
+        "bm25": ".bm25:BM25",
+        "linked": ".linked.retriever:LINKED",
+    },
+)
+"""Each is imported when it is named."""
 
 EXACT_UP_TO = 5_000
 """Passages up to which ``auto`` is exact search: half a million token embeddings, a tenth of a second a query on two
@@ -55,7 +63,7 @@ def chosen_kind(name: str, passages: int) -> IndexKind:
         QuestreeError: if there is no such kind.
     """
     if name == AUTO:
-        return EXACT if passages <= EXACT_UP_TO else RERANK
+        return KINDS["exact" if passages <= EXACT_UP_TO else "rerank"]
     if name not in KINDS:
         raise QuestreeError(unknown_name("index of kind", name, [AUTO, *KINDS]))
     return KINDS[name]
@@ -105,6 +113,8 @@ def build_index(
         QuestreeError: if ``out`` is taken or being built, the disk is full, or PLAID has no compiler or too small a
             corpus.
     """
+    from .corpora.corpus import SeenIds, named_corpus
+
     chosen_kind(kind, 0).check_encodes(*_on(cluster))  # refused before the corpus is read
     found = [] if bad is None else bad
     before = len(found)
@@ -151,6 +161,8 @@ def add_to_index(
         IndexRefused: if there is no index, or it is incomplete, foreign or damaged.
         CheckpointError: if the checkpoint by which it was built cannot be found.
     """
+    from .corpora.corpus import SeenIds, named_corpus
+
     folder, found = Path(index), [] if bad is None else bad
     before = len(found)
     read_manifest(folder)  # where there is no index, nothing is made
@@ -280,6 +292,8 @@ def _known_kind(folder: Path, manifest: Manifest) -> IndexKind:
 
 
 def _check_corpus(folder: Path, manifest: Manifest, corpus: str | Path | Iterable[Passage]) -> None:
+    from .corpora.corpus import SeenIds, named_corpus
+
     _, passages = named_corpus(corpus, skip_bad=manifest.corpus.skipped > 0, bad=[], seen=SeenIds())
     if corpus_hash(passages) != manifest.corpus.sha256:
         raise IndexRefused(

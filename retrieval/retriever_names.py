@@ -11,13 +11,7 @@ from ..common.errors import QuestreeError
 from ..common.registry import Registry
 from .adapted import as_retriever
 from .contracts import DuplicateCheck, Reader, Retriever
-from .fusion import FusionRetriever, check_agreement
-from .index_folder import load_index
-from .links_beside import linked
 from .qdrant.address import QdrantAddress
-from .qdrant.searcher import QdrantRetriever
-from .serving.access import read_token
-from .serving.client import RemoteRetriever
 
 _JOINT, _LINKED = "+", "linked:"
 _ADDRESSES = ("http:", "https:")
@@ -82,10 +76,14 @@ def open_members(members: Sequence[str]) -> Retriever:
     if members[0].startswith(_LINKED):
         folders = [Path(member) for member in members[1:] if Path(member).is_dir()]
         links = members[0].removeprefix(_LINKED)
+        from .links_beside import linked
+
         return linked(open_members(members[1:]), folders, Path(links) if links else None)
     opened = [_open(member) for member in members]
     if len(opened) == 1:
         return opened[0]
+    from .fusion import FusionRetriever, check_agreement
+
     check_agreement(opened)
     return FusionRetriever(opened)
 
@@ -123,8 +121,16 @@ def _member(part: str) -> str:
 
 
 def _open(member: str) -> Retriever:
+    """Open one retriever; what it is made of is imported only here."""
     if member.startswith(_ADDRESSES):
+        from .serving.access import read_token
+        from .serving.client import RemoteRetriever
+
         return RemoteRetriever.connect(member, token=read_token())
     if QdrantAddress.means(member):
+        from .qdrant.searcher import QdrantRetriever
+
         return QdrantRetriever.connect(member)
+    from .index_folder import load_index
+
     return load_index(member) if Path(member).is_absolute() else RETRIEVERS.named(member)

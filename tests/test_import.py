@@ -1,10 +1,17 @@
-"""Importing Questree changes nothing in the modules of others."""
+"""Importing Questree changes nothing in the modules of others, and a question loads little of it."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from importlib import import_module
+
+import pytest
+
+from questree.common.lazy import exported
+from questree.data import MINI_CORPUS
+from questree.retrieval import build_index
 
 LOOK = """
 import importlib, inspect, pkgutil, sys
@@ -38,3 +45,34 @@ def test_importing_questree_changes_no_attribute_of_another_library():
     offline = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     seen = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=False, env=offline)
     assert (seen.stdout.split(), seen.returncode) == ([], 0), seen.stderr
+
+
+ASK = """
+import sys
+from questree.cli import main
+sys.argv = ["questree", "ask", "Why?", "--retriever", sys.argv[1]]
+try:
+    main()
+except SystemExit:
+    print(*(name for name in sys.modules if name.partition(".")[0] == "questree"))
+"""
+
+
+def test_a_question_loads_only_what_it_needs(tmp_path):
+    folder = build_index(MINI_CORPUS, tmp_path / "bm25", kind="bm25")
+    ran = subprocess.run([sys.executable, "-c", ASK, str(folder)], capture_output=True, text=True, check=False)
+    loaded = ran.stdout.splitlines()[-1].split()
+    assert "questree.programs.searchain" in loaded, ran.stderr
+    assert len(loaded) <= 115
+    assert not [name for name in loaded if "baselines." in name or name in ("torch", "mlflow")]
+
+
+@pytest.mark.parametrize(
+    "package", ["", ".data", ".data.tasks", ".metrics", ".programs", ".programs.modules", ".retrieval", ".simulate"]
+)
+def test_every_exported_name_is_there(package):
+    module = import_module(f"questree{package}")
+    assert len(exported(module.__name__)) >= 5
+    assert all(getattr(module, name).__class__ for name in exported(module.__name__))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = module.nothing

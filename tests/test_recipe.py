@@ -1,7 +1,8 @@
-"""The recipe for a method in CONTRIBUTING.md, followed to the letter: three files, nothing else."""
+"""The recipe for a method in CONTRIBUTING.md, followed to the letter: two files and a line."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from textwrap import dedent
@@ -12,6 +13,7 @@ import pytest
 from house import ROOT
 
 import questree
+from questree.common.lazy import PartsByName
 from questree.data import MINI_CORPUS
 from questree.optimize import load
 from questree.optimize.artifact import save
@@ -20,34 +22,35 @@ from questree.retrieval import BM25Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
 
 
-def recipe() -> dict[str, str]:
-    """Return the code of the recipe's files, by their paths in the checkout."""
+def recipe() -> tuple[dict[str, str], str]:
+    """Return the code of the recipe's files, by their paths in the checkout, and its line in the registry."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = map(dedent, re.findall(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE))
+    blocks = list(map(dedent, re.findall(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)))
     named = [re.match(r"# (\S+\.py)\n(.*)", block, re.DOTALL) for block in blocks]
-    return {found[1]: found[2] for found in named if found}
+    (line,) = (block for block, found in zip(blocks, named, strict=True) if not found)
+    return {found[1]: found[2] for found in named if found}, line
 
 
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> type[Program]:
     """The method of the recipe, made of its files in memory and registered."""
-    files = recipe()
-    registry = files.pop("programs/registry.py")
+    files, line = recipe()
     for path, code in files.items():
         module = ModuleType("questree." + path.removesuffix(".py").replace("/", "."))
         module.__package__ = module.__name__.rpartition(".")[0]
         monkeypatch.setitem(sys.modules, module.__name__, module)
         exec(compile(code, path, "exec"), module.__dict__)
-    line = {"__name__": "questree.programs.registry", "__package__": "questree.programs"}
-    exec(compile(registry, "programs/registry.py", "exec"), line)
-    monkeypatch.setitem(PROGRAMS, line["Twice"].name, line["Twice"])
-    return line["Twice"]
+    ((name, place),) = ast.literal_eval("{" + line + "}").items()
+    kind = PartsByName("questree.programs", {name: place})[name]
+    assert kind.name == name
+    monkeypatch.setitem(PROGRAMS, name, kind)
+    return kind
 
 
-def test_a_method_is_three_files():
-    files = recipe()
-    assert list(files) == ["signatures/doubts.py", "programs/baselines/twice.py", "programs/registry.py"]
-    assert len(files["programs/registry.py"].strip().splitlines()) == 1
+def test_a_method_is_two_files_and_a_line():
+    files, line = recipe()
+    assert list(files) == ["signatures/doubts.py", "programs/baselines/twice.py"]
+    assert len(line.strip().splitlines()) == 1
 
 
 def test_the_recipe_s_method_answers_and_is_saved_and_loaded(twice, tmp_path):

@@ -8,81 +8,56 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from . import (
-    ablate,
-    analyse,
-    ask,
-    attack,
-    audit,
-    calibrate_duplicates,
-    calibrate_links,
-    calibrate_reader,
-    compare,
-    compile,
-    demo,
-    evaluate,
-    export,
-    fetch,
-    index,
-    mcp,
-    pack,
-    programs,
-    prompts,
-    recheck,
-    replay,
-    retrievers,
-    serve,
-    serve_retriever,
-    show,
-    simulate,
-    tasks,
-    train_reader,
-    ui,
-)
 from .options import add_command
 from .screen import Screen, echo
 
+COMMANDS = (
+    *("demo", "tasks", "programs", "metrics", "optimizers", "fetch", "index", "retrievers", "serve-retriever"),
+    *("compile", "evaluate", "recheck", "compare", "ablate", "audit", "ask", "attack", "serve", "mcp", "show"),
+    *("export", "pack", "replay", "ui", "prompts", "train-reader", "calibrate-reader", "calibrate-duplicates"),
+    *("calibrate-links", "analyse", "simulate"),
+)
+"""Each stands in the file of its name, and is imported when it is named."""
+_FILES = {"metrics": "programs", "optimizers": "programs"}
+
+
+class _Commands(TyperGroup):
+    """The commands, in the order in which `questree --help` lists them."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """Return their names."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
+        """Import a command and return it; None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        name = cmd_name.replace("-", "_")
+        module = import_module(f".{_FILES.get(name, name)}", __name__)
+        if hasattr(module, "app"):
+            command: Any = typer.main.get_group(module.app)
+        else:
+            alone = typer.Typer(add_completion=False)
+            only, without = getattr(module, "SETTINGS", None), getattr(module, "NO_SETTINGS", ())
+            add_command(alone, getattr(module, name), only=only, without=without)
+            command = typer.main.get_command(alone)
+        command.name = cmd_name
+        return command
+
+
 app = typer.Typer(
     name="questree",
+    cls=_Commands,
     help="Answer questions that need several facts; show each step and cite the passage behind it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(demo.demo)
-app.command()(tasks.tasks)
-app.command()(programs.programs)
-app.command()(programs.metrics)
-app.command()(programs.optimizers)
-app.command()(fetch.fetch)
-app.command()(index.index)
-app.command()(retrievers.retrievers)
-app.command()(serve_retriever.serve_retriever)
-add_command(app, compile.compile)
-add_command(app, evaluate.evaluate)
-add_command(app, recheck.recheck, without=recheck.NO_SETTINGS)
-add_command(app, compare.compare)
-add_command(app, ablate.ablate)
-add_command(app, audit.audit, only=audit.SETTINGS)
-add_command(app, ask.ask, only=ask.SETTINGS)
-add_command(app, attack.attack, without=attack.NO_SETTINGS)
-add_command(app, serve.serve, only=serve.SETTINGS)
-add_command(app, mcp.mcp, only=mcp.SETTINGS)
-app.command()(show.show)
-app.command()(export.export)
-app.command()(pack.pack)
-add_command(app, replay.replay, without=replay.NO_SETTINGS)
-add_command(app, ui.ui, only=ui.SETTINGS)
-add_command(app, prompts.prompts, only=prompts.SETTINGS)
-add_command(app, train_reader.train_reader, only=train_reader.SETTINGS)
-add_command(app, calibrate_reader.calibrate_reader, only=calibrate_reader.SETTINGS)
-add_command(app, calibrate_duplicates.calibrate_duplicates, only=calibrate_duplicates.SETTINGS)
-add_command(app, calibrate_links.calibrate_links, only=calibrate_links.SETTINGS)
-app.add_typer(analyse.app, name="analyse")
-app.add_typer(simulate.app, name="simulate")
 
 
 def _print_version(wanted: bool) -> None:

@@ -74,7 +74,7 @@ def add_command(
     only: Sequence[str] | None = None,
     without: Sequence[str] = (),
 ) -> None:
-    """Add a command that takes the settings as its first argument, ``settings``, and give it their options.
+    """Add a command; one that takes the settings, as its first argument ``settings``, gets their options.
 
     The options are made when the command is called: they come from pydantic models, and `questree --help` is twice
     as fast without pydantic.
@@ -85,6 +85,9 @@ def add_command(
         only: the settings that mean something to it, ``limits`` for all of `questree.lm.policy.Limits`; None for all.
         without: settings that mean nothing to it.
     """
+    if "settings" not in inspect.signature(command).parameters:
+        app.command()(command)
+        return
 
     class CalledLater(TyperCommand):
         """The name and the help of the command."""

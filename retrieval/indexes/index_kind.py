@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ...common.errors import QuestreeError, unknown_name
 from ..base import IndexRetriever
 from ..passage import Passage
-from .cluster import Cluster
 from .contents import CheckpointRecord, Manifest, PassageStore
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
 
 
 @dataclass(frozen=True)

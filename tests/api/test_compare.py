@@ -14,7 +14,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.leak import refuse_leak
 from questree.evaluation.stored_runs import stored_runs
 from questree.optimize import save
-from questree.programs.registry import Direct
+from questree.programs.baselines.memory import Direct
 
 
 class Named:

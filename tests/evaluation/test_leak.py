@@ -7,7 +7,7 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import compare, evaluate
-from questree.programs.registry import Direct
+from questree.programs.baselines.memory import Direct
 
 
 @pytest.fixture

@@ -1,0 +1,73 @@
+"""Names of a package that are imported when they are first used: a command loads no more than it needs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@cache
+def exported(package: str) -> dict[str, str]:
+    """Return the names that a package imports ``if TYPE_CHECKING`` and exports (``X as X``), with their modules.
+
+    These imports are written once: type checkers read them, and so does this function.
+    """
+    tree = ast.parse(inspect.getsource(sys.modules[package]))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+    return {one.name: f".{node.module}" for node in imports for one in node.names if one.asname}
+
+
+def lazily(package: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package: it imports what the package exports when it is first used."""
+
+    def imported(name: str) -> Any:
+        if name.startswith("__") or name not in exported(package):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(import_module(exported(package)[name], package), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return imported
+
+
+class PartsByName(MutableMapping[str, T]):
+    """Parts by name, each imported when it is named.
+
+    Args:
+        package: that the places are relative to.
+        places: of the parts, as ``.module:Name``.
+    """
+
+    def __init__(self, package: str, places: dict[str, str]):
+        self._package, self._places = package, places
+        self._parts: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._parts:
+            module, _, attribute = self._places[name].partition(":")
+            self._parts[name] = getattr(import_module(module, self._package), attribute)
+        return self._parts[name]
+
+    def __setitem__(self, name: str, part: T) -> None:
+        self._parts[name] = part
+        self._places.setdefault(name, "")
+
+    def __delitem__(self, name: str) -> None:
+        del self._places[name]
+        self._parts.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

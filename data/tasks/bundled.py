@@ -1,0 +1,22 @@
+"""Tasks that come with Questree, or with a file of recorded replies."""
+
+from __future__ import annotations
+
+from .base import Corpus, KnownTask
+
+MINI = KnownTask(
+    name="mini",
+    style="mixed",
+    metric="by-style",
+    licence="Apache-2.0",
+    citation="Questree",
+    source="bundled with Questree",
+    sizes={"train": 74, "dev": 53, "test": 53},
+    corpus=Corpus("bundled"),
+)
+RECORDED = KnownTask(
+    name="recorded",
+    licence="MIT (questions as their data sets)",
+    citation="Cao et al., EMNLP 2023 (ProbTree), over the questions' data sets",
+    source="https://github.com/THU-KEG/ProbTree",
+)
