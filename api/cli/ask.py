@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from . import options
-from .screen import Screen, echo
+from .screen import Screen, echo, waiting
 
 if TYPE_CHECKING:
     from ..programs import ReasoningTree
@@ -37,16 +37,18 @@ def ask(
 ) -> None:
     """Answer one question and show how."""
     from ..common.errors import QuestreeError
-    from ..lm.account import Account
-    from ..parts import Parts
-    from ..simulate import not_known
 
     if as_json and form not in ("text", "json"):
         raise QuestreeError(f"--json is --format json; leave --format {form} out, or --json.")
     form = "json" if as_json else form
-    parts = Parts(settings)
-    parts.use_lm()
-    answerer = parts.program(program or settings.program, **options.named_values(set_, "--set"))
+    with waiting("loading the program, the LM's client and the index"):
+        from ..lm.account import Account
+        from ..parts import Parts
+        from ..simulate import not_known
+
+        parts = Parts(settings)
+        parts.use_lm()
+        answerer = parts.program(program or settings.program, **options.named_values(set_, "--set"))
     with Account().open():
         if form == "text" and out is None:
             prediction = ask_live(answerer, question, style)

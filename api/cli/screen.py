@@ -6,6 +6,7 @@ Names of folders, metrics and runs may be a stranger's as much as texts are.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import typer
@@ -32,3 +33,8 @@ def echo(text: str, *, err: bool = False) -> None:
     from ..common.text import printable  # as above
 
     typer.echo(printable(text), err=err)
+
+
+def waiting(what: str) -> AbstractContextManager[object]:
+    """Say what is being done while the block runs, on a terminal; it disappears with its end."""
+    return Screen(stderr=True).status(f"{what} …")

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError, unknown_name
-from ..encoders import checkpoint_of, same_checkpoint
+from ..encoders import EMBEDDED, checkpoint_of, same_checkpoint
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import Manifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
 from .checkpoint import find_checkpoint
+from .embedded_queries import EmbeddedQueries
 from .encoder import Encoder
 from .packed_rows import PackingEncoder
 
@@ -110,7 +111,8 @@ def encoder_of(folder: Path, manifest: Manifest, checkpoint: str | Path | None) 
         IndexRefused: if the checkpoint found is not the one by which the index was built.
         CheckpointError: if it cannot be found or loaded.
     """
-    return Encoder.load(checkpoint_of(folder, manifest, find_checkpoint, checkpoint))
+    found = checkpoint_of(folder, manifest, find_checkpoint, checkpoint)
+    return EmbeddedQueries(found) if found.name == EMBEDDED else Encoder.load(found)
 
 
 class Embeddings:
