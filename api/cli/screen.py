@@ -36,5 +36,5 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def waiting(what: str) -> AbstractContextManager[object]:
-    """Say what is being done while the block runs, on a terminal; it disappears with its end."""
+    """Show what is being done while the block runs, on a terminal; it disappears with its end."""
     return Screen(stderr=True).status(f"{what} …")
