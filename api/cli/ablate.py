@@ -24,6 +24,7 @@ def ablate(
     ] = None,
     metric: options.Metrics = None,
     set_: options.ProgramSettings = None,
+    details: options.Details = False,
 ) -> None:
     """Score a program under several settings on the same questions, with paired differences to the first.
 
@@ -32,7 +33,7 @@ def ablate(
     """
 
     from ..experiment import Experiment
-    from .report import comparison_bars, print_figures
+    from .report import comparison_bars, print_comparison
 
     with comparison_bars() as on_progress:
         comparison, folder = Experiment(settings).ablate(
@@ -43,7 +44,7 @@ def ablate(
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )
-    print_figures(comparison.table.lines, simulated=comparison.simulated)
+    print_comparison(comparison, details=details)
     echo(f"each question: questree show {quote(f'{folder}/NAME')}")
     if comparison.stopped:
         from ..common.errors import QuestreeError

@@ -28,6 +28,7 @@ def compare(
     all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
     metric: options.Metrics = None,
     judge: options.Judge = None,
+    details: options.Details = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Score several programs on the same questions: a table with intervals, a page with plots.
@@ -37,7 +38,7 @@ def compare(
     from ..common.errors import QuestreeError
     from ..experiment import Experiment
     from ..programs import PROGRAMS
-    from .report import comparison_bars, print_agreement, print_figures
+    from .report import comparison_bars, print_agreement, print_comparison
 
     given = [*(programs or []), *(compiled or [])]
     twice = next((name for name in given if given.count(name) > 1), None)
@@ -57,7 +58,7 @@ def compare(
     if as_json:
         options.print_json(comparison.as_json())
     else:
-        print_figures(comparison.table.lines, simulated=comparison.simulated)
+        print_comparison(comparison, details=details)
         print_agreement(comparison.evaluations.values())
         echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {quote(f'{folder}/PROGRAM')}")
     if comparison.stopped:

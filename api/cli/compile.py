@@ -44,6 +44,7 @@ def compile(
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Metric to compile for, by name. Default: the task's.")] = None,
     set_: options.ProgramSettings = None,
+    details: options.Details = False,
 ) -> None:
     """Compile a program: choose its demonstrations or instructions, and score it before and after.
 
@@ -65,7 +66,7 @@ def compile(
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )
-    print_compiled(program, compiled)
+    print_compiled(compiled, details=details)
     echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
     if compiled.compilation.lm is not None:  # a saved program names no LM to ask
         settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})

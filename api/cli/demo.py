@@ -76,7 +76,7 @@ def _compile(experiment: Experiment, candidates: int) -> str:
             optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 4, "max_labeled_demos": 4},
             on_progress=on_progress,
         )
-    print_compiled("searchain", compiled)
+    print_compiled(compiled)
     return str(compiled.address)
 
 

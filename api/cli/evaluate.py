@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from . import options
-from .screen import Screen, echo
+from .screen import echo
 
 if TYPE_CHECKING:
     from ..settings import RunSettings
@@ -25,6 +25,7 @@ def evaluate(
         int,
         typer.Option(min=1, help="Ask everything so often, with an LM that samples (--temperature)."),
     ] = 1,
+    details: options.Details = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Ask a program every question of a split and score it.
@@ -32,7 +33,7 @@ def evaluate(
     The same command goes on where it was interrupted.
     """
     from ..experiment import Experiment
-    from .report import comparison_bars, evaluation_table, print_agreement, print_repeats, progress_bar
+    from .report import comparison_bars, print_agreement, print_evaluations, print_repeats, progress_bar
 
     program = program or settings.program
     if repeats > 1:
@@ -57,7 +58,6 @@ def evaluate(
 
         options.print_json(stored_runs([folder])[0].as_json())
         return
-
-    Screen().print(evaluation_table({program: evaluation}))
+    print_evaluations({program: evaluation}, details=details)
     print_agreement([evaluation])
     echo(f"each question: questree show {quote(str(folder))}")

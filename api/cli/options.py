@@ -46,6 +46,7 @@ Out = Annotated[
         help="Write to this file instead of the screen.", dir_okay=False, writable=True, callback=_can_be_written
     ),
 ]
+Details = Annotated[bool, typer.Option("--details", help="Show every figure, and a line on what each one is.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, for another program.")]
 Host = Annotated[str, typer.Option(help="Address to listen at. One that other machines reach needs a token.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at; 0 takes a free one.")]

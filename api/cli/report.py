@@ -16,7 +16,7 @@ from ..common.text import dollars
 from .screen import Screen
 
 if TYPE_CHECKING:
-    from ..evaluation import Evaluation, Repeats
+    from ..evaluation import Comparison, Evaluation, Repeats
     from ..evaluation import Progress as RunProgress
     from ..evaluation.evaluation import Paired
     from ..metrics import Interval
@@ -177,16 +177,49 @@ def _unbroken(heading: str, lines: Sequence[Mapping[str, str]]) -> list[str]:
     return [*heading.split(), *(line[heading] for line in lines), ""]
 
 
-def evaluation_table(evaluations: Mapping[str, Evaluation]) -> Table:
-    """Return one column for each evaluation; the title says "simulated" where any of them is."""
+def evaluation_table(evaluations: Mapping[str, Evaluation], *, details: bool = False) -> Table:
+    """Return six rows, and a column for each evaluation; the title says "simulated" where any of them is.
+
+    Args:
+        evaluations: by the heading of their column.
+        details: add the rows of the rest, and a column that explains each row.
+    """
     simulated = any(evaluation.simulated for evaluation in evaluations.values())
-    table = Table(title=SIMULATED if simulated else None)
-    for heading in ("", *evaluations):
+    table = Table(title=SIMULATED if simulated else None, box=box.SIMPLE_HEAD)
+    for heading in ("", *evaluations, *(["what it is"] if details else [])):
         table.add_column(heading, overflow="fold")
-    figures = [_figures(evaluation) for evaluation in evaluations.values()]
+    figures = [_figures(one) | (_details(one) if details else {}) for one in evaluations.values()]
     for name in {name: None for one in figures for name in one}:
-        table.add_row(name, *(one.get(name, "") for one in figures))
+        cells = [name, *(one.get(name, "") for one in figures), *([_explained(name)] if details else [])]
+        table.add_row(*map(Text, cells))
     return table
+
+
+def print_evaluations(evaluations: Mapping[str, Evaluation], *, details: bool = False) -> None:
+    """Print the table of evaluations, and what shows the rest."""
+    console = Screen()
+    console.print(evaluation_table(evaluations, details=details))
+    if not details:
+        console.print("what each row means, and the rest of the figures: --details", style="dim", soft_wrap=True)
+
+
+def print_comparison(comparison: Comparison, *, details: bool = False) -> None:
+    """Print a line for each program: its score and what it cost; with details every figure."""
+    from ..evaluation.evaluation import FAILURES
+
+    main = {"program", comparison.metric, "grounded", "p", "failed", "LM calls", "cost"}
+    lines = [
+        {name: cell for name, cell in line.items() if details or name in main or name.startswith("difference")}
+        for line in comparison.table.lines
+    ]
+    print_figures(lines, simulated=comparison.simulated)
+    if details:
+        print_figures(comparison.table.details, simulated=comparison.simulated)
+        for name in [name for line in (lines[0], comparison.table.details[0]) for name in line if name != "program"]:
+            Screen().print(f"{name}: {_explained(name)}", highlight=False, soft_wrap=True)
+        Screen().print(FAILURES, highlight=False, soft_wrap=True)
+    else:
+        Screen().print("every figure, and what each is: --details", style="dim", soft_wrap=True)
 
 
 def print_agreement(evaluations: Iterable[Evaluation]) -> None:
@@ -214,10 +247,10 @@ def print_repeats(repeats: Repeats) -> None:
     print_figures([{"": name, "value": value} for name, value in figures.items()], simulated=first.simulated)
 
 
-def print_compiled(name: str, compiled: Compiled) -> None:
+def print_compiled(compiled: Compiled, *, details: bool = False) -> None:
     """Print the scores before and after, and the gain with its interval."""
     console = Screen()
-    console.print(evaluation_table({f"{name}, uncompiled": compiled.before, f"{name}, compiled": compiled.after}))
+    print_evaluations({"before": compiled.before, "after": compiled.after}, details=details)
     gain, calls, paid = compiled.gain, compiled.compilation.spent.calls, compiled.compilation.paid
     console.print(
         f"gain {_signed(gain)}, paired over {gain.n} questions; compiling took "
@@ -234,7 +267,7 @@ def print_compiled(name: str, compiled: Compiled) -> None:
 def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:
     """Print the figures then and now, and the paired difference."""
     console = Screen()
-    console.print(evaluation_table(evaluations))
+    print_evaluations(evaluations)
     p = "" if paired.p is None else f"; p {paired.p:.3f} (McNemar, mid-p)"
     console.print(f"difference {_signed(paired.difference)}, paired over {paired.after.n} questions{p}")
 
@@ -259,31 +292,73 @@ def _signed(interval: Interval) -> str:
 
 
 def _figures(evaluation: Evaluation) -> dict[str, str]:
-    """Return what there is to say of an evaluation, in the order in which it matters."""
+    """Return the six figures that matter most."""
+    spent, paid, n = evaluation.spent, evaluation.paid, evaluation.n
+    cached = f", {paid.cached:,} of {paid.calls:,} calls from the cache" if paid.cached else ""
+    cost = "$0.00" if paid.calls and paid.cached == paid.calls else dollars(paid.cost).replace("–", "no price known")
+    return {
+        evaluation.metric: f"{_with_interval(evaluation.score)}, n={n}",
+        "grounded": _with_interval(evaluation.grounded),
+        "failed": ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0",
+        "calls": f"{spent.calls / n:.1f} a question",
+        "tokens": f"{(spent.tokens_in + spent.tokens_out) / n:,.0f} a question",
+        "cost": f"{cost}{cached}",
+    }
+
+
+def _details(evaluation: Evaluation) -> dict[str, str]:
+    """Return the other figures of an evaluation."""
     from ..evaluation.evaluation import ANSWERED, found_in_how_many, of_how_many
 
-    spent, n = evaluation.spent, evaluation.n
-    nodes = sum(evaluation.sources.values())
-    figures = {}
-    for metric, score in evaluation.scores.items():
-        figures[metric] = f"{score.mean:.3f} [{score.low:.3f}, {score.high:.3f}]{of_how_many(evaluation, metric)}"
-    grounded = evaluation.grounded
-    figures["grounded"] = f"{grounded.mean:.3f} [{grounded.low:.3f}, {grounded.high:.3f}]"
-    answered = evaluation.answered
-    if evaluation.failures and answered:
-        figures[f"{evaluation.metric}, {ANSWERED}"] = f"{answered.mean:.3f} [{answered.low:.3f}, {answered.high:.3f}]"
-    figures["questions"] = str(n)
-    figures["failed"] = ", ".join(f"{count} {cause}" for cause, count in evaluation.failures.items()) or "0"
+    spent, n, nodes = evaluation.spent, evaluation.n, sum(evaluation.sources.values())
+    figures = {
+        metric: f"{_with_interval(score)}{of_how_many(evaluation, metric)}"
+        for metric, score in evaluation.others.items()
+    }
+    if evaluation.failures and evaluation.answered:
+        figures[f"{evaluation.metric}, {ANSWERED}"] = _with_interval(evaluation.answered)
     found = {name: f"{value:.3f}{found_in_how_many(evaluation, name)}" for name, value in evaluation.retrieval.items()}
     figures |= found or {"recall": "–"}
-    figures["LM calls a question"] = f"{spent.calls / n:.1f}"
-    figures["words in, out a question"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f}"
-    figures["seconds a question"] = f"{evaluation.seconds:.2f}"
-    paid = evaluation.paid
-    cached = f" ({paid.cached} of {paid.calls} calls cached)" if paid.cached else ""
-    figures["paid in all" if cached else "cost in all"] = f"{dollars(paid.cost)}{cached}"
-    figures |= {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
-    return figures
+    figures["words in, out"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f} a question"
+    figures["seconds"] = f"{evaluation.seconds:.2f} a question"
+    return figures | {f"nodes: {source}": f"{count / nodes:.0%}" for source, count in evaluation.sources.items()}
+
+
+_EXPLAINED = {
+    "difference": "question by question, with its 95% interval",
+    "grounded": "the score, where only answers count whose deciding fact stands in a cited passage",
+    "failed": "questions without an answer, by cause; each counts as wrong",
+    "calls": "LM calls",
+    "tokens": "of prompts and replies together",
+    "cost": "of every LM request, also of stopped attempts and judges; what the cache answers is free",
+    "answered alone": "the score of the questions that did not fail",
+    "citation_precision": "share of the marks whose passage supports their sentence",
+    "citation_recall": "share of the sentences with a mark that supports them",
+    "skc": "facts in the answer that a cited passage supports",
+    "amp": "share of the marks at the right fact",
+    "recall@": "share of the gold passages among the first that were found",
+    "recall kept": "share of the gold passages among those that the answer rests on",
+    "recall": "nothing was searched, or no gold passages are known",
+    "precision": "share of the passages that are gold",
+    "documents a call": "passages for each LM call",
+    "documents": "passages that the reasoning saw",
+    "evidences": "passages that the program kept as evidence",
+    "nodes": "share of the steps whose answer comes from there",
+    "words": "of prompts, of replies",
+    "rounds": "turns between the LM and the searches",
+    "p": "chance of such a difference, or a larger one, between equal programs (McNemar, mid-p; Holm if several)",
+    "seconds": "from question to answer",
+}
+"""What each row is; of a row that is not here, the first that stands in its name."""
+
+
+def _explained(row: str) -> str:
+    text = _EXPLAINED.get(row) or next((text for name, text in _EXPLAINED.items() if name in row and name != "p"), None)
+    return text or "mean over the questions, with its 95% interval"
+
+
+def _with_interval(interval: Interval) -> str:
+    return f"{interval.mean:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
 def list_scores(scores: ReaderScores) -> str:

@@ -35,6 +35,7 @@ def show(
     ] = False,
     form: Annotated[Form, typer.Option("--format", help="How to show a tree.")] = "text",
     tracking_uri: Annotated[str | None, typer.Option(help="MLflow's tracking URI, for runs:/… and models:/…")] = None,
+    details: options.Details = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
     jsonl: Annotated[bool, typer.Option("--jsonl", help="Print each question's record and steps as a line.")] = False,
@@ -71,7 +72,7 @@ def show(
     elif len(runs) == 1:
         _show_run(console, runs[0], asked, form, why)
     elif runs:
-        _show_runs(console, Path(source), runs)
+        _show_runs(console, Path(source), runs, details)
     else:
         _show_program(console, source, tracking_uri)
     if out:
@@ -122,12 +123,12 @@ def _record(run: StoredRun, id: str) -> Record:
     return found
 
 
-def _show_runs(console: Any, folder: Path, runs: Sequence[StoredRun]) -> None:
+def _show_runs(console: Any, folder: Path, runs: Sequence[StoredRun], details: bool) -> None:
     """Print the scores of all runs in a file, and what to type for each."""
     from ..evaluation.repeats import Repeats
     from .report import evaluation_table
 
-    console.print(evaluation_table(_evaluations(runs)))
+    console.print(evaluation_table(_evaluations(runs), details=details))
     if (folder / "repeats.json").exists():
         repeats = Repeats(tuple(run.evaluation for run in runs))
         score = repeats.score
@@ -162,14 +163,15 @@ def _show_run(console: Any, run: StoredRun, id: str | None, form: Form, why: boo
     if id is None:
         if why:
             raise QuestreeError(f"--why needs a question: questree show {quote(str(run.place))} QUESTION --why")
-        console.print(_table(run.records, simulated=run.simulated))
+        console.print(_table(run.records, width=console.width, simulated=run.simulated))
         return
     found = _record(run, id)
     text = _why(found) if why else _tree(found, form, simulated=run.simulated)
     console.print(text, highlight=False, soft_wrap=True)
 
 
-def _table(records: Sequence[Record], *, simulated: bool) -> Any:
+def _table(records: Sequence[Record], *, width: int, simulated: bool) -> Any:
+    """Return a line for each question: as many columns as the screen has room for, the texts always."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -177,18 +179,35 @@ def _table(records: Sequence[Record], *, simulated: bool) -> Any:
     from .report import SIMULATED
 
     metrics = list(dict.fromkeys(name for record in records for name in record.scores))
+    shown = [
+        {
+            "id": record.id,
+            "question": record.question,
+            "answer": record.answer,
+            "gold": next(iter(record.answers), ""),
+            **{one: f"{record.scores[one]:.2f}" if one in record.scores else "–" for one in metrics},
+            "calls": str(record.spent.calls),
+            "failure": "" if record.failure is None else record.failure.cause,
+        }
+        for record in records
+    ]
+    widths = {name: max(len(name), *(len(line[name]) for line in shown)) for name in shown[0]}
     texts = {"question": 3, "answer": 2, "gold": 2}  # shares of the width that the other columns leave
-    failed = any(record.failure for record in records)
-    table = Table(title=SIMULATED if simulated else None, box=SIMPLE_HEAD, expand=True)
-    for heading in ("id", *texts, *metrics, "calls", *(["failure"] if failed else [])):
-        # whoever reads an id wants to type it: only texts are broken
-        table.add_column(heading, no_wrap=heading not in texts, overflow="fold", ratio=texts.get(heading))
-    for record in records:
-        cells = [record.id, record.question, record.answer, next(iter(record.answers), "")]
-        cells += [f"{record.scores[metric]:.2f}" if metric in record.scores else "–" for metric in metrics]
-        cells += [str(record.spent.calls)]
-        cells += ["" if record.failure is None else record.failure.cause] if failed else []
-        table.add_row(*(Text(cell) for cell in cells))
+    # whoever reads an id wants to type it: only texts are broken
+    wanted = [
+        "id",
+        metrics[0] if metrics else "calls",
+        *(["failure"] if any(line["failure"] for line in shown) else []),
+    ]
+    for one in (*metrics[1:], "calls"):  # the further ones where the texts keep half a wide screen
+        if one not in wanted and sum(widths[name] + 2 for name in [*wanted, one]) <= width - max(60, width // 2):
+            wanted.append(one)
+    table = Table(title=SIMULATED if simulated else None, box=SIMPLE_HEAD, expand=True, pad_edge=False, padding=(0, 1))
+    columns = ["id", *texts, *wanted[1:]]
+    for name in columns:
+        table.add_column(name, no_wrap=name not in texts, overflow="fold", ratio=texts.get(name))
+    for line in shown:
+        table.add_row(*(Text(line[name]) for name in columns))
     return table
 
 

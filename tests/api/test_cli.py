@@ -481,3 +481,21 @@ def test_a_store_that_cannot_be_written_is_said_at_once(questree, index):
 
 def test_the_version_is_that_of_the_package(questree):
     assert questree("--version").out == f"questree {version('questree')}\n"
+
+
+@pytest.mark.parametrize(("columns", "calls"), [(80, False), (160, True)])
+def test_the_questions_of_a_run_fit_the_screen(columns, calls, questree, index, monkeypatch):
+    questree("evaluate", "direct", "--limit", "4", "--tracking-uri", "none", "--out", "run")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = questree("show", "run").out.splitlines()
+    headings = next(line.split() for line in lines if "question" in line)
+    assert headings == ["id", "question", "answer", "gold", "by-style", *(["calls"] if calls else [])]
+    assert max(map(len, lines)) <= columns
+    assert len(lines) < 40  # no text is broken to a letter a line
+
+
+def test_a_result_explains_itself_on_demand(questree):
+    words = ("evaluate", "direct", "--limit", "2", "--tracking-uri", "none")
+    assert "--details" in questree(*words).out
+    assert "its deciding fact" not in questree(*words).out
+    assert "deciding fact stands in a cited passage" in " ".join(questree(*words, "--details").out.split())

@@ -54,8 +54,24 @@ def compared(**evaluations):
 
 def cells(evaluation):
     """What is printed of an evaluation, by name."""
-    table = evaluation_table({"a": evaluation})
-    return dict(zip(*(column.cells for column in table.columns), strict=True))
+    table = evaluation_table({"a": evaluation}, details=True)
+    names, values, _ = ([str(cell) for cell in column.cells] for column in table.columns)
+    return dict(zip(names, values, strict=True))
+
+
+def test_a_result_is_six_rows_and_the_rest_is_explained():
+    table = evaluation_table({"a": made([1, 0], recall=0.75, cost=0.25)})
+    assert [str(cell) for cell in table.columns[0].cells] == [
+        "cover-em",
+        "grounded",
+        "failed",
+        "calls",
+        "tokens",
+        "cost",
+    ]
+    explained = evaluation_table({"a": made([1, 0], recall=0.75)}, details=True).columns
+    assert "recall@5" in map(str, explained[0].cells)
+    assert all(len(str(cell)) > 5 for cell in explained[-1].cells)
 
 
 def test_a_figure_of_fewer_questions_tells_how_many():
@@ -77,8 +93,9 @@ def test_where_the_cache_answered_some_of_the_calls_there_is_no_cost():
     assert [line["cost"] for line in found.table.lines] == ["$0.50", "2 of 3 calls cached"]
     assert [(line["cached"], line["cost"]) for line in found.table.numbers] == [(0, 0.5), (1, None)]
     assert [line["cost"] for line in csv.DictReader(io.StringIO(found.table.as_csv()))] == ["0.5", ""]
-    assert [cells(one).get("cost in all") for one in found.evaluations.values()] == ["$0.50", None]
-    assert cells(found.evaluations["b"])["paid in all"] == "$0.20 (2 of 3 calls cached)"
+    costs = [cells(one)["cost"] for one in found.evaluations.values()]
+    assert costs == ["$0.50", "$0.20, 2 of 3 calls from the cache"]
+    assert cells(made([1], cached=1))["cost"] == "$0.00, 1 of 1 calls from the cache"
     heading, plot = plots_of(found)[1]
     assert "(without b: the cache answered some of the calls)" in heading
     assert ("a: " in plot, "b: " in plot) == (True, False)
