@@ -43,6 +43,7 @@ class EmbeddedQueries(Encoder):
             self._tokenizer = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
             self._tokenizer.no_padding()
             self._tokenizer.no_truncation()
+            self._mark: int = self._tokenizer.get_vocab()[_QUERY_MARK]
             layer = torch.nn.TransformerEncoderLayer(
                 config["hidden_size"],
                 config["num_attention_heads"],
@@ -82,7 +83,7 @@ class EmbeddedQueries(Encoder):
         padded = torch.nn.utils.rnn.pad_sequence(kept, batch_first=True)
         filling = torch.arange(padded.shape[1])[None] >= torch.tensor([[len(ids)] for ids in kept])
         with torch.inference_mode():
-            shown = self._layers(self._embedded(padded), src_key_padding_mask=filling)
+            shown = self._layers(self._placed(padded), src_key_padding_mask=filling)
             unit = torch.nn.functional.normalize(shown @ self._weights["linear.weight"].T, dim=-1)
         return [matrix[: len(ids)].clone() for matrix, ids in zip(unit, kept, strict=True)]
 
@@ -95,9 +96,9 @@ class EmbeddedQueries(Encoder):
     def _ids(self, query: str) -> list[int]:
         """Return the tokens of a query, with ColBERT's mark behind the first."""
         first, *others = self._tokenizer.encode(query).ids
-        return [first, self._tokenizer.token_to_id(_QUERY_MARK), *others]
+        return [first, self._mark, *others]
 
-    def _embedded(self, ids: torch.Tensor) -> torch.Tensor:
+    def _placed(self, ids: torch.Tensor) -> torch.Tensor:
         import torch
 
         words, positions, kinds, scale, shift = (
