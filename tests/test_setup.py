@@ -16,12 +16,12 @@ def test_the_clone_is_no_empty_package_in_the_folder_above_it(tmp_path: Path) ->
 
 
 def test_the_python_that_is_named_is_looked_at(tmp_path: Path) -> None:
-    other = tmp_path / "python3.13"
+    other = tmp_path / "python3.9"
     other.write_text(f"#!/bin/sh\necho $* >> {tmp_path}/asked\nexit 1\n")
     other.chmod(0o755)
     made = subprocess.run(
         ["make", "setup", f"PYTHON={other}", f"VENV={tmp_path}/venv"], cwd=ROOT, capture_output=True, text=True
     )
     assert made.returncode == 2
-    assert f"Questree needs Python 3.10, 3.11 or 3.12, which {other} is not" in made.stdout
+    assert f"Questree needs Python 3.10 or later, which {other} is not" in made.stdout
     assert "venv" not in (tmp_path / "asked").read_text()

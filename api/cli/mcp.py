@@ -28,15 +28,13 @@ def mcp(
     of_address = (host, port, token_file, behind_proxy) != ("127.0.0.1", 8090, None, False)
     said = "--host, --port, --token-file and --behind-proxy are of an address: add --http"
     options.refuse((of_address and not http, said))
-    from ..common.errors import QuestreeError
+    from ..common.errors import needs_extra
     from ..parts import Parts
     from ..retrieval.serving.access import check_binding, read_token
     from ..retrieval.serving.listener import serve
 
-    try:
+    with needs_extra("mcp"):
         from ..service.mcp_server import mcp_app, mcp_server
-    except ModuleNotFoundError as missing:
-        raise QuestreeError(f"There is no package {missing.name!r} here: pip install 'questree[mcp]'") from None
     from ..service import KeptQuestions, Service
 
     token = read_token(token_file) if http else None

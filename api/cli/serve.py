@@ -56,11 +56,13 @@ def serve(
 ) -> None:
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
     options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
-    from ..common.errors import QuestreeError
+    from ..common.errors import QuestreeError, needs_extra
     from ..parts import Parts
     from ..retrieval.serving.access import check_binding, read_token
-    from ..retrieval.serving.listener import serve
-    from ..service import KeptQuestions, Service, create_app
+
+    with needs_extra("serve"):
+        from ..retrieval.serving.listener import serve
+        from ..service import KeptQuestions, Service, create_app
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded

@@ -28,11 +28,14 @@ def serve_retriever(
     ] = 512,
 ) -> None:
     """Serve an index to many workers: concurrent queries share a call. It also answers dspy.ColBERTv2."""
+    from ..common.errors import needs_extra
     from ..retrieval import open_retriever
     from ..retrieval.serving.access import check_binding, read_token
-    from ..retrieval.serving.app import SearchLimits, create_app
-    from ..retrieval.serving.listener import serve
-    from ..retrieval.serving.server_limits import Limits
+
+    with needs_extra("serve"):
+        from ..retrieval.serving.app import SearchLimits, create_app
+        from ..retrieval.serving.listener import serve
+        from ..retrieval.serving.server_limits import Limits
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded

@@ -20,12 +20,14 @@ def serve(
     token_file: options.TokenFile = None,
 ) -> None:
     """Serve the simulated LM at an OpenAI-compatible address, to exercise the real network path."""
-    from ..common.errors import QuestreeError
+    from ..common.errors import QuestreeError, needs_extra
     from ..parts import Parts
     from ..retrieval.serving.access import read_token
-    from ..retrieval.serving.server_limits import Limits
     from ..simulate import is_simulated
-    from ..simulate import serve as serve_engine
+
+    with needs_extra("serve"):
+        from ..retrieval.serving.server_limits import Limits
+        from ..simulate import serve as serve_engine
 
     model = Parts(settings).lm
     if not is_simulated(model):

@@ -11,7 +11,7 @@ import dspy
 from dspy.teleprompt import BootstrapFewShotWithOptuna
 from pydantic import Field
 
-from ...common.errors import QuestreeError
+from ...common.errors import QuestreeError, needs_extra
 from ...lm.guard import complete_demonstrations
 from ...programs import Program
 from ...programs.composed import Lesson, Majority, NearestDemonstrations
@@ -155,7 +155,8 @@ class BootstrapOptuna(Demonstrating):
 
     def make(self, student: Program, job: Job) -> Any:
         """Call ``dspy.BootstrapFewShotWithOptuna``, whose study takes no seed."""
-        import optuna
+        with needs_extra("optimizers"):
+            import optuna
 
         teleprompter = _BootstrapWithOptuna(
             metric=job.verdicts, num_candidate_programs=self.trials, num_threads=job.concurrency, **self.counts()

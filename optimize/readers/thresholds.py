@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from ...common.errors import QuestreeError
+from ...common.errors import QuestreeError, needs_extra
 from ...metrics import Interval, exact_match, f1, mean_interval, pattern_match
 from .readings import Reading
 
@@ -151,8 +151,9 @@ def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, titl
     Raises:
         QuestreeError: if it cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with needs_extra("plots"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
     thetas = candidate_thetas(readings)
     points = theta_sweep(readings, thetas[:: max(1, len(thetas) // _POINTS)])

@@ -25,7 +25,7 @@ from threading import Lock
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from ...common.errors import QuestreeError
+from ...common.errors import QuestreeError, needs_extra
 from ...common.manifests import installed_versions
 from ...common.secrets import without_secrets
 from ...common.text import printable
@@ -117,10 +117,8 @@ def _ray(on: str) -> Any:
     if not re.fullmatch(r"ray(://[^\s/:]+:\d{1,5})?", on):
         raise ClusterError(f"--on {on}: name `ray` for this machine, or the address of a cluster: ray://HOST:10001")
     os.environ.setdefault(_OWN_LINES, ".")  # it tells of each worker that dies, and so do we
-    try:
+    with needs_extra("cluster"):
         return import_module("ray")
-    except ImportError as error:
-        raise ClusterError(f"--on {on} needs Ray ({error}). Install it: pip install 'questree[cluster]'") from error
 
 
 def _check_answers(on: str) -> None:

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...common.errors import IndexRefused, QuestreeError
+from ...common.errors import IndexRefused, needs_extra
 from ...common.forks import renew_in_forks
 from ..indexes.contents import FORMAT, Manifest
 from ..passage import Passage
@@ -89,8 +88,8 @@ class Collection:
         settings: RemoteSettings | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        if find_spec("qdrant_client") is None:
-            raise QuestreeError("Qdrant's client is not installed. Install it: pip install 'questree[qdrant]'")
+        with needs_extra("qdrant"):
+            import qdrant_client  # noqa: F401
         self.address, self.settings = address, settings or RemoteSettings()
         self._wait = wait
         self.renew()
