@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...common.errors import IndexRefused, needs_extra
+from ...common.errors import IndexRefused, QuestreeError, needs_extra
 from ...common.forks import renew_in_forks
 from ..indexes.contents import FORMAT, Manifest
 from ..passage import Passage
