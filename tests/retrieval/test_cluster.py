@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from questree.common.errors import QuestreeError
 from questree.common.manifests import installed_versions
 from questree.retrieval.indexes import cluster
 from questree.retrieval.indexes.cluster import ClusterError, WorkerLostError, Workers, connected
@@ -255,7 +256,7 @@ def test_anything_else_than_a_cluster_is_refused(on):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ClusterError, match=r"pip install 'questree\[cluster\]'"), connected("ray"):
+    with pytest.raises(QuestreeError, match=r"pip install 'questree\[cluster\]'"), connected("ray"):
         pass
 
 

@@ -23,7 +23,6 @@ from questree.retrieval import BM25Retriever, Passage, build_index, load_index
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction import encoder
 from questree.retrieval.late_interaction.encoder import Encoder
-from questree.retrieval.qdrant import collection as collection_module
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -444,8 +443,8 @@ def test_a_forked_process_has_connections_of_its_own(unwell):
 
 
 def test_without_the_client_it_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(collection_module, "find_spec", lambda name: None)
-    with pytest.raises(QuestreeError, match=r"is not installed.*pip install 'questree\[qdrant\]'"):
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    with pytest.raises(QuestreeError, match=r"no package 'qdrant_client' here: pip install 'questree\[qdrant\]'"):
         upload([Passage(id="a", text="amber")], f"qdrant:{tmp_path}/c")
 
 
