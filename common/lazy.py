@@ -21,7 +21,7 @@ def exported(package: str) -> dict[str, str]:
     """
     tree = ast.parse(inspect.getsource(sys.modules[package]))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-    return {one.name: f".{node.module}" for node in imports for one in node.names if one.asname}
+    return {one.name: "." * node.level + (node.module or "") for node in imports for one in node.names if one.asname}
 
 
 def lazily(package: str) -> Callable[[str], Any]:

@@ -3,38 +3,66 @@
 from __future__ import annotations
 
 import dspy
+from pydantic import BaseModel, ConfigDict
 
 from questree import Passage
 from questree.data import Question, Task, load_task
 from questree.optimize import Job, Optimizer
-from questree.programs import ReasoningTree, answered
-from questree.programs.baselines.baseline import Baseline, add_search
-from questree.programs.modules import KnowledgeAnswer
+from questree.programs import (
+    Program,
+    ReasoningTree,
+    answered,
+    call,
+    distinct,
+    numbered,
+    settle_marks,
+    shown_of,
+    supported_by,
+)
 from questree.retrieval import Retriever
-from questree.signatures import AnswerStyle
+from questree.signatures import AnswerStyle, answer_field, answer_style_field, passages_field, question_field
 
 
-class Both(Baseline):
+class AnswerWithReason(dspy.Signature):
+    """Answer the question from the passages, and say in a sentence why."""
+
+    question: str = question_field()
+    answer_style: str = answer_style_field()
+    passages: list[str] = passages_field()
+    reason: str = dspy.OutputField(desc="a sentence, with [1] behind what the first passage says")
+    answer: str = answer_field()
+
+
+class BothSettings(BaseModel):
+    """How many passages each search brings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    k: int = 3
+
+
+class Both(Program):
     """Search with the question and again with the first answer (an example, 2026)."""
 
     name = "both"
+    Settings = BothSettings
+    settings: BothSettings
 
-    def __init__(self, retriever: Retriever | None = None, settings: object = None):
-        super().__init__(retriever, settings or self.Settings())
-        self.knowledge_answer = KnowledgeAnswer()
+    def __init__(self, retriever: Retriever | None = None, settings: BothSettings | None = None):
+        super().__init__(retriever, settings or BothSettings())
+        self.read = dspy.Predict(AnswerWithReason)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer twice; the second time with what the first answer led to."""
-        question = tree.question
-        found = self.retrieve(question, k=3)
-        first = add_search(tree, None, question, found, source="query")
-        answer, _, _ = self.knowledge_answer(question=question, answer_style=answer_style, passages=found)
-        found = found + self.retrieve(answer, k=2)
-        add_search(tree, first, answer, found, source="query", round=2)
-        answer, content, references = self.knowledge_answer(
-            question=question, answer_style=answer_style, passages=found
-        )
-        return answered(tree, answer, content, references, passages=found)
+        query, node, passages = tree.question, None, list[Passage]()
+        for _ in range(2):
+            found = self.retrieve(query, self.settings.k)
+            passages = distinct([passages, found])
+            reply = call(self.read, question=tree.question, answer_style=answer_style, passages=numbered(passages))
+            node = tree.grow(node, query=query, answer=reply.answer, source="completed", found=tuple(found))
+            query = reply.answer
+        content, references = settle_marks(reply.reason, shown_of(passages, reply), supported_by(tree.question))
+        return answered(tree, reply.answer, content, references)
 
 
 def brevity(example: dspy.Example, prediction: dspy.Prediction, trace: object = None) -> float:

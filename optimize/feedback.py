@@ -58,6 +58,8 @@ def feedback(
     tree, answer = prediction.get("tree"), prediction.get("answer")
     remarks = [] if tree is None else [*_steps(tree, example), *_searches(tree, example), *_citations(tree, prediction)]
     lines = [one.text for one in remarks if step is None or _takes_part(step, one, tree)]
+    if step is not None and tree is not None:
+        lines += _facts(step, tree, example)
     if step is not None and not right:
         told = lines + _origin(step, answer) or _wrong_memories(step, example)
         lines = told or ["No fault of this step by itself is known."]
@@ -100,6 +102,20 @@ def _origin(step: TraceStep, answer: Any) -> list[str]:
     if contains(_text(given), wrong):
         return [f"The wrong answer {wrong!r} stands in what this step was given."]
     return [f"The wrong answer {wrong!r} began in this reply."] if contains(_text(dict(reply)), wrong) else []
+
+
+def _facts(step: TraceStep, tree: ReasoningTree, example: dspy.Example) -> list[str]:
+    """Return which facts of a reading no quote proves, and which annotated answers stand in its passages alone."""
+    _, inputs, reply = step
+    if "evidence" not in reply:
+        return []
+    facts, proven = [one.fact.strip() for one in reply.evidence], {node.query for node in tree.nodes if node.support}
+    shown = _text({"passages": inputs.get("passages")})
+    return [f"No quote proves the fact {fact!r}." for fact in facts if fact not in proven] + [
+        f"No fact of this reply tells {answer!r}, which answers {queries[-1]!r}; a passage holds it."
+        for queries, answer in _annotated(example)
+        if not _is_closed(answer) and contains(shown, answer) and not any(contains(fact, answer) for fact in facts)
+    ]
 
 
 def _wrong_memories(step: TraceStep, example: dspy.Example) -> list[str]:

@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 from ..common.lazy import lazily
 
 if TYPE_CHECKING:
+    from ..lm.call import call as call
+    from ..lm.parallel import together as together
+    from ..lm.window import shown_of as shown_of
     from .blendfilter import BlendFilter as BlendFilter
     from .blendfilter import BlendFilterSettings as BlendFilterSettings
     from .chain_of_reviews import ChainOfReviews as ChainOfReviews
     from .chain_of_reviews import ChainOfReviewsSettings as ChainOfReviewsSettings
+    from .demonstrations import note as note
     from .program import Program as Program
     from .program import answered as answered
+    from .references import distinct as distinct
+    from .references import numbered as numbered
+    from .references import settle_marks as settle_marks
+    from .references import supported_by as supported_by
     from .registry import PROGRAMS as PROGRAMS
     from .registry import REGISTRY as REGISTRY
     from .registry import allow as allow

@@ -48,7 +48,7 @@ _PLACES = {
     "multi-hop-summaries": ".baselines.multi_hop_summaries:MultiHopSummaries",
     "oner": ".baselines.oner:OneR",
     "oner-cot": ".baselines.oner:OneRCoT",
-    "plan-graph": ".baselines.plan_graph:PlanGraphProgram",
+    "plan-graph": ".baselines.plan_graph:PlanGraph",
     "react": ".baselines.react:ReAct",
     "react-self-consistency": ".baselines.react:ReActSelfConsistency",
     "search-agent": ".baselines.search_agent:SearchAgent",

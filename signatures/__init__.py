@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from .answers import AnswerFromThoughts as AnswerFromThoughts
     from .answers import AnswerStepByStep as AnswerStepByStep
     from .answers import AnswerStyle as AnswerStyle
+    from .answers import answer_field as answer_field
+    from .answers import answer_style_field as answer_style_field
+    from .answers import passages_field as passages_field
+    from .answers import question_field as question_field
     from .chain_of_query import CompleteChain as CompleteChain
     from .chain_of_query import CorrectChain as CorrectChain
     from .chain_of_query import PlanChain as PlanChain

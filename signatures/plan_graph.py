@@ -21,7 +21,7 @@ class GraphStep(BaseModel):
     )
 
 
-class PlanGraph(dspy.Signature):
+class PlanLookups(dspy.Signature):
     """Plan the steps that lead to the answer of the question. A lookup asks an encyclopedia for one fact and can be
     understood by itself. Let it need the answer of another step only where it must: lookups that need none are made at
     the same time. A comparison of what lookups found is a step of its own.

@@ -95,6 +95,17 @@ def _answer(lesson: Lesson) -> Shown:
     yield "", {"passages": numbered(passages), "final_content": _concluded(lesson, numbers)}
 
 
+def _read_evidence(lesson: Lesson) -> Shown:
+    """Show that one call is enough where the passages say each fact."""
+    passages = _ordered(lesson, lesson.whole)
+    evidence = [
+        {"fact": fact.passage.text, "passage": passages.index(fact.passage) + 1, "quote": fact.passage.text}
+        for fact in lesson.whole
+    ]
+    told: Fields = {"known_facts": [], "queries": [], "searches_left": 2, "comparison": [], "searches": []}
+    yield "ends at once", told | {"passages": numbered(passages), "evidence": evidence, "rests_on": "passages"}
+
+
 def _fuse(lesson: Lesson) -> Shown:
     numbers = list(range(1, len(lesson.whole) + 1))
     told = {"analysis": _told(lesson.whole, numbers), "answer": lesson.answer, "references": numbers}
@@ -150,6 +161,7 @@ OF_ANSWERS: dict[str, Callable[[Lesson], Shown]] = {
     "AnswerWithKnowledge": _answer,
     "AnswerFromPassages": _answer,
     "FuseParagraphs": _answer,
+    "ReadEvidence": _read_evidence,
     "FuseEvidence": _fuse,
     "FuseAnalyses": _fuse,
     "ReviewPath": _review_path,

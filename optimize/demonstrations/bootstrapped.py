@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from ...common.sentences import sentences
 from ...data.task import resolved_steps
 from ...metrics import contains, exact_match, normalise, stands_in
+from ...metrics.quotes import quoted_sentences
 from ...programs.demonstrations import TraceStep, with_fields
 from ...programs.references import renumbered
 from .lessons import DISTRACTORS, states
@@ -19,7 +20,8 @@ _ROW = re.compile(r"\[(\d+)\] (?:(.*?) \| )?(.*)", re.DOTALL)
 _MARK = re.compile(r"\[(\d+)\]")
 _PROSE = ("final_content", "facts", "passage", "information")
 _NOTE = re.compile(r"(?:^|[.!?\]] )(?!So the answer)[^.:!?]+: [^.:!?]{1,60}\.(?:\s|$)")  # "British general: Sunday."
-_NUMBERS = {"passage_number", "number", "kept", "references"}
+_NUMBERS = {"passage_number", "number", "passage", "kept", "references"}
+_MARKED_INPUTS = ("assertions", "known_facts")
 _WHOLE = {"last_adds", "relevant", "assertions"}  # fields of prompts in which every passage is meant
 
 
@@ -56,16 +58,20 @@ def shortened(step: TraceStep) -> TraceStep:
     rows = _rows(inputs)
     if not rows:
         return step
-    told, used = " ".join(_texts(dict(reply))), {*_used(dict(reply))} | {*_used(inputs.get("assertions"))}
+    told, used = " ".join(_texts(dict(reply))), {*_used([dict(reply), *(inputs.get(name) for name in _MARKED_INPUTS)])}
     answer = str(reply.get("answer") or "")
     used = used or {number for number, (title, text) in rows.items() if stands_in(f"{title}. {text}", answer)}
     all_meant = not _WHOLE.isdisjoint({*inputs, *reply.keys()})
     others = [number for number in rows if number not in used]
     left = [number for number in rows if all_meant or number in used or number in others[:DISTRACTORS]]
     numbers = {old: new for new, old in enumerate(left, start=1)}
-    shown = [_row(numbers[n], *rows[n], told if all_meant or n in used else None) for n in left]
+    quotes = [(one.passage, one.quote) for one in reply.get("evidence") or []]
+    shown = [
+        _row(numbers[n], *rows[n], told if all_meant or n in used else None, [q for of, q in quotes if of == n and q])
+        for n in left
+    ]
     fields = {name: _renumbered(value, name, numbers) for name, value in reply.items()}
-    given = {name: _renumbered(value, name, numbers) for name, value in inputs.items() if name == "assertions"}
+    given = {name: _renumbered(value, name, numbers) for name, value in inputs.items() if name in _MARKED_INPUTS}
     return predictor, {**inputs, **given, "passages": shown}, with_fields(reply, fields)
 
 
@@ -75,9 +81,10 @@ def _rows(inputs: Mapping[str, Any]) -> dict[int, tuple[str, str]]:
     return {int(row[1]): (row[2] or "", row[3]) for row in found if row}
 
 
-def _row(number: int, title: str, text: str, told: str | None) -> str:
-    """Return a passage as it is shown: its sentences that matter, or its first where nothing is told of it."""
-    cut = sentences(text)[:1] if told is None else _matter(text, told)
+def _row(number: int, title: str, text: str, told: str | None, quotes: Sequence[str]) -> str:
+    """Return a passage as it is shown: its sentences that are quoted or matter, or its first if nothing is told."""
+    held = [found for quote in quotes if (found := quoted_sentences(quote, text))]
+    cut = list(dict.fromkeys(held)) or (sentences(text)[:1] if told is None else _matter(text, told))
     return f"[{number}] {f'{title} | ' if title else ''}{' '.join(cut)}"
 
 

@@ -14,7 +14,7 @@ from ...lm.parallel import together
 from ...lm.window import shown_of
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ...signatures.plan_graph import AnswerLookups, GraphStep, PlanGraph
+from ...signatures.plan_graph import AnswerLookups, GraphStep, PlanLookups
 from ..comparisons import outcome, read_comparison
 from ..modules import Tracing
 from ..modules.verdict import sentence_with
@@ -36,7 +36,7 @@ class PlanGraphSettings(BaselineSettings):
     max_steps: int = Field(default=8, ge=1)
 
 
-class PlanGraphProgram(Baseline):
+class PlanGraph(Baseline):
     """A plan as data, carried out level by level (after PyRAG's plan as a program, 2026, without running code).
 
     One call plans lookups and comparisons. Lookups whose queries are complete are searched at once and answered in one
@@ -53,7 +53,7 @@ class PlanGraphProgram(Baseline):
 
     def __init__(self, retriever: Retriever | None = None, settings: PlanGraphSettings | None = None):
         super().__init__(retriever, settings)
-        self.plan = dspy.Predict(PlanGraph)
+        self.plan = dspy.Predict(PlanLookups)
         self.lookups = dspy.Predict(AnswerLookups)
         self.tracing = Tracing()
 

@@ -104,7 +104,11 @@ class EvidenceReading(dspy.Module):
         missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
         told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
         judged = [Judgement([passage], True) for passage in shown if passage.id in told]
-        note(reply, "asks for more" if missing else "ends", judged, exemplary=not unproven)
+        names = [_named(said, shown) for said in given]
+        sound = all(
+            (one.passage, one.proven) == (name, name is not None) for one, name in zip(facts, names, strict=True)
+        )
+        note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
         rests_on = reply.rests_on
         if rests_on == "passages" and not (facts and all(fact.proven for fact in facts)):
             rests_on = "memory"
@@ -113,12 +117,16 @@ class EvidenceReading(dspy.Module):
 
 def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
     """Return a fact with the passage that its quote proves it by: the one that it names, or else another one."""
-    named = passages[fact.passage - 1 : fact.passage] if fact.passage > 0 else []
-    for passage in [*named, *passages] if fact.quote else []:
+    named = _named(fact, passages)
+    for passage in [*([named] if named else []), *passages] if fact.quote else []:
         support = proving_sentences(fact.fact, fact.quote, passage.title, passage.text, question)
         if support:
             return ReadFact(fact.fact.strip(), passage, support)
-    return ReadFact(fact.fact.strip(), next(iter(named), None))
+    return ReadFact(fact.fact.strip(), named)
+
+
+def _named(fact: Fact, passages: Sequence[Passage]) -> Passage | None:
+    return passages[fact.passage - 1] if 0 < fact.passage <= len(passages) else None
 
 
 def settled(answer: str, compared: Sequence[str], facts: Sequence[ReadFact]) -> str:

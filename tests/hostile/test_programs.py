@@ -67,7 +67,7 @@ def test_no_passage_answers_in_the_lms_place(name, echoing):
     assert "\x1b" not in page + as_text(prediction.tree)
 
 
-@pytest.mark.parametrize("name", ["searchain", "blendfilter", "react", "oner-cot"])
+@pytest.mark.parametrize("name", ["searchain", "blendfilter", "react", "oner-cot", "evidence-chain"])
 def test_a_hostile_question_is_asked_all_the_same(name):
     program = build(name, {}, retriever=HostileRetriever())
     with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):

@@ -20,6 +20,8 @@ QUESTION = "Where did the painter of The Red Barge move to?"
         ("MOVED TO ÓRVANE", SECOND),
         ("“she moved to Orvane, where she taught 1200 pupils”", SECOND),
         ("(3 May 1911 - 1987)", FIRST),
+        ("‘where she taught 1\u202f200 pupils’", SECOND),
+        ("«Brenka Ostal» (3. May 1911", FIRST),
         ("was a Velian painter. In 1934 she moved", f"{FIRST} {SECOND}"),
         ("Ostal … was a Velian painter", FIRST),
         ("...moved to Orvane...", SECOND),

@@ -33,6 +33,7 @@ from questree.optimize.demonstrations.lessons import states
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import build
 from questree.programs.prompts import rendered_prompts
+from questree.signatures.evidence import Fact
 
 FEW = "annotated-few-shot"
 THREE = ("searchain", "tree-of-reviews", "blendfilter")
@@ -209,6 +210,15 @@ def test_an_annotated_answer_cites_its_sentences_and_concludes(mini):
         assert f"{fact.passage.text.rstrip('.')} [{number}]." in fields["final_content"]
 
 
+def test_an_annotated_reading_quotes_each_sentence_and_asks_for_nothing(mini):
+    lesson = lesson_of(mini, 0)
+    ((_, fields),) = demonstrate(signatures.ReadEvidence, lesson)
+    for fact, read in zip(lesson.facts, fields["evidence"], strict=True):
+        assert fields["passages"][read["passage"] - 1].endswith(read["quote"])
+        assert read["quote"] == fact.passage.text
+    assert (fields["searches"], fields["rests_on"]) == ([], "passages")
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -309,6 +319,34 @@ def test_the_passages_of_an_lm_s_step_are_cut_and_numbered_anew():
         "[4] Prague | Prague lies on the Vltava.",
     ]
     assert (told.final_content, told.kept) == ("He was born in Prague [1], on the Vltava [4].", [1, 4])
+
+
+PRAGUE_AND_RIVER = [
+    "[2] Kafka | He was born in Prague. He had three sisters. He wrote The Trial.",
+    "[3] Other 3 | Something else. And more.",
+    "[4] Other 4 | Something else.",
+    "[5] Prague | Prague is large. It lies on the Vltava.",
+]
+
+
+def test_quotes_stay_in_a_shortened_reading_and_facts_keep_their_passages():
+    rows = ["[1] Other | Else.", *PRAGUE_AND_RIVER]
+    facts = [
+        Fact(fact="Kafka was born in Prague.", passage=2, quote="He was born in Prague"),
+        Fact(fact="Kafka wrote The Trial.", passage=2, quote="wrote The Trial"),
+        Fact(fact="Prague lies on the Vltava.", passage=5, quote="lies on the Vltava"),
+        Fact(fact="The Vltava is a river."),
+    ]
+    inputs = {"passages": rows, "known_facts": ["Prague lies on the Vltava. [5]"]}
+    _, given, told = shortened((dspy.Predict("q -> a"), inputs, dspy.Prediction(evidence=facts, answer="Vltava")))
+    assert given["passages"] == [
+        "[1] Other | Else.",
+        "[2] Kafka | He was born in Prague. He wrote The Trial.",
+        "[3] Other 3 | Something else.",
+        "[4] Prague | It lies on the Vltava.",
+    ]
+    assert [fact.passage for fact in told.evidence] == [2, 2, 4, 0]
+    assert given["known_facts"] == ["Prague lies on the Vltava. [4]"]
 
 
 def test_every_passage_of_a_review_stays():

@@ -15,6 +15,7 @@ from questree.programs.demonstrations import note
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
 from questree.signatures import PlannedStep
+from questree.signatures.evidence import Fact
 
 NOVEL = Passage(id="n", title="The Metamorphosis", text="A novella by Franz Kafka.")
 OTHER = Passage(id="o", title="Max Brod", text="A friend.")
@@ -106,6 +107,26 @@ def test_a_step_is_told_what_it_remembered_wrongly():
     assert told(**asked, guess="Kafka was born in Prague.") == ["No fault of this step by itself is known."]
     assert told(**asked, guess="Kafka was born in Vienna.") == [
         "The guess of this reply does not name 'Prague', which answers 'Where was Franz Kafka born?'."
+    ]
+
+
+def test_a_reading_is_told_what_its_facts_lack():
+    tree = ReasoningTree(question="q")
+    tree.grow(None, query="Franz Kafka wrote it.", answer="Franz Kafka", passage=NOVEL, support=NOVEL.text)
+    facts = [Fact(fact="Franz Kafka wrote it.", passage=1, quote=NOVEL.text), Fact(fact="Kafka was a Czech.")]
+    reply = dspy.Prediction(evidence=facts, answer="Danube")
+    inputs = {"passages": ["[1] The Metamorphosis | A novella by Franz Kafka.", "[2] Kafka | Born in Prague."]}
+    steps = [
+        {"question": "Who wrote it?", "answer": "Franz Kafka"},
+        {"question": "Where was #1 born?", "answer": "Prague"},
+        {"question": "Which river flows through #2?", "answer": "Vltava"},  # no passage tells it
+    ]
+    example = EXAMPLE.copy(gold_titles=[], annotated_steps=steps)
+    told = feedback(example, answered(tree), right=False, step=(dspy.Predict("question -> answer"), inputs, reply))
+    assert told.splitlines()[1:] == [
+        "No quote proves the fact 'Kafka was a Czech.'.",
+        "No fact of this reply tells 'Prague', which answers 'Where was Franz Kafka born?'; a passage holds it.",
+        "The wrong answer 'Danube' began in this reply.",
     ]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import dspy
 import pytest
 
+from questree.programs.demonstrations import is_exemplary
 from questree.programs.evidence_chain import EvidenceChain, EvidenceChainSettings
 from questree.retrieval import BaseRetriever, Passage
 
@@ -177,3 +179,12 @@ def test_without_evidence_it_still_answers(scripted, found: list[Passage]):
 def test_a_reply_of_a_hundred_facts_is_cut(scripted):
     scripted(reply(*({**DIED, "fact": f"Brenka Ostal died in Orvane{' again' * n}."} for n in range(100))))
     assert len(ask(Found({Q: [OSTAL]})).tree.nodes) == 21
+
+
+@pytest.mark.parametrize(("passage", "exemplary"), [(2, True), (1, False)])
+def test_a_reading_that_numbers_a_passage_wrongly_is_no_demonstration(scripted, passage: int, exemplary: bool):
+    scripted(reply({**DIED, "passage": passage}))
+    with dspy.context(trace=[]):
+        ask(Found({Q: [BARGE, OSTAL]}))
+        (step,) = dspy.settings.trace
+    assert is_exemplary(step) is exemplary
