@@ -29,7 +29,8 @@ from questree.settings import RunSettings, run_settings
 
 DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
-COMMANDS = typer.main.get_command(app)
+COMMANDS: Any = typer.main.get_command(app)
+COMMANDS.commands = {name: COMMANDS.get_command(None, name) for name in COMMANDS.list_commands(None)}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
