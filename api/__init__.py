@@ -80,7 +80,7 @@ def load(
     """Return a compiled program, ready to be called. Nothing in the artifact is run, and no address in it is used.
 
     Args:
-        source: the folder of an artifact, or ``runs:/…`` or ``models:/…`` of MLflow.
+        source: the folder of an artifact, ``runs:/…`` or ``models:/…`` of MLflow, or ``hf://user/name@revision``.
         retriever, reader, duplicates: as for `program`.
         allow_changed_signatures: load although prompts in the code have changed since it was compiled.
         allow_code: programs of other packages that the artifact may name, as ``package:name``. Those that are

@@ -232,7 +232,7 @@ class Parts:
 
         Args:
             name: as in `questree.programs.PROGRAMS`, of another package, or ``package:name``; or a
-                folder, ``runs:/…`` or ``models:/…`` of a compiled one.
+                folder, ``runs:/…``, ``models:/…`` or ``hf://…`` of a compiled one.
             program_settings: of an uncompiled program; a compiled one has its own.
 
         Raises:
@@ -249,7 +249,7 @@ class Parts:
             REGISTRY.known(name)  # there is none: it says what there is
         if program_settings:
             raise QuestreeError(f"{name} is compiled, and has its settings; --set is for uncompiled programs.")
-        if ":/" in name:  # an address in MLflow
+        if ":/" in name and not name.startswith("hf://"):  # an address in MLflow
             import mlflow
 
             if self.settings.tracking_uri == "none":

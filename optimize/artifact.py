@@ -45,6 +45,7 @@ from ..programs.states import (
     to_json,
 )
 from ..retrieval import DuplicateCheck, Reader, Retriever
+from . import hub
 from .artifact_format import LESSONS, Manifest
 
 FORMAT = 1
@@ -175,16 +176,23 @@ def read_artifact(place: str | Path) -> Artifact:
     """Read the files of an artifact, each once, and check them; all of one `save`, even if another goes on meanwhile.
 
     Args:
-        place: a folder, or the address of one in MLflow, which is trusted no more than any other folder.
+        place: a folder, or the address of one in MLflow or on the hub, which is trusted no more than any other folder.
 
     Raises:
         QuestreeError: if there is none, or a file is damaged or sets what no file may; names the file.
     """
-    if not str(place).startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
+    on_hub = str(place).startswith(hub.PREFIX)
+    if not on_hub and not str(place).startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
         folder = Path(place)
         return read_unswapped(folder, lambda: _old(folder), _read)
     with TemporaryDirectory() as temporary:
-        folder = _download(str(place), temporary)
+        if on_hub:
+            folder, named = Path(temporary), str(place)
+            place = hub.fetch(named, folder)
+            if place != named:
+                logger.warning("%s is %s today; name that one to get the same again.", named, place)
+        else:
+            folder = _download(str(place), temporary)
         try:
             return replace(_read(folder), folder=Path(place))
         except QuestreeError as error:
@@ -275,7 +283,7 @@ def load(
 
     Args:
         folder: a path, or the address of one in MLflow: ``runs:/RUN_ID/program``, ``models:/NAME/VERSION``; or what
-            `read_artifact` read there.
+            `read_artifact` read there. On the hub, ``hf://user/name`` or ``hf://user/name@revision``.
         retriever: where passages come from. One with another fingerprint than at compile time gives a warning.
         reader: as at compile time; where None, the LM reads if it did, with the threshold of compile time.
         duplicates: for programs that skip repeated queries; by their words where None.

@@ -338,7 +338,7 @@ class _Plan:
         with place as out:
             folder = Path(out) / "program"
             scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
-            scores["gain"] = asdict(compiled.gain)
+            scores |= {"gain": asdict(compiled.gain), "grounded": asdict(compiled.after.grounded)}
             if self.out is not None or run.on:
                 save(compiled.program, folder, scores=scores, **self.describe(compiled.compilation))
             address = _track(run, compiled, folder) if run.on else None

@@ -20,8 +20,8 @@ from .screen import Screen, echo
 COMMANDS = (
     *("demo", "tasks", "programs", "metrics", "optimizers", "fetch", "index", "retrievers", "serve-retriever"),
     *("compile", "evaluate", "recheck", "compare", "ablate", "audit", "ask", "attack", "serve", "mcp", "show"),
-    *("export", "pack", "replay", "ui", "prompts", "train-reader", "calibrate-reader", "calibrate-duplicates"),
-    *("calibrate-links", "analyse", "simulate"),
+    *("export", "push", "pack", "replay", "ui", "prompts", "train-reader", "calibrate-reader"),
+    *("calibrate-duplicates", "calibrate-links", "analyse", "simulate"),
 )
 """Each stands in the file of its name, and is imported when it is named."""
 _FILES = {"metrics": "programs", "optimizers": "programs"}

@@ -25,7 +25,9 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in your own words.")],
     program: Annotated[
         str | None,
-        typer.Option(help="A program's name, or a compiled one's folder, runs:/… or models:/… Default: searchain."),
+        typer.Option(
+            help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://… Default: searchain."
+        ),
     ] = None,
     style: Annotated[Style, typer.Option(help="The form of the answer.")] = "short",
     form: Annotated[

@@ -18,7 +18,7 @@ NO_SETTINGS = ("defence", "rerank", "tracking_uri", "on", "workers")
 def attack(
     settings: "RunSettings",
     programs: Annotated[
-        list[str], typer.Argument(help="Programs' names, or compiled ones' folders, runs:/… or models:/…")
+        list[str], typer.Argument(help="Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…")
     ],
     kind: Annotated[
         list[str] | None,

@@ -18,12 +18,14 @@ def compare(
     programs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Programs' names, or compiled ones' folders, runs:/… or models:/…; the first is the baseline."
+            help="Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…; the first is the baseline."
         ),
     ] = None,
     compiled: Annotated[
         list[str] | None,
-        typer.Option(help="A compiled program to add: its folder, runs:/… or models:/…; repeat it for several."),
+        typer.Option(
+            help="A compiled program to add: its folder, runs:/…, models:/… or hf://…; repeat it for several."
+        ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
     metric: options.Metrics = None,

@@ -16,7 +16,9 @@ def evaluate(
     settings: "RunSettings",
     program: Annotated[
         str | None,
-        typer.Argument(help="A program's name, or a compiled one's folder, runs:/… or models:/… Default: searchain."),
+        typer.Argument(
+            help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://…. Default: searchain"
+        ),
     ] = None,
     metric: options.Metrics = None,
     judge: options.Judge = None,

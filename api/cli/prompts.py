@@ -20,7 +20,7 @@ def prompts(
     program: Annotated[
         str | None,
         typer.Argument(
-            help="A program's name, or a compiled one's folder, runs:/… or models:/…. Default: that of the settings."
+            help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://…. Default: the settings'."
         ),
     ] = None,
     other: Annotated[

@@ -25,7 +25,7 @@ def serve(
     programs: Annotated[
         list[str],
         typer.Argument(
-            help="Programs by name, or compiled ones: folders, runs:/… or models:/…. NAME=PROGRAM names one."
+            help="Programs by name, or compiled ones: folders, runs:/…, models:/… or hf://…. NAME=PROGRAM names one."
         ),
     ],
     host: options.Host = "127.0.0.1",

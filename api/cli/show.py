@@ -24,7 +24,7 @@ Form = Literal["text", "mermaid", "html"]
 
 def show(
     source: Annotated[
-        str, typer.Argument(help="An evaluation's folder; or a compiled program's folder, runs:/… or models:/…")
+        str, typer.Argument(help="An evaluation's folder; or a compiled program's folder, runs:/…, models:/… or hf://…")
     ],
     question: Annotated[
         str | None, typer.Argument(help="The id of a question of the evaluation: show its tree.")
@@ -86,7 +86,7 @@ def _runs(source: str) -> list[StoredRun]:
     from ..optimize.artifact import MANIFEST
 
     place = Path(source)
-    if source.startswith(("runs:/", "models:/")) or (place / MANIFEST).exists():
+    if source.startswith(("runs:/", "models:/", "hf://")) or (place / MANIFEST).exists():
         return []
     try:
         find(place)
