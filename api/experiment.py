@@ -112,6 +112,7 @@ class Experiment(Parts):
         train_limit: int | None = None,
         metric: str | None = None,
         teacher: str | None = None,
+        register: str | None = None,
         on_progress: Callable[[CompileProgress], None] | None = None,
         **program_settings: Any,
     ) -> tuple[Compiled, Path]:
@@ -124,6 +125,7 @@ class Experiment(Parts):
             metric: by name; the task's own where None.
             teacher: what makes the demonstrations: "annotations", or the place of a compiled program; the program
                 itself where None.
+            register: the name under which MLflow's registry gets the program.
         """
         from .metrics import metric as metric_named
         from .optimize import Examples, compile
@@ -142,6 +144,7 @@ class Experiment(Parts):
                 score,
                 optimizer=chosen,
                 teacher=self._teacher(teacher),
+                register=register,
                 out=out,
                 on_progress=on_progress,
                 **how,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import is_dataclass
 from math import isfinite
 from typing import Annotated, Any
 
@@ -473,6 +474,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(vars(value))
     return f"<{type(value).__name__}>"
 
 

@@ -117,7 +117,7 @@ def repeat(
     place = None if out is None else Path(out)
     with (
         writing(place, "repeats") if place else nullcontext() as file,
-        tracking.run(f"repeat {program.name}", parent, simulated=simulated),
+        tracking.run(f"repeat {program.name}", parent, simulated=simulated) as tracked,
         Account(file).open(),
     ):
         for name, rollout in rollouts.items():
@@ -137,6 +137,7 @@ def repeat(
                     on_progress=None if on_progress is None else _named(on_progress, name),
                 )
             runs.append(run)
+        tracked.figures({"score": fmean(run.score.mean for run in runs)})
     repeats = Repeats(tuple(runs))
     if place:
         write_atomically(place / "repeats.json", repeats.as_json())

@@ -33,7 +33,8 @@ from ..evaluation.records import (
 )
 from ..evaluation.run import Answerers, Interrupted, begin, evaluate, run_identity
 from ..evaluation.run_file import NAME, WritableFile, writing
-from ..evaluation.tracking import OFF, TrackedRun, Tracking
+from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
+from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
 from ..lm.ledger import Spent
 from ..lm.limits import limited
@@ -69,6 +70,7 @@ def compile(
     answerers: Answerers | None = None,
     out: str | Path | None = None,
     tracking: Tracking = OFF,
+    register: str | None = None,
     on_progress: Callable[[CompileProgress], None] | None = None,
 ) -> Compiled:
     """Compile a program, and score it before and after on questions that the optimizer never sees.
@@ -92,7 +94,8 @@ def compile(
             optimizer. Calls that are on their way when it is spent are finished.
         out: folder for ``program``, and ``runs.db`` with the runs before and after and the candidates; None keeps
             nothing.
-        tracking: where to track; not at all by default.
+        tracking: where to track; not at all by default. A finished compilation that is repeated is not tracked again.
+        register: the name under which MLflow's registry gets the compiled program, as a new version.
         on_progress: called in the caller's thread.
 
     Raises:
@@ -111,9 +114,12 @@ def compile(
         policy=checks.policy(policy),
         answerers=answerers,
         out=None if out is None else Path(out),
+        register=register,
         tell=on_progress or _notebook_bars(),
     )
     tracking = checks.tracking(tracking)
+    if register and isinstance(tracking, type(OFF)):
+        raise QuestreeError(f"register={register!r} needs MLflow: name a store to track to (--tracking-uri).")
     plan.optimizer.check(program, plan.policy)
     checks.asked_by(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
     with writing(plan.out, "compilation") if plan.out else nullcontext() as file:
@@ -124,8 +130,13 @@ def compile(
         simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
         facts = plan.facts() | {"policy": bounds, "versions": versions()}
         named = f"{program.name} {plan.optimizer.name}"
+        if (address := plan.tracked_before(tracking)) and not register:
+            return replace(plan.carry_out(UNTRACKED), address=address)
         with tracking.run(named, facts, simulated=simulated) as run:
-            return plan.carry_out(run)
+            compiled = plan.carry_out(run)
+            if file is not None and compiled.address:
+                file.set_fact("tracked", {"uri": without_password(tracking.uri), "address": compiled.address})
+            return compiled
 
 
 def _notebook_bars() -> Callable[[CompileProgress], None]:
@@ -163,7 +174,13 @@ class _Plan:
     answerers: Answerers | None
     out: Path | None
     tell: Callable[[CompileProgress], None]
+    register: str | None = None
     file: WritableFile | None = None
+
+    def tracked_before(self, tracking: Tracking) -> str | None:
+        """Return the address of this compilation in the same store, if it was finished and tracked there."""
+        there = self.file.fact("tracked") if self.file is not None else None
+        return there["address"] if there and there["uri"] == without_password(tracking.uri) else None
 
     def claim(self, file: WritableFile) -> None:
         """Write down what the compilation is about; if that was done before, compare.
@@ -218,6 +235,8 @@ class _Plan:
         before = self.score(self.program, "before", run)
         with self.stopping():
             compilation = self.load_finished() or self.optimize(train, val, run, bill)
+        counts = {"train": len(train), "val": len(val), "dev": len(self.examples.dev)}
+        compilation = replace(compilation, questions=counts)
         # workers of a cluster know the LM that the settings name, and no other
         scoring = self if compilation.lm is None else replace(self, answerers=None)
         with _asked_with(compilation.lm):
@@ -341,7 +360,7 @@ class _Plan:
             scores |= {"gain": asdict(compiled.gain), "grounded": asdict(compiled.after.grounded)}
             if self.out is not None or run.on:
                 save(compiled.program, folder, scores=scores, **self.describe(compiled.compilation))
-            address = _track(run, compiled, folder) if run.on else None
+            address = _track(run, compiled, folder, self.register) if run.on else None
         return replace(compiled, artifact=folder if self.out else None, address=address)
 
     def describe(self, compilation: Compilation) -> dict[str, Any]:
@@ -402,17 +421,18 @@ def _what_is_asked_again() -> str:
     return "the replies of this LM are not kept on disk, so the optimizer asks it all of its questions anew"
 
 
-def _track(run: TrackedRun, compiled: Compiled, folder: Path) -> str | None:
+def _track(run: TrackedRun, compiled: Compiled, folder: Path, register: str | None) -> str | None:
     """Log what compilation gave and took, prompts, artifact and the model to serve; return the artifact's address."""
     gain, compilation = compiled.gain, compiled.compilation
     figures = {"gain": gain.mean, "gain_low": gain.low, "gain_high": gain.high}
     figures |= {f"compile_{name}": float(value) for name, value in compilation.spent.model_dump().items()}
+    figures["score"] = compiled.after.score.mean
     figures |= {f"compile_judged_{name}": float(count) for name, count in compilation.judged.items()}
     run.figures(figures | {"compile_seconds": compilation.seconds, "candidates": len(compilation.candidates)})
     if compilation.lm is not None:
         run.params({"trained lm": compilation.lm.model})
     run.prompts(compiled.program)
-    run.write(log_model, folder)
+    run.write(log_model, folder, "model", register)
     return run.folder(folder, "program")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import dspy
@@ -17,7 +17,8 @@ from ..evaluation.records import question_id
 from ..evaluation.run import Progress
 from ..lm.ledger import Spent
 from ..metrics import Interval, paired_interval
-from ..programs import Program
+from ..programs import Program, build_kind
+from ..programs.states import members_of
 from .candidates import Candidate
 
 
@@ -77,6 +78,7 @@ class Compilation:
         seconds: between the two scores.
         judged: predictions that the metric judged: ``asked``, ``accepted``, and failed ones by cause.
         lm: that the optimizer trained, and the program is asked with; None if it trained none.
+        questions: how many there were to learn from, ``train``, to compare candidates, ``val``, and to score, ``dev``.
     """
 
     program: Program
@@ -86,6 +88,26 @@ class Compilation:
     seconds: float
     judged: Mapping[str, int]
     lm: dspy.LM | None = None
+    questions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> str:
+        """Return in words what differs from the program before: instructions, demonstrations, members, the LM."""
+        members, demos, rewritten = members_of(self.program), 0, set()
+        for member in members:
+            before = dict(build_kind(type(member), member.settings.model_dump()).named_predictors())
+            for name, one in member.named_predictors():
+                demos += len(one.demos)
+                if name in before and one.signature.instructions != before[name].signature.instructions:
+                    rewritten.add(name)
+        demos += len(getattr(self.program, "lessons", ()))  # of a program that chooses them by question
+        said = [
+            f"{len(members)} programs that vote" if len(members) > 1 else "",
+            f"instructions of {len(rewritten)} of {len(members[0].predictors())} prompts" if rewritten else "",
+            f"{demos} demonstration{'' if demos == 1 else 's'}" if demos else "",
+            f"the LM, which was trained: {self.lm.model}" if self.lm is not None else "",
+        ]
+        return ", ".join(filter(None, said)) or "nothing"
 
 
 @dataclass(frozen=True)

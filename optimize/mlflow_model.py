@@ -36,12 +36,13 @@ CONFIG = ("lm", "api_base", "retriever", "allow_changed_signatures")
 """The settings that ``model_config`` may name; MLflow takes only those that the model was logged with."""
 
 
-def log_model(folder: Path, name: str = "model") -> str:
+def log_model(folder: Path, name: str = "model", register: str | None = None) -> str:
     """Log a saved program as an MLflow model to the open run.
 
     Args:
         folder: of the artifact.
         name: of the model in the run.
+        register: its name in the registry, where it becomes a new version; it is not registered where None.
 
     Returns:
         The model's address, for ``mlflow models serve`` and ``mlflow.pyfunc.load_model``.
@@ -54,6 +55,7 @@ def log_model(folder: Path, name: str = "model") -> str:
         warnings.simplefilter("ignore", UserWarning)
         logged = mlflow.pyfunc.log_model(
             name=name,
+            registered_model_name=register,
             python_model=_find_script(),
             artifacts={"program": str(folder)},
             signature=_signature(),

@@ -43,6 +43,9 @@ def compile(
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Metric to compile for, by name. Default: the task's.")] = None,
+    register: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Put the program into MLflow's registry under this name.")
+    ] = None,
     set_: options.ProgramSettings = None,
     details: options.Details = False,
 ) -> None:
@@ -63,13 +66,17 @@ def compile(
             train_limit=train_limit,
             metric=metric,
             teacher=teacher,
+            register=register,
             on_progress=on_progress,
             **options.named_values(set_, "--set"),
         )
     print_compiled(compiled, details=details)
     echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
+    if register:
+        echo(f"registered as models:/{register}, its latest version")
     if compiled.compilation.lm is not None:  # a saved program names no LM to ask
         settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})
+    echo(f"its prompts: questree prompts {shlex.quote(f'{folder}/program')}")
     echo(f"ask it: {_ask_command(settings, folder / 'program', program)}")
 
 

@@ -256,12 +256,13 @@ def print_compiled(compiled: Compiled, *, details: bool = False) -> None:
         f"gain {_signed(gain)}, paired over {gain.n} questions; compiling took "
         f"{_bill(calls, paid.tokens_in + paid.tokens_out, paid.cost)}, {compiled.compilation.seconds:.0f} s"
     )
+    questions = compiled.compilation.questions
+    split = f"{questions['train']} to learn from"
+    split += f", {questions['val']} to compare candidates" if questions["val"] else ""
+    console.print(f"questions: {split}, {questions['dev']} to score before and after", soft_wrap=True)
     if compiled.compilation.lm is not None:
-        trained = f"the LM was trained: {compiled.compilation.lm.model}; what that cost, its provider says"
-        console.print(trained, soft_wrap=True)
-    kept = sum(len(predictor.demos) for predictor in compiled.program.predictors())
-    kept += len(getattr(compiled.program, "lessons", ()))  # of a program that chooses them by question
-    console.print(f"{kept or 'no'} demonstration{'' if kept == 1 else 's'} kept")
+        console.print("what training the LM cost, its provider says", soft_wrap=True)
+    console.print(f"changed: {compiled.compilation.changed}", soft_wrap=True)
 
 
 def print_paired(evaluations: Mapping[str, Evaluation], paired: Paired) -> None:

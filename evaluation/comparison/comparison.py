@@ -95,6 +95,7 @@ def compare(
             file.order(list(programs))
             for name, text in files.items():
                 write_atomically(out / name, text)
+        tracked.figures({"score": max(one.score.mean for one in evaluations.values())})
         tracked.texts(files)
     return comparison
 

@@ -206,7 +206,7 @@ def test_the_command_that_trains_an_lm_says_which_one_to_ask_then(questree, inde
     monkeypatch.setattr(dspy.LM, "infer_provider", lambda lm: Trainer())
     ran = questree(*words)
     assert ran.code == 0, ran.err
-    assert "the LM was trained: simulated/trained" in ran.out
+    assert "the LM, which was trained: simulated/trained" in ran.out
     hint = f"ask it: questree ask QUESTION --program made/program --lm simulated/trained --retriever {index}"
     assert hint in ran.out.splitlines()
     assert '"name": "simulated/trained"' in questree("show", "made/program").out
@@ -434,7 +434,8 @@ def test_a_file_to_write_is_looked_at_first_and_kept_if_there_is_nothing_to_writ
 def test_show_takes_the_folder_of_a_compilation_and_of_a_comparison(questree, index):
     few = ("--retriever", index, "--tracking-uri", "none", "--limit", "2")
     ran = questree("compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", *few, "--out", "made")
-    assert "demonstrations kept" in ran.out
+    assert "questions: 4 to learn from, 2 to score before and after" in ran.out
+    assert "changed: nothing" in ran.out
     shown = questree("show", "made")
     assert shown.code == 0, shown.err
     assert "questree show made/program" in shown.out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from statistics import fmean
 
 import dspy
 import pytest
@@ -78,6 +79,7 @@ def test_each_repeat_is_tracked_under_one_parent(tmp_path, tracking_store):
     parent = next(run for run in runs if run.info.run_name == "repeat parrot")
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     assert sorted(run.info.run_name for run in children) == ["repeat-1", "repeat-2"]
+    assert parent.data.metrics["score"] == fmean(run.data.metrics["score"] for run in children)
     assert all("score" in run.data.metrics for run in children)
 
 

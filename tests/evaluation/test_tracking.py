@@ -24,7 +24,9 @@ from questree.metrics import metric
 from questree.optimize import Examples, load, optimizer
 from questree.optimize import compile as compile_program
 from questree.programs import SearChain, TreeOfReviews
+from questree.programs.modules.verdict import Verdict
 from questree.programs.states import state_of
+from questree.retrieval import Passage
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
 
@@ -404,6 +406,11 @@ def test_a_store_that_cannot_be_had_is_named_without_its_password(tmp_path):
 def test_what_json_does_not_know_is_told_by_its_kind_alone():
     lm = dspy.LM("openai/gpt", api_key=KEY)
     assert plain({"lm": lm, "n": [1, "a", None]}) == {"lm": "<LM>", "n": [1, "a", None]}
+
+
+def test_what_a_step_found_is_told_by_its_fields():
+    verdict = Verdict("supports", "where?", Passage(id="a", title="A", text="here"), answer="here")
+    assert plain([verdict])[0]["passage"]["text"] == "here"
 
 
 def test_a_tracking_that_is_off_does_nothing_and_needs_no_mlflow(mini, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 from dspy import lm15
 from dspy.utils.callback import BaseCallback
 from mini_task import SEARCH
+from mlflow import MlflowClient
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
@@ -19,6 +20,7 @@ from questree.evaluation.identity import code_digest
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import writing
+from questree.evaluation.tracking import Tracking
 from questree.lm.policy import RunPolicy
 from questree.metrics import Metric, metric
 from questree.optimize import Examples, Optimizer, load, optimizer
@@ -84,6 +86,47 @@ def test_the_same_again_takes_what_is_there(mini, searched, tmp_path):
     assert (second.before, second.after) == (first.before, first.after)
     assert second.compilation.spent == first.compilation.spent
     assert second.compilation.candidates == first.compilation.candidates
+
+
+def test_a_finished_compilation_is_tracked_once_and_registered_by_name(mini, tmp_path, tracking_store):
+    tracking = Tracking(uri=tracking_store(tmp_path), traces=False)
+    again = partial(
+        compile_program, mini.program(), mini.examples(4, 2), mini.metric,
+        optimizer="labeled-few-shot", out=tmp_path / "run", tracking=tracking,
+    )  # fmt: skip
+    first, second = again(), again()
+    client = MlflowClient(tracking.uri)
+    runs = client.search_runs(["1"])
+    assert second.address == first.address
+    assert [run.info.run_name for run in runs if "mlflow.parentRunId" not in run.data.tags] == [
+        "searchain labeled-few-shot"
+    ]
+    assert runs[-1].data.metrics["score"] == first.after.score.mean
+    assert not client.search_registered_models()
+    again(register="chain")
+    assert [version.version for version in client.search_model_versions("name = 'chain'")] == [1]
+
+
+def test_a_registered_name_needs_a_store(mini):
+    with pytest.raises(QuestreeError, match="register='chain' needs MLflow: name a store"):
+        compile_program(
+            mini.program(), mini.examples(4, 2), mini.metric, optimizer="labeled-few-shot", register="chain"
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("labeled-few-shot", {}, "nothing"),
+        ("bootstrap-few-shot", {}, "demonstrations"),
+        ("copro", {"breadth": 2, "depth": 1}, "instructions of 1 of 4 prompts"),
+        ("ensemble", {}, "programs that vote"),
+    ],
+)
+def test_what_was_changed_is_said_whatever_the_optimizer(mini, name, settings, said):
+    compiled = compile_program(mini.program(), mini.examples(16, 2), mini.metric, optimizer=optimizer(name, **settings))
+    assert said in compiled.compilation.changed
+    assert dict(compiled.compilation.questions)["dev"] == 2
 
 
 def interrupted(mini, out):
