@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +41,13 @@ def fetch(address: str, target: str | Path) -> str:
         QuestreeError: if the hub cannot be reached, refuses, or holds no artifact there, or a far too large one.
     """
     from huggingface_hub import HfApi
-    from huggingface_hub.utils import filter_repo_objects
 
     repository, revision = parse(address)
     with _telling(address):
         hub = HfApi()
         held = hub.model_info(repository, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in held.siblings or ()}
-        names = list(filter_repo_objects(sizes, allow_patterns=list(_FILES)))
-        if sum(sizes[name] for name in names) > LARGEST:
+        if sum(size for name, size in sizes.items() if any(fnmatch(name, ours) for ours in _FILES)) > LARGEST:
             raise QuestreeError(f"{address} holds more than {LARGEST:,} bytes: that is no compiled program.")
         # only this commit: a revision may have moved since its sizes were read
         hub.snapshot_download(repository, revision=held.sha, allow_patterns=list(_FILES), local_dir=target)
