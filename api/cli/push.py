@@ -21,7 +21,7 @@ def push(
     private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = False,
 ) -> None:
     """Put a compiled program on the Hugging Face hub, with a card made from it. The token is in HF_TOKEN."""
-    from ..optimize.hub import push as pushed
+    from ..optimize.card import push as pushed
 
     place = pushed(program, address, index=index, capsule=capsule, license=license, private=private)
     echo(f"{place}\nask it: questree ask QUESTION --program {place} --retriever INDEX")

@@ -11,7 +11,8 @@ import questree
 from questree.common.errors import QuestreeError
 from questree.optimize import hub as hub_module
 from questree.optimize import load, save
-from questree.optimize.hub import parse, push
+from questree.optimize.card import push
+from questree.optimize.hub import parse
 from questree.programs import build
 
 from .fake_hub import running

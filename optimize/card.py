@@ -1,0 +1,139 @@
+"""The card of a compiled program on the Hugging Face hub, made from its artifact; both are put there in one commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..common.errors import QuestreeError
+from .artifact import MANIFEST, read_artifact
+from .artifact_format import Manifest
+from .hub import parse, upload
+
+_CAPSULE = "study.capsule"
+
+
+def push(
+    folder: str | Path,
+    address: str,
+    *,
+    index: str | Path | None = None,
+    capsule: str | Path | None = None,
+    license: str | None = None,
+    private: bool = False,
+) -> str:
+    """Put a compiled program on the hub with a card made from it, in one commit; return its address with that commit.
+
+    Args:
+        folder: of the artifact.
+        address: ``hf://user/name``; the repository is made if there is none.
+        index: the folder of the index that it was compiled over; the card tells how to make it again.
+        capsule: of runs with the program, from `questree pack`; anybody can replay it.
+        license: of its demonstrations, as the hub names licences, such as ``cc-by-4.0``.
+        private: for a new repository.
+
+    Raises:
+        QuestreeError: if there is no artifact or index, the index is another one, or the hub refuses.
+    """
+    repository, _ = parse(address)
+    if capsule is not None and not Path(capsule).is_file():
+        raise QuestreeError(f"There is no file {capsule}; questree pack makes one.")
+    manifest = read_artifact(folder).manifest
+    written = card(manifest, repository, index=index, capsule=capsule is not None, license=license)
+    files: dict[str, Path | bytes] = {name: Path(folder) / name for name in (MANIFEST, *manifest.files)}
+    files |= {"README.md": written.encode()} | ({_CAPSULE: Path(capsule)} if capsule is not None else {})
+    return upload(address, files, f"{manifest.program.name}, {manifest.checksum[:12]}", private=private)
+
+
+def card(
+    manifest: Manifest,
+    repository: str,
+    *,
+    index: str | Path | None = None,
+    capsule: bool = False,
+    license: str | None = None,
+) -> str:
+    """Return the card of a compiled program, in Markdown: what it is, how it scored, over what, and how to ask it.
+
+    Raises:
+        QuestreeError: there is no index, or the program was compiled over another one.
+    """
+    from huggingface_hub import ModelCardData
+
+    said = manifest.model_dump()
+    task, metrics = said.get("task"), said.get("metrics") or ["score"]
+    head = ModelCardData(
+        library_name="questree",
+        pipeline_tag="question-answering",
+        tags=["questree", "dspy", manifest.program.name],
+        license=license,
+        metrics=metrics,
+    )
+    simulated = bool(manifest.lm.get("simulated"))
+    rows = {
+        "program": _code(manifest.program.name, **manifest.program.settings),
+        "task": _code(task) if task else "not said",
+        "optimizer": _code((said.get("optimizer") or {}).get("name", "none")),
+        **_scores(said.get("scores") or {}, metrics[0]),
+        "LM": _code(manifest.lm.get("name")) + (" (**simulated**: its numbers say nothing)" if simulated else ""),
+        "retriever": " ".join(map(_code, manifest.retriever.values())) or "none",
+        **({} if index is None else {"index": _recipe(index, manifest)}),
+        "made with": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
+        "demonstrations": f"from the task's training questions, whose licence they keep: {license or 'not said'}",
+        **({"capsule": f"`{_CAPSULE}`: `questree replay {_CAPSULE}` asks it again, offline"} if capsule else {}),
+    }
+    table = "\n".join(f"| {name} | {text} |" for name, text in rows.items())
+    return f"""---
+{head.to_yaml()}
+---
+
+# {manifest.program.name}, compiled{f" for {task}" if task else ""}
+
+A program of Questree: it answers questions that need several facts, and cites the passage behind each.
+
+```python
+import dspy, questree
+
+dspy.configure(lm=dspy.LM("openai/gpt-4.1-mini"))
+program = questree.load("hf://{repository}", retriever="PATH OF AN INDEX")  # hf://{repository}@COMMIT stays as it is
+print(program(question="…").answer)
+```
+
+| | |
+|---|---|
+{table}
+
+It is a folder of JSON: loading it runs no code. Its instructions are orders to your LM: read them with
+`questree prompts`.
+"""
+
+
+def _code(*words: object, **settings: object) -> str:
+    """Return words as code in a cell of a table, where no sign of theirs has a meaning."""
+    text = " ".join([*map(str, words), *(f"{name}={value}" for name, value in settings.items())])
+    return "`" + " ".join(text.replace("`", "'").replace("|", "/").split()) + "`"
+
+
+def _scores(scores: dict[str, Any], metric: str) -> dict[str, str]:
+    """Return a row for each score, with its interval and the number of questions."""
+    names = {"before": f"{metric} before", "after": metric, "gain": "gain, paired", "grounded": f"{metric}, grounded"}
+    return {
+        words: f"{scores[key]['mean']:.3f} [{scores[key]['low']:.3f}, {scores[key]['high']:.3f}], n={scores[key]['n']}"
+        for key, words in names.items()
+        if key in scores
+    }
+
+
+def _recipe(index: str | Path, manifest: Manifest) -> str:
+    """Return how an index was made, which a retriever of several parts may stand over."""
+    from ..retrieval.indexes.contents import read_manifest
+
+    held, over = read_manifest(Path(index)), manifest.retriever
+    if over.get("name") == held.kind and over["fingerprint"] != held.fingerprint:
+        raise QuestreeError(f"The program was compiled over {over['fingerprint']}; {index} is {held.fingerprint}.")
+    corpus, settings = held.corpus, {name: value for name, value in held.settings.items() if value is not None}
+    checkpoint = f", checkpoint {_code(held.checkpoint.name, held.checkpoint.fingerprint)}" if held.checkpoint else ""
+    return (
+        f"{_code(held.kind, held.fingerprint, **settings)} over {_code(corpus.name)}, {corpus.passages:,} passages, "
+        f"SHA-256 {_code(corpus.sha256)}{checkpoint}"
+    )
