@@ -25,7 +25,7 @@ from questree.simulate import Traits, simulated_lm
 def recipe() -> tuple[dict[str, str], str]:
     """Return the code of the recipe's files, by their paths in the checkout, and its line in the registry."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = list(map(dedent, re.findall(r"^ *```python\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)))
+    blocks = list(map(dedent, re.findall(r"^ *```(?:python|text)\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)))
     named = [re.match(r"# (\S+\.py)\n(.*)", block, re.DOTALL) for block in blocks]
     (line,) = (block for block, found in zip(blocks, named, strict=True) if not found)
     return {found[1]: found[2] for found in named if found}, line

@@ -5,10 +5,9 @@ import re
 from types import SimpleNamespace
 
 import pytest
+from house import ROOT
 
 import questree
-
-from .house import ROOT
 
 DOCS = ROOT / "docs"
 

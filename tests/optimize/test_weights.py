@@ -296,8 +296,8 @@ def test_what_does_not_fit_is_refused_by_name(settings):
 
 def test_the_tracked_run_names_the_trained_lm(mini, trainer, monkeypatch):
     run, compiled = Mock(), trained(mini)
-    monkeypatch.setattr("questree.optimize.compilation.log_model", lambda folder: None)
-    _track(run, compiled, Path("program"))
+    monkeypatch.setattr("questree.optimize.compilation.log_model", lambda folder, register: None)
+    _track(run, compiled, Path("program"), register=None)
     run.params.assert_called_once_with({"trained lm": "simulated/trained-1"})
 
 
