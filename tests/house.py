@@ -7,11 +7,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-_SETUP = ConfigParser()
-_SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+SETUP = ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 
-FOLDERS = dict(line.split(" = ") for line in _SETUP["options"]["package_dir"].strip().splitlines())
-PACKAGES = _SETUP["options"]["packages"].split()
+FOLDERS = dict(line.split(" = ") for line in SETUP["options"]["package_dir"].strip().splitlines())
+PACKAGES = SETUP["options"]["packages"].split()
 ROOMS = sorted({folder.split("/")[0] for folder in FOLDERS.values()})
 
 
