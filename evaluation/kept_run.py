@@ -172,13 +172,13 @@ def begin_run(
     Raises:
         QuestreeError: if the run there is about something else (names what differs), or cannot be written.
     """
-    number = claim_run(file, name, about)
+    number = create_or_match_run(file, name, about)
     around = policy.model_dump_json(), environment.model_dump_json()
     file.write(("UPDATE run SET policy = ?, environment = ? WHERE number = ?", (*around, number)))
     return KeptRun(file, name, number, records_of(file, number))
 
 
-def claim_run(file: WritableFile, name: str, about: Mapping[str, Any]) -> int:
+def create_or_match_run(file: WritableFile, name: str, about: Mapping[str, Any]) -> int:
     """Write down what a run is about; if that was done before, compare. Return its number.
 
     Raises:
@@ -187,7 +187,7 @@ def claim_run(file: WritableFile, name: str, about: Mapping[str, Any]) -> int:
     number = check_run(file, name, about)
     if number is None:
         file.write(_inserted(name, json.loads(json.dumps(about))))
-        return claim_run(file, name, about)
+        return create_or_match_run(file, name, about)
     return number
 
 

@@ -76,7 +76,7 @@ def check_deadline(before: str, wait: float = 0.0, because: str = "") -> None:
         raise CallFailedError("deadline", f"the question's time was over before {before}{waiting}")
 
 
-def in_time(what: str, task: Callable[[], T], *, abandon: bool) -> T:
+def run_before_deadline(what: str, task: Callable[[], T], *, abandon: bool) -> T:
     """Run a part of a question and return its result.
 
     Args:

@@ -25,7 +25,7 @@ from .ledger import Place, next_place, stand_at
 T = TypeVar("T")
 
 
-def together(tasks: Sequence[Callable[[], T]]) -> list[T]:
+def run_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run independent tasks at the same time; return their results in the order of the tasks.
 
     Each has a thread of its own, or is a task of the event loop that runs the caller.

@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # the command line reads the fields below for its options, wi
     from .ledger import Spent
 
 _OF_THE_LM = frozenset({"auth", "unreachable", "refused", "server"})
-HOPELESS = _OF_THE_LM | {"error", "retrieval"}
+FATAL_CAUSES = _OF_THE_LM | {"error", "retrieval"}
 """Causes that the next question would share, when the first questions all failed of them."""
-OUTSIDE = HOPELESS | {"rate-limit", "timeout", "deadline", "reader"}
+OUTSIDE = FATAL_CAUSES | {"rate-limit", "timeout", "deadline", "reader"}
 """Causes that lie in no question, so that they say nothing of the program, though the next question may be answered."""
 
 Deadline = Annotated[
@@ -165,7 +165,7 @@ class RunPolicy(Limits):
             )
         enough = finished >= min(self.hopeless_after, total)
         known = len(failed) == as_before  # they say nothing new of the others
-        if failed and enough and not known and len(failed) == finished and all(f.cause in HOPELESS for f in failed):
+        if failed and enough and not known and len(failed) == finished and all(f.cause in FATAL_CAUSES for f in failed):
             raise GivenUpError(
                 f"The first {len(failed)} questions all failed, and the others would too: {_list_causes(failed)}. "
                 "Check the LM's name, address and key, and the index; then run again.",

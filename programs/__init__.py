@@ -8,7 +8,7 @@ from ..common.lazy import lazily
 
 if TYPE_CHECKING:
     from ..lm.call import call as call
-    from ..lm.parallel import together as together
+    from ..lm.parallel import run_parallel as run_parallel
     from ..lm.window import shown_of as shown_of
     from .blendfilter import BlendFilter as BlendFilter
     from .blendfilter import BlendFilterSettings as BlendFilterSettings

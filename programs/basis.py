@@ -72,7 +72,7 @@ def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
     if is_judged(node):
         return _FATES[kind_of(node)]
     told = {"lm": _recalled, "corrected": _corrected, "completed": _found, "unsolved": _unsolved}[node.source]
-    return told(node, tree) + ("; one source contradicts the LM" if node.lone else "")
+    return told(node, tree) + ("; one source contradicts the LM" if node.single_source else "")
 
 
 def _recalled(node: Node, _: ReasoningTree | None) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 import dspy
 from pydantic import Field, field_validator
 
-from ..lm.parallel import together
+from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .majority import Sample, answer_of, majority, rollout_of, usable
@@ -129,7 +129,7 @@ class BlendFilter(Program):
             partial(self.blend, tree.question, answer_style),
             partial(self.topic, tree.question, answer_style),
         ]
-        blended, topic = together(tasks)
+        blended, topic = run_parallel(tasks)
         nodes = add_queries(tree, blended)
         filtered = self.filter(tree.question, topic, [knowledge.passages for knowledge in blended.values()])
         mark_kept(tree, nodes, filtered)
@@ -156,7 +156,7 @@ class BlendFilter(Program):
             "internal": lambda: self.find(self.query_blending.internal(question)),
         }
         augmented = [query for query in queries if query != "original"]
-        found |= zip(augmented, together([augmentations[query] for query in augmented]), strict=True)
+        found |= zip(augmented, run_parallel([augmentations[query] for query in augmented]), strict=True)
         return {query: found[query] for query in queries}
 
     def external(self, question: str, answer_style: AnswerStyle, knowledge: Knowledge) -> Knowledge:
@@ -187,7 +187,7 @@ class BlendFilter(Program):
             kept: Filtered = self.knowledge_filter(question=question, passages=passages, topic=topic)
             return kept
 
-        return together([partial(keep, passages) for passages in sets])
+        return run_parallel([partial(keep, passages) for passages in sets])
 
     def answer(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> list[Sample]:
         """Return the answers that are drawn and could be read, with their content and references (section 3.4)."""

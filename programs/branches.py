@@ -124,7 +124,7 @@ def grow_successor(
         passage=passage,
         support=support,
         stance="supports" if support else "silent",
-        lone=old.lone,
+        single_source=old.single_source,
         replaces=old.id,
     )
 

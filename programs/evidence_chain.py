@@ -8,7 +8,7 @@ from functools import partial
 import dspy
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..lm.parallel import together
+from ..lm.parallel import run_parallel
 from ..metrics import claim_terms, normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
@@ -84,7 +84,7 @@ class EvidenceChain(Program):
                 confirmed = True
             if not missing:
                 break
-            found = together([partial(self.retrieve, query, self.settings.k_more) for query in missing])
+            found = run_parallel([partial(self.retrieve, query, self.settings.k_more) for query in missing])
             for query, passages in zip(missing, found, strict=True):
                 last = tree.grow(last, query=query, source="query", found=tuple(passages), round=last.round + 1)
             queries += missing

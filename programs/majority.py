@@ -10,7 +10,7 @@ from typing import TypeVar
 from ..common.text import text_or_none
 from ..lm.call import ATTEMPTS, rollout_in_use, sampled
 from ..lm.failure import CallFailedError
-from ..lm.parallel import together
+from ..lm.parallel import run_parallel
 from ..metrics import compared, read_label, read_yes_no
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
@@ -52,7 +52,7 @@ def usable(tasks: Sequence[Callable[[], T]]) -> list[T]:
     Raises:
         CallFailedError: the first one, if there is no result; or one that is not about a reply alone.
     """
-    results = together([partial(_unless_unusable, task) for task in tasks])
+    results = run_parallel([partial(_unless_unusable, task) for task in tasks])
     drawn = [one for one in results if not isinstance(one, CallFailedError)]
     if not drawn:
         raise next(one for one in results if isinstance(one, CallFailedError))

@@ -20,7 +20,7 @@ from ..common.sentences import sentences
 from ..common.text import neutralise, stated, text_or_none
 from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
 from ..lm.ledger import Spent, enter, ledger
-from ..lm.limits import deadline, in_time
+from ..lm.limits import deadline, run_before_deadline
 from ..lm.outcomes import exchange
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
@@ -168,7 +168,7 @@ class Program(dspy.Module):
                 keep the cores busy.
         """
         try:
-            return in_time(what, task, abandon=remote)
+            return run_before_deadline(what, task, abandon=remote)
         except CallFailedError:
             raise
         except Exception as error:

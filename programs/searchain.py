@@ -200,7 +200,7 @@ class SearChain(Program):
             return Feedback(node, "remember" if verdict.remembered else "revise", verdict)
         if verdict.stance == "contradicts":
             sources = sources_of(verdict.answer or "", [node.query, tree.question], found)
-            node = tree.update(node, lone=sources < 2)
+            node = tree.update(node, single_source=sources < 2)
             return Feedback(node, "correct", verdict) if sources >= self.settings.sources else None
         if verdict.stance == "supports":
             tree.update(node, answer=verdict.answer, support=verdict.support)
@@ -244,7 +244,7 @@ class SearChain(Program):
         settled = next(helped, first)
         if settled.answer is None and self.fills_in:
             return False
-        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "lone")
+        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "single_source")
         tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
         return True
 

@@ -61,7 +61,8 @@ class Node(BaseModel):
         support: the sentence of the passage that holds the answer; None if no passage supports it. A step is cited
             only if it has one.
         stance: what the passages say of the recalled answer; None if they were not asked.
-        lone: whether one passage alone, or copies of one, contradicts what the LM recalled (SearChain): it may lie.
+        single_source: whether one passage alone, or copies of one, contradicts what the LM recalled (SearChain): it
+            may lie.
         replaces: id of the node whose place it takes on the path, after a correction or completion, or with another
             query after one that found nothing.
         repeats: id of the earlier node with the same query, whose passage it shares.
@@ -87,7 +88,7 @@ class Node(BaseModel):
     passage: Passage | None = None
     support: str | None = None
     stance: Stance | None = None
-    lone: bool = False
+    single_source: bool = False
     replaces: int | None = None
     repeats: int | None = None
     review: Review | None = None

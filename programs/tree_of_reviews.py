@@ -11,7 +11,7 @@ import dspy
 from pydantic import Field
 
 from ..lm.failure import SettingsError
-from ..lm.parallel import together
+from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .evidence import agreeing, evidence_pool
@@ -193,7 +193,7 @@ class TreeOfReviews(Reviewing):
         """
         opened: list[tuple[Node, Visit]] = []
         for batch in search.batches(nodes):
-            visits = together([partial(self.visit, search, node) for node in batch])
+            visits = run_parallel([partial(self.visit, search, node) for node in batch])
             opened += [(self.record(search, node, visit), visit) for node, visit in zip(batch, visits, strict=True)]
         return [
             child

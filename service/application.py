@@ -18,7 +18,7 @@ from ..retrieval.serving.server_limits import guarded, refuse_unrouted
 from .ask_api import ask_routes
 from .ask_pages import login_routes, page_routes
 from .chat_api import chat_routes
-from .door import Door, door_limits
+from .door import PageAuth, door_limits
 from .prompt_pages import prompt_routes
 from .questions import Service
 from .run_pages import run_routes
@@ -44,7 +44,7 @@ def create_app(
         yield
         await service.close()
 
-    app = guarded("Questree's API", door_limits(token), guard=Door, lifespan=lifespan)
+    app = guarded("Questree's API", door_limits(token), guard=PageAuth, lifespan=lifespan)
     app.add_exception_handler(HTTPException, _unrouted)
 
     @app.get("/health", tags=["the server"])

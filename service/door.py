@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ..pages.question_page import error_page
-from ..retrieval.serving.server_limits import Guard, Limits, Refused, brings_token, is_for_here
+from ..retrieval.serving.server_limits import Limits, Refused, RequestLimits, brings_token, is_for_here
 
 _OPEN = ("/login", "/static/", "/health")
 """Addresses that need no token: they hold nothing of anybody."""
@@ -34,7 +34,7 @@ _HEADERS = {
 }
 
 
-class Door(Guard):
+class PageAuth(RequestLimits):
     """The guard of pages and API: a browser may bring the token in a cookie, which `cookie_of` makes.
 
     A page of elsewhere may lead here, but it cannot ask: what changes something must come from our own pages, or from

@@ -23,7 +23,7 @@ from ..programs.program import MAX_QUESTION_CHARACTERS
 from ..programs.streams import NodeGrown, NodeNews
 from ..retrieval import Passage, Retriever
 from ..retrieval.base import check_search
-from ..retrieval.serving.server_limits import Guard, Refused
+from ..retrieval.serving.server_limits import Refused, RequestLimits
 from ..signatures import AnswerStyle
 from .door import door_limits
 from .questions import Service, Waiting
@@ -126,7 +126,7 @@ def mcp_app(server: MCPServer[Any], token: str | None = None) -> Starlette:
     app = server.streamable_http_app(
         transport_security=unguarded, max_sessions=_MOST_SESSIONS, session_idle_timeout=_SESSION_SECONDS
     )
-    app.add_middleware(Guard, limits=door_limits(token))
+    app.add_middleware(RequestLimits, limits=door_limits(token))
     return app
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import dspy
 from pydantic import Field
 
-from ...lm.parallel import together
+from ...lm.parallel import run_parallel
 from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle, AnswerWithFindings
@@ -94,7 +94,7 @@ class DSP(Baseline):
         )
         queries = [query for query in (*(query for query, _ in drawn), tree.question) if query.strip()]
         k = self.settings.k * _OVERSHOT if len(queries) > 1 else self.settings.k
-        found = together([partial(self.retrieve, query, k) for query in queries])
+        found = run_parallel([partial(self.retrieve, query, k) for query in queries])
         fused = fuse(found)[: self.settings.k]
         by_query = dict(zip(queries, found, strict=True))
         nodes = [

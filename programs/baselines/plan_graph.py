@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ...common.placeholders import fill_in, numbers_in, unanswered, without_placeholders
 from ...lm.call import call
-from ...lm.parallel import together
+from ...lm.parallel import run_parallel
 from ...lm.window import shown_of
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
@@ -78,7 +78,9 @@ class PlanGraph(Baseline):
         """Search for the queries at once, add a node for each to the tree and to ``solved``, return what was found."""
         if not queries:
             return []
-        passages = distinct(together([partial(self.retrieve, query, self.settings.k) for query in queries.values()]))
+        passages = distinct(
+            run_parallel([partial(self.retrieve, query, self.settings.k) for query in queries.values()])
+        )
         reply = call(self.lookups, lookups=list(queries.values()), passages=numbered(passages))
         shown = shown_of(passages, reply)
         for place, (number, query) in enumerate(queries.items()):

@@ -8,7 +8,7 @@ from functools import partial
 import dspy
 from pydantic import Field
 
-from ...lm.parallel import together
+from ...lm.parallel import run_parallel
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules import FollowUps, StepsJudge
@@ -98,10 +98,10 @@ class TreeOfThought(Solving):
             return [query for query in proposed if query.casefold() not in asked]
 
         going = [thought for thought in frontier if not thought.ended]
-        proposed = together([partial(propose, thought.path) for thought in going])
+        proposed = run_parallel([partial(propose, thought.path) for thought in going])
         ended = [replace(one, ended=True) for one, queries in zip(going, proposed, strict=True) if not queries]
         ways = [(one.path, query) for one, queries in zip(going, proposed, strict=True) for query in queries]
-        solved = together([partial(self.solve, tree.question, path, query) for path, query in ways])
+        solved = run_parallel([partial(self.solve, tree.question, path, query) for path, query in ways])
         solutions += solved
         grown = [[*path, add_solution(tree, path, one)] for (path, _), one in zip(ways, solved, strict=True)]
         return [one for one in frontier if one.ended] + ended, grown
@@ -115,5 +115,5 @@ class TreeOfThought(Solving):
             complete, promise = self.steps_judge(question=tree.question, answer_style=answer_style, solved=path)
             return Thought(path, complete, promise)
 
-        thoughts = [*ended, *together([partial(judge, path) for path in paths])]
+        thoughts = [*ended, *run_parallel([partial(judge, path) for path in paths])]
         return sorted(thoughts, key=lambda thought: (not thought.complete, -thought.promise))[: self.settings.width]

@@ -8,7 +8,7 @@ import dspy
 from pydantic import Field
 
 from ...common.sentences import sentences
-from ...lm.parallel import together
+from ...lm.parallel import run_parallel
 from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
@@ -75,7 +75,7 @@ class VerifyAndEdit(Baseline):
 
     def edit(self, tree: ReasoningTree, node: Node, reasoning: str, answer_style: AnswerStyle) -> dspy.Prediction:
         """Verify and edit each sentence of the reasoning, and answer from the result."""
-        verified = together([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
+        verified = run_parallel([partial(self.verify, tree.question, sentence) for sentence in sentences(reasoning)])
         for one in verified:
             node = add_verified(tree, node, one)
         edited = [one.edited for one in verified]

@@ -39,7 +39,7 @@ def serve(
     """Serve until interrupted (Ctrl-C, SIGTERM); requests that are being worked on are answered first.
 
     Args:
-        app: the application, which asks for the token itself (`Guard`).
+        app: the application, which asks for the token itself (`RequestLimits`).
         host: an address of this machine.
         port: 0 takes a free one.
         token: that the application asks for; without one, only loopback is served.

@@ -67,17 +67,17 @@ class Refused(Exception):
         return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
 
 
-def guarded(title: str, limits: Limits, *, guard: type[Guard] | None = None, **given: Any) -> FastAPI:
+def guarded(title: str, limits: Limits, *, guard: type[RequestLimits] | None = None, **given: Any) -> FastAPI:
     """Return an application without routes that keeps to limits and refuses in one form.
 
     Args:
         title: of its API.
         limits: of every request.
-        guard: the middleware that holds it to them; by default `Guard`.
+        guard: the middleware that holds it to them; by default `RequestLimits`.
         given: further options of FastAPI.
     """
     app = FastAPI(title=title, docs_url=None, redoc_url=None, **given)
-    app.add_middleware(guard or Guard, limits=limits)
+    app.add_middleware(guard or RequestLimits, limits=limits)
     app.add_exception_handler(HTTPException, refuse_unrouted)
     app.add_exception_handler(RequestValidationError, _refuse_invalid)
     return app
@@ -106,7 +106,7 @@ async def _refuse_invalid(request: Request, error: Exception) -> Response:
     raise Refused(400, f"{where}: {fault['msg']}", "invalid_request")
 
 
-class Guard:
+class RequestLimits:
     """ASGI middleware that holds an application to its limits and answers the requests that are `Refused`."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:

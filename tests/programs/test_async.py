@@ -17,7 +17,7 @@ from questree.common.event_loop import awaited, run
 from questree.lm.failure import CallFailedError, CannotAskError
 from questree.lm.ledger import ledger
 from questree.lm.limits import Limits, limited
-from questree.lm.parallel import together
+from questree.lm.parallel import run_parallel
 from questree.programs import PROGRAMS, build
 from questree.retrieval import Passage
 from questree.simulate import SimulatedEngine, Traits, simulated_lm
@@ -130,7 +130,7 @@ def test_sibling_calls_overlap_and_the_first_failure_is_raised_after_all_have_en
         return n
 
     with pytest.raises(CallFailedError, match="1"):
-        asyncio.run(run(partial(together, [partial(task, 0), partial(task, 1)])))
+        asyncio.run(run(partial(run_parallel, [partial(task, 0), partial(task, 1)])))
     assert sorted(both) == [0, 1]
 
 
@@ -230,7 +230,7 @@ def test_two_event_loops_at_the_same_time_and_one_after_another():
         lm = dspy.LM("openai/simulated", api_base=address, api_key="x", cache=False)
         with dspy.context(lm=lm):
             assert [ask(), ask()] == ["Vltava"] * 2
-            assert together([ask, ask]) == ["Vltava"] * 2
+            assert run_parallel([ask, ask]) == ["Vltava"] * 2
 
 
 def test_without_an_lm_or_a_retriever_a_call_raises_and_says_why():

@@ -240,7 +240,7 @@ def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
     answering(reply)
     dspy.settings.lm.cache = True
     # one after another, so that the cache could give the second the first one's
-    monkeypatch.setattr("questree.programs.majority.together", lambda tasks: [task() for task in tasks])
+    monkeypatch.setattr("questree.programs.majority.run_parallel", lambda tasks: [task() for task in tasks])
     prediction, _ = ask(queries=["original"], filter="none", samples=3, sampled_by="temperature")
     assert prediction.samples == ["Oslo", "Rome", "Bonn"]
 

@@ -552,7 +552,7 @@ def test_only_a_passage_that_holds_the_whole_recalled_answer_cannot_contradict_i
 ):
     scripted({"planned_chain": [planned("Where?", recalled, sure=True)]}, verdict("contradicts", found), TOLD)
     first, *corrected = searchain({"Where?": passage})(question="Where?").tree.nodes
-    assert (first.stance, first.lone) == (("contradicts", True) if contradicted else ("supports", False))
+    assert (first.stance, first.single_source) == (("contradicts", True) if contradicted else ("supports", False))
     assert [(node.answer, node.source) for node in corrected] == [(found, "corrected")] * contradicted
 
 
@@ -564,7 +564,7 @@ def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_it_only_wher
     scripted(chain, verdict("contradicts", "Prague"), {"final_content": "It is.", "answer": answer})
     prediction = searchain(sources=sources)(question=QUESTION)
     last = prediction.tree.last_path()[-1]
-    assert (last.answer, last.lone) == (answer, True)
+    assert (last.answer, last.single_source) == (answer, True)
     assert "one source contradicts the LM" in node_line(last)
 
 

@@ -18,7 +18,7 @@ from questree import program
 from questree.evaluation.records import record_answer
 from questree.evaluation.run import evaluate
 from questree.lm.failure import counting_failures
-from questree.lm.parallel import together
+from questree.lm.parallel import run_parallel
 from questree.metrics import ranked
 from questree.programs import PROGRAMS, Program, answered
 from questree.programs.baselines.baseline import BaselineSettings
@@ -113,7 +113,7 @@ def test_the_order_is_that_of_asking_whichever_search_is_the_fastest():
                 self.retrieve("third", k=1)
                 second_is_done.set()
 
-            together([lambda: self.retrieve("first", k=1), second])
+            run_parallel([lambda: self.retrieve("first", k=1), second])
             self.retrieve("fourth", k=1)
             return answered(tree, "", "", [])
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from tiny_world import BLANK, QUESTIONS, RIVER, SURE, ask, request
 
 from questree.lm.guard import adapter_named
-from questree.lm.parallel import together
+from questree.lm.parallel import run_parallel
 from questree.signatures import (
     AnswerWithKnowledge,
     CompleteChain,
@@ -144,7 +144,7 @@ def test_samples_drawn_at_the_same_time_are_the_same_whichever_thread_is_the_fas
             begun.set()
             return drawn
 
-        return together([partial(draw, number) for number in range(2)])
+        return run_parallel([partial(draw, number) for number in range(2)])
 
     drawn = samples(first=0)
     assert drawn == samples(first=1)

@@ -205,7 +205,7 @@ def test_a_retriever_that_fails_under_react_fails_the_question(scripted):
 def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
     import threading
 
-    from questree.lm.parallel import together
+    from questree.lm.parallel import run_parallel
 
     barrier = threading.Barrier(2)
 
@@ -217,7 +217,7 @@ def test_questions_asked_at_the_same_time_have_searches_of_their_own(answering):
 
     answering(reply, meet=lambda asked: barrier)
     react = program("react", retriever=TableRetriever({"one?": "A", "two?": "B"}))
-    predictions = together([lambda: react(question="one?"), lambda: react(question="two?")])
+    predictions = run_parallel([lambda: react(question="one?"), lambda: react(question="two?")])
     assert [[passage.id for passage in one.references] for one in predictions] == [["A"], ["B"]]
 
 

@@ -169,7 +169,7 @@ def test_whether_a_retriever_is_wanted_depends_on_what_is_sampled():
 def one_at_a_time():
     """Let samples be drawn one after another, so that a script's replies go to them in order."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(majority_module, "together", lambda tasks: [task() for task in tasks])
+        patched.setattr(majority_module, "run_parallel", lambda tasks: [task() for task in tasks])
         yield
 
 
