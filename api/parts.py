@@ -140,7 +140,7 @@ class Parts:
         if self.settings.rerank is None:
             return retriever
         if self.settings.rerank == "lm":
-            from .programs.modules import LMRerankedRetriever
+            from .programs.modules.reranker import LMRerankedRetriever
 
             return LMRerankedRetriever(retriever)
         from .retrieval import RerankedRetriever
@@ -185,7 +185,7 @@ class Parts:
             from .retrieval import DPRReader
 
             return DPRReader.load(name, threshold=None if manifest is None else manifest.threshold)
-        from .programs.modules import LMReader
+        from .programs.modules.reader import LMReader
 
         if manifest.model != self.settings.lm:
             logger.warning("%s holds the threshold of %s; the LM here is %s.", name, manifest.model, self.settings.lm)

@@ -254,7 +254,7 @@ class ReaderExperiment(Parts):
         if self.reader is not None and self.reader.name != "lm":
             return self.reader, False
         from .evaluation.identity import lm_facts
-        from .programs.modules import LMReader
+        from .programs.modules.reader import LMReader
 
         self.use_lm()
         return self.reader or LMReader(), bool(lm_facts()["simulated"])

@@ -29,7 +29,7 @@ from .lm.ledger import Spent
 from .lm.limits import limited
 from .parts import Parts
 from .programs import Program, allow, build, saved_name
-from .programs.modules import LMReader
+from .programs.modules.reader import LMReader
 from .programs.states import CompiledState, compiled_state, members_of
 from .retrieval.indexes.cluster import ClusterError, WorkerLostError, Workers, connected
 from .settings import RunSettings, run_settings

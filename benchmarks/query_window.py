@@ -31,7 +31,7 @@ from scale import machine
 
 from questree.data import Question, load_task
 from questree.metrics import mean_interval, paired_interval, passage_names, recall_at_k
-from questree.programs.modules import QueryBlending
+from questree.programs.modules.knowledge import QueryBlending
 from questree.retrieval import BM25Retriever, Passage, Retriever, build_index, load_index, read_corpus
 from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder

@@ -13,7 +13,7 @@ from ..lm.guard import adapter_in_use
 from ..lm.window import known_window, reply_tokens
 from ..programs import REGISTRY, Program, build
 from ..programs.composed import Composed
-from ..programs.modules import LMReader
+from ..programs.modules.reader import LMReader
 from ..programs.states import CompiledState, compiled_state, members_of
 from .identity import duplicates_facts, lms_of, state_digest, versions
 

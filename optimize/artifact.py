@@ -33,7 +33,7 @@ from ..evaluation.tracking_store import bound_retries, without_password
 from ..lm.failure import first_line
 from ..programs import REGISTRY, Program, build, build_kind, saved_name
 from ..programs.composed import Composed, Lesson, NearestDemonstrations
-from ..programs.modules import LMReader
+from ..programs.modules.reader import LMReader
 from ..programs.states import (
     Lessons,
     ProgramState,

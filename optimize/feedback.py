@@ -15,7 +15,7 @@ from ..metrics.found_passages import gold_names, names_as, normalise_title
 from ..programs.demonstrations import TraceStep
 from ..programs.tree import Node, ReasoningTree
 from ..retrieval import Passage
-from ..signatures import PlannedStep, Step
+from ..signatures.chain_of_query import PlannedStep, Step
 
 _LOST = {"rejected": "rejected", "filtered out": "filtered out"}
 _PLANS, _TELLS = ("every plan",), ("the final content",)

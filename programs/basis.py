@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..metrics import citation_precision, stands_in
 from ..retrieval import Passage
-from ..signatures import Basis
+from ..signatures.evidence import Basis
 from .tree import Node, ReasoningTree, without_repeats
 
 SOURCES = ("lm", "corrected", "completed", "unsolved")

@@ -14,8 +14,14 @@ from ..lm.parallel import run_parallel
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .majority import Sample, answer_of, majority, rollout_of, usable
-from .modules import KnowledgeAnswer, KnowledgeFilter, PublishedKnowledgeFilter, QueryBlending, TopicNaming
-from .modules.knowledge import Filtered
+from .modules.knowledge import (
+    Filtered,
+    KnowledgeAnswer,
+    KnowledgeFilter,
+    PublishedKnowledgeFilter,
+    QueryBlending,
+    TopicNaming,
+)
 from .preset import MethodSettings
 from .program import Program, answered
 from .references import distinct

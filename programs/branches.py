@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..common.placeholders import fill_in, unanswered
-from ..signatures import PlannedStep
+from ..signatures.chain_of_query import PlannedStep
 from .modules.verdict import Verdict, sentence_with
 from .tree import Node, ReasoningTree
 

@@ -17,7 +17,7 @@ from ..data.task import resolved_steps
 from ..metrics import contains, normalise
 from ..metrics.found_passages import gold_names, names_as
 from ..retrieval import Passage
-from ..signatures import PlannedStep, Step, TracedStep
+from ..signatures.chain_of_query import PlannedStep, Step, TracedStep
 from .tree import ReasoningTree
 
 TraceStep = tuple[dspy.Predict, dict[str, Any], dspy.Prediction]

@@ -20,8 +20,7 @@ from .evidence import (
     ranked_passages,
     relevant_passages,
 )
-from .modules import EvidenceFusion, MissingParagraph, ParagraphReview, PathReview
-from .modules.reviews import Fusion, Verdict
+from .modules.reviews import EvidenceFusion, Fusion, MissingParagraph, ParagraphReview, PathReview, Verdict
 from .preset import MethodSettings
 from .program import Program, answered
 from .references import distinct

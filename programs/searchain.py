@@ -12,19 +12,19 @@ from ..lm.failure import CallFailedError
 from ..lm.outcomes import exchange
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
-from ..signatures import AnswerStyle, PlannedStep
+from ..signatures import AnswerStyle
+from ..signatures.chain_of_query import PlannedStep
 from .branches import Feedback, filled_in, grow_branch, grow_successor, refilled, regrow
-from .modules import (
+from .modules.chain_of_query import (
     ChainOfQuery,
     CompletedChain,
     CorrectedChain,
-    LMReader,
     PublishedChainOfQuery,
     RevisedChain,
-    StepCheck,
     Tracing,
 )
-from .modules.verdict import Agreement, Verdict, agree_at_length, check_by_reader, sources_of
+from .modules.reader import LMReader
+from .modules.verdict import Agreement, StepCheck, Verdict, agree_at_length, check_by_reader, sources_of
 from .preset import MethodSettings
 from .program import Program, answered
 from .tree import Node, ReasoningTree

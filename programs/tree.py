@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 from ..common.event_loop import no_coroutine
 from ..common.text import text_or_none
 from ..retrieval import Passage, Span
-from ..signatures import Stance
+from ..signatures.verdict import Stance
 from .references import without_loose_marks
 
 Source = Literal["lm", "corrected", "completed", "unsolved", "query", "passage"]

@@ -67,9 +67,7 @@ def test_a_question_loads_only_what_it_needs(tmp_path):
     assert not [name for name in loaded if "baselines." in name or name in ("torch", "mlflow")]
 
 
-@pytest.mark.parametrize(
-    "package", ["", ".data", ".data.tasks", ".metrics", ".programs", ".programs.modules", ".retrieval", ".simulate"]
-)
+@pytest.mark.parametrize("package", ["", ".data", ".data.tasks", ".metrics", ".programs", ".retrieval", ".simulate"])
 def test_every_exported_name_is_there(package):
     module = import_module(f"questree{package}")
     assert len(exported(module.__name__)) >= 5

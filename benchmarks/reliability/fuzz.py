@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from importlib import import_module
+from pkgutil import iter_modules
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -16,7 +18,7 @@ import dspy
 from dspy.adapters.baml_adapter import BAMLAdapter
 from pydantic import BaseModel
 
-import questree.signatures as signatures
+import questree.signatures
 from questree.common.text import printable
 from questree.evaluation.records import Record
 from questree.lm.adapters import patient
@@ -25,11 +27,15 @@ from questree.pages import answer_page
 from questree.programs import Node, ReasoningTree
 from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage, Span
+from questree.signatures.searches import AnswerByActing
 
 from .hostile_texts import as_copied, hostile_text
 
 SIGNATURES: list[type[dspy.Signature]] = [
-    one for one in vars(signatures).values() if isinstance(one, type) and issubclass(one, dspy.Signature)
+    one
+    for module in iter_modules(questree.signatures.__path__)
+    for one in vars(import_module(f"questree.signatures.{module.name}")).values()
+    if isinstance(one, type) and issubclass(one, dspy.Signature) and one.output_fields
 ]
 _ADAPTERS: list[Callable[[], dspy.Adapter]] = [
     lambda: dspy.ChatAdapter(use_json_adapter_fallback=False),
@@ -131,7 +137,7 @@ def trajectory_holds(adapter: dspy.Adapter, text: str) -> bool:
 
     def shown(given: str) -> str:
         turn = {"thought_0": given, "tool_name_0": "search", "tool_args_0": {"query": given}, "observation_0": given}
-        safe = guarded(turn, signatures.AnswerByActing, adapter)
+        safe = guarded(turn, AnswerByActing, adapter)
         return str(adapter.format_user_message_content(dspy.Signature(f"{', '.join(turn)} -> x"), safe))
 
     return _sections(shown(text), adapter) == _sections(shown("a river"), adapter)

@@ -14,7 +14,7 @@ from ...lm.account import Account
 from ...lm.exchanges import Exchange
 from ...lm.policy import RunPolicy
 from ...metrics import METRICS, metric
-from ...programs.modules import LMReader
+from ...programs.modules.reader import LMReader
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever

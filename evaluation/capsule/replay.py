@@ -18,7 +18,7 @@ from ...lm.outcomes import replaying
 from ...lm.policy import Limits
 from ...metrics import METRICS, metric
 from ...programs import Program
-from ...programs.modules import LMReader
+from ...programs.modules.reader import LMReader
 from ...programs.registry import REGISTRY, build
 from ..records import Record, score
 from ..run import answer

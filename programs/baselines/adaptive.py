@@ -9,7 +9,7 @@ from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import JudgeSearchesNeeded
 from ..demonstrations import note
-from ..modules import StepByStepAnswer
+from ..modules.answers import StepByStepAnswer
 from ..program import answered
 from ..tree import ReasoningTree
 from .baseline import add_search

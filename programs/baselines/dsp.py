@@ -12,9 +12,11 @@ from pydantic import Field
 from ...lm.parallel import run_parallel
 from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
-from ...signatures import AnswerStyle, AnswerWithFindings
+from ...signatures import AnswerStyle
+from ...signatures.searches import AnswerWithFindings
 from ..majority import Sample, answer_of, majority, sample
-from ..modules import KnowledgeAnswer, SearchQuery
+from ..modules.knowledge import KnowledgeAnswer
+from ..modules.searches import SearchQuery
 from ..program import answered
 from ..references import distinct
 from ..tree import Node, ReasoningTree

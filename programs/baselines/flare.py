@@ -15,7 +15,8 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import RegenerateSentence, WriteTentatively
 from ..demonstrations import note
-from ..modules import NextThought, ThoughtsAnswer
+from ..modules.answers import ThoughtsAnswer
+from ..modules.searches import NextThought
 from ..program import answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree

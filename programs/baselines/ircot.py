@@ -10,7 +10,8 @@ from pydantic import Field
 from ...metrics import without_marks
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..modules import KnowledgeAnswer, NextThought
+from ..modules.knowledge import KnowledgeAnswer
+from ..modules.searches import NextThought
 from ..program import answered
 from ..references import distinct, numbered
 from ..tree import ReasoningTree

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules import KnowledgeAnswer
-from ..modules.knowledge import augment
+from ..modules.knowledge import KnowledgeAnswer, augment
 from ..program import answered
 from ..references import distinct
 from ..tree import ReasoningTree

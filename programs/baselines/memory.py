@@ -10,7 +10,7 @@ from pydantic import Field
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..majority import majority, sample, usable
-from ..modules import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
+from ..modules.answers import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
 from ..program import answered
 from ..tree import ReasoningTree
 from .baseline import Baseline, BaselineSettings

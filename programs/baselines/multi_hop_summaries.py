@@ -8,7 +8,8 @@ from pydantic import Field
 from ...common.text import query_or_none, text_or_none
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
-from ...signatures import AnswerFromSummaries, AnswerStyle, SummarizePassages, WriteQueryFromSummaries
+from ...signatures import AnswerStyle
+from ...signatures.summaries import AnswerFromSummaries, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import note
 from ..program import answered
 from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by, without_loose_marks

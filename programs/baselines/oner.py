@@ -7,7 +7,8 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules import KnowledgeAnswer, PassageAnswer
+from ..modules.answers import PassageAnswer
+from ..modules.knowledge import KnowledgeAnswer
 from ..program import answered
 from ..references import numbered
 from ..tree import ReasoningTree

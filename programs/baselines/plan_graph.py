@@ -16,7 +16,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.plan_graph import AnswerLookups, GraphStep, PlanLookups
 from ..comparisons import outcome, read_comparison
-from ..modules import Tracing
+from ..modules.chain_of_query import Tracing
 from ..modules.verdict import sentence_with
 from ..program import answered
 from ..references import distinct, numbered

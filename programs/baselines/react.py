@@ -9,7 +9,8 @@ from ...common.text import unquoted
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..majority import Sample, answer_of, majority, sample
-from ..modules import Acting, StepByStepAnswer
+from ..modules.answers import StepByStepAnswer
+from ..modules.searches import Acting
 from ..program import answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import Node, ReasoningTree

@@ -14,7 +14,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
 from ..demonstrations import note
-from ..modules import ThoughtsAnswer
+from ..modules.answers import ThoughtsAnswer
 from ..modules.searches import up_to_search
 from ..program import answered
 from ..references import distinct, numbered_among, settle_marks, supported_by

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..modules import FollowUp
-from ..modules.subquestions import Solution
+from ..modules.subquestions import FollowUp, Solution
 from ..tree import Node, ReasoningTree
 from .baseline import BaselineSettings
 from .subquestions import Solving, add_solution

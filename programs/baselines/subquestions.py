@@ -12,8 +12,8 @@ from pydantic import Field
 from ...common.placeholders import fill_in, unanswered, without_placeholders
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules import QuestionSplit, StepPlan, SubquestionAnswer, Tracing
-from ..modules.subquestions import Solution
+from ..modules.chain_of_query import Tracing
+from ..modules.subquestions import QuestionSplit, Solution, StepPlan, SubquestionAnswer
 from ..modules.verdict import sentence_with
 from ..program import answered
 from ..references import distinct

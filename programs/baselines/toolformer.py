@@ -7,7 +7,8 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules import ThoughtsAnswer, Writing
+from ..modules.answers import ThoughtsAnswer
+from ..modules.searches import Writing
 from ..program import answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree

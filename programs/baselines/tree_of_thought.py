@@ -11,8 +11,7 @@ from pydantic import Field
 from ...lm.parallel import run_parallel
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
-from ..modules import FollowUps, StepsJudge
-from ..modules.subquestions import Solution
+from ..modules.subquestions import FollowUps, Solution, StepsJudge
 from ..tree import Node, ReasoningTree
 from .baseline import BaselineSettings
 from .subquestions import Solving, add_solution

@@ -13,8 +13,8 @@ from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..majority import Sample, agreement, answer_of, majority, sample
-from ..modules import StepByStepAnswer, ThoughtsAnswer, Verification
-from ..modules.verification import Verified
+from ..modules.answers import StepByStepAnswer, ThoughtsAnswer
+from ..modules.verification import Verification, Verified
 from ..program import answered
 from ..references import distinct, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree

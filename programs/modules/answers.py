@@ -7,7 +7,9 @@ import dspy
 from ...common.text import neutralise, text_or_none
 from ...lm.call import call
 from ...retrieval import Passage
-from ...signatures import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep, AnswerStyle, RecallPassage
+from ...signatures import AnswerStyle
+from ...signatures.answers import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep
+from ...signatures.knowledge import RecallPassage
 from ..references import settle_marks, supported_by
 
 

@@ -8,8 +8,8 @@ from ...common.placeholders import numbers_in, without_placeholders
 from ...lm.call import call
 from ...metrics import normalise, stands_in, unjoined, without_marks
 from ...retrieval import Passage, Span
-from ...signatures import (
-    AnswerStyle,
+from ...signatures import AnswerStyle
+from ...signatures.chain_of_query import (
     CompleteChain,
     CorrectChain,
     PlanChain,

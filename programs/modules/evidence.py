@@ -13,8 +13,8 @@ from ...lm.window import shown_of
 from ...metrics import stands_in
 from ...metrics.quotes import proving_sentences, quoted_sentences
 from ...retrieval import Passage
-from ...signatures import AnswerStyle, Basis, ConfirmAnswer, ReadEvidence
-from ...signatures.evidence import Fact
+from ...signatures import AnswerStyle
+from ...signatures.evidence import Basis, ConfirmAnswer, Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
 from ..references import numbered, numbers_of

@@ -12,8 +12,8 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import without_marks
 from ...retrieval import Passage
-from ...signatures import (
-    AnswerStyle,
+from ...signatures import AnswerStyle
+from ...signatures.knowledge import (
     AnswerWithKnowledge,
     FilterKnowledge,
     FilterKnowledgeOnTopic,

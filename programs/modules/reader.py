@@ -10,7 +10,7 @@ from ...common.text import text_or_none
 from ...lm.call import call
 from ...metrics import stands_in, without_marks
 from ...retrieval import Passage, Span
-from ...signatures import ReadPassage
+from ...signatures.reader import ReadPassage
 
 _CERTAIN = 0.999  # a confidence of 1.0 would be an infinite logit
 

@@ -11,7 +11,7 @@ from ...lm.call import call
 from ...lm.ledger import part_of_an_exchange
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever, check_search
-from ...signatures import RankPassages
+from ...signatures.reader import RankPassages
 from ..references import numbered
 
 CANDIDATES, WINDOW, STEP = 50, 20, 10

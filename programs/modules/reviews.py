@@ -13,8 +13,8 @@ from ...lm.call import call
 from ...lm.window import passages_shown, shown_of
 from ...metrics import read_label, without_marks
 from ...retrieval import Passage
-from ...signatures import (
-    AnswerStyle,
+from ...signatures import AnswerStyle
+from ...signatures.reviews import (
     Assertion,
     CompleteParagraphs,
     FuseAnalyses,

@@ -17,7 +17,8 @@ from ...lm.failure import CallFailedError
 from ...lm.guard import adapter_in_use, guarded
 from ...metrics import marks_before_stops
 from ...retrieval import Passage
-from ...signatures import AnswerByActing, AnswerStyle, WriteNextThought, WriteOrSearch, WriteSearchQuery
+from ...signatures import AnswerStyle
+from ...signatures.searches import AnswerByActing, WriteNextThought, WriteOrSearch, WriteSearchQuery
 from ..demonstrations import note
 from ..references import numbered, without_loose_marks
 

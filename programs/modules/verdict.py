@@ -17,7 +17,8 @@ from ...lm.window import shown_of
 from ...metrics import contains, normalise, rouge_l, stands_in, telling_sentence, without_marks
 from ...retrieval import Passage, Reader, Span
 from ...retrieval.defences import trusted
-from ...signatures import AnswerStyle, CheckStep, Stance
+from ...signatures import AnswerStyle
+from ...signatures.verdict import CheckStep, Stance
 from ..demonstrations import note
 from ..references import numbered
 from .reader import LMReader

@@ -11,7 +11,7 @@ from ...lm.call import call
 from ...lm.window import shown_of
 from ...metrics import normalise, without_marks
 from ...retrieval import Passage
-from ...signatures import AskToVerify, EditSentence
+from ...signatures.verification import AskToVerify, EditSentence
 from ..demonstrations import note
 from ..references import numbered
 

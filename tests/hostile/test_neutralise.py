@@ -19,7 +19,8 @@ from questree.lm.adapters import BAMLAdapter, ChatAdapter, JSONAdapter, XMLAdapt
 from questree.lm.guard import guarded
 from questree.metrics import without_marks
 from questree.retrieval import Passage
-from questree.signatures import AnswerFromPassages, ReadPassage
+from questree.signatures.answers import AnswerFromPassages
+from questree.signatures.reader import ReadPassage
 
 _MARKERS = ["[", "]", "#", "[[ ## answer ## ]]", "⟦", "⟧", "［", "］", "＃", "♯", "【", "answer", "[1]", "<|", "|>"]
 _UNSEEN = [

@@ -16,8 +16,11 @@ from questree.lm.adapters import AdapterParseError, patient
 from questree.lm.call import call
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import adapter_named
-from questree.signatures import FilterKnowledge, JudgePassages, JudgeSearchesNeeded, PlanChain, TakeNotes
+from questree.signatures.chain_of_query import PlanChain
+from questree.signatures.knowledge import FilterKnowledge, JudgePassages
+from questree.signatures.notes import TakeNotes
 from questree.signatures.reviews import ReviewPath
+from questree.signatures.searches import JudgeSearchesNeeded
 from questree.signatures.subquestions import JudgeSteps, SplitQuestion
 from questree.signatures.verdict import CheckStep
 

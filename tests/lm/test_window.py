@@ -15,7 +15,7 @@ from questree import program
 from questree.evaluation.run import evaluate
 from questree.lm.limits import Limits, limited
 from questree.lm.window import known_window, most_tokens
-from questree.programs.modules import ParagraphReview
+from questree.programs.modules.reviews import ParagraphReview
 from questree.retrieval import Passage
 
 Q = "Which river?"
@@ -95,7 +95,7 @@ def test_of_a_path_the_youngest_passage_is_kept(scripted):
 
 
 def test_numbers_of_passages_that_were_not_shown_keep_none(scripted):
-    from questree.programs.modules import KnowledgeFilter
+    from questree.programs.modules.knowledge import KnowledgeFilter
 
     useful = {"says": "a river", "useful": True}
     scripted({"judgements": [useful | {"number": 1}, useful | {"number": 3}]})

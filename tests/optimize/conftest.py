@@ -7,7 +7,7 @@ from mini_task import bootstrapped as bootstrapped
 from mini_task import mini as mini
 from mini_task import searched as searched
 
-from questree.programs.modules import ChainOfQuery
+from questree.programs.modules.chain_of_query import ChainOfQuery
 
 
 @pytest.fixture

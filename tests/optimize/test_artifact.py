@@ -14,7 +14,7 @@ from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
 from questree.programs import build
 from questree.programs.composed import Majority
-from questree.programs.modules import LMReader
+from questree.programs.modules.reader import LMReader
 
 
 @pytest.fixture

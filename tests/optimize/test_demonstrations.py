@@ -8,9 +8,9 @@ from importlib.resources import files
 
 import dspy
 import pytest
+from house import prompts
 from pydantic import TypeAdapter
 
-import questree.signatures as signatures
 from questree.common.errors import QuestreeError
 from questree.lm.guard import complete_demonstrations
 from questree.lm.ledger import Spent
@@ -33,7 +33,8 @@ from questree.optimize.demonstrations.lessons import states
 from questree.optimize.verdicts import Teaching, Verdicts
 from questree.programs import build
 from questree.programs.prompts import rendered_prompts
-from questree.signatures.evidence import Fact
+from questree.signatures.evidence import Fact, ReadEvidence
+from questree.signatures.knowledge import AnswerWithKnowledge
 
 FEW = "annotated-few-shot"
 THREE = ("searchain", "tree-of-reviews", "blendfilter")
@@ -48,7 +49,7 @@ def written():
             yield from ((name, row) for name in names.split(", ") for row in rows)
 
 
-WRITTEN = [(getattr(signatures, name), row) for name, row in written()]
+WRITTEN = [(prompts()[name], row) for name, row in written()]
 ROWS = pytest.mark.parametrize(
     ("signature", "row"), WRITTEN, ids=lambda one: one["kind"] if isinstance(one, dict) else one.__name__
 )
@@ -203,7 +204,7 @@ def test_a_lesson_shows_nothing_but_what_people_wrote(mini):
 
 def test_an_annotated_answer_cites_its_sentences_and_concludes(mini):
     lesson = lesson_of(mini, 0)
-    ((_, fields),) = demonstrate(signatures.AnswerWithKnowledge, lesson)
+    ((_, fields),) = demonstrate(AnswerWithKnowledge, lesson)
     assert len(fields["passages"]) == 4  # two that help, and two that do not
     for fact in lesson.facts:
         number = next(n for n, row in enumerate(fields["passages"], start=1) if fact.passage.text in row)
@@ -212,7 +213,7 @@ def test_an_annotated_answer_cites_its_sentences_and_concludes(mini):
 
 def test_an_annotated_reading_quotes_each_sentence_and_asks_for_nothing(mini):
     lesson = lesson_of(mini, 0)
-    ((_, fields),) = demonstrate(signatures.ReadEvidence, lesson)
+    ((_, fields),) = demonstrate(ReadEvidence, lesson)
     for fact, read in zip(lesson.facts, fields["evidence"], strict=True):
         assert fields["passages"][read["passage"] - 1].endswith(read["quote"])
         assert read["quote"] == fact.passage.text

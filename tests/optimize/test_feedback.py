@@ -14,7 +14,7 @@ from questree.optimize.verdicts import Verdicts
 from questree.programs.demonstrations import note
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
-from questree.signatures import PlannedStep
+from questree.signatures.chain_of_query import PlannedStep
 from questree.signatures.evidence import Fact
 
 NOVEL = Passage(id="n", title="The Metamorphosis", text="A novella by Franz Kafka.")

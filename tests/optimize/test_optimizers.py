@@ -24,7 +24,7 @@ from questree.optimize.verdicts import MetricFaultError, Verdicts
 from questree.programs import build
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
 from questree.programs.prompts import rendered_prompts
-from questree.signatures import PlannedStep
+from questree.signatures.chain_of_query import PlannedStep
 
 SMALL = {
     "labeled-few-shot": {"k": 4},

@@ -14,7 +14,7 @@ from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.optimize.optimizers import instructions
 from questree.programs import build
-from questree.signatures import PlannedStep
+from questree.signatures.chain_of_query import PlannedStep
 
 COPRO = optimizer("copro", breadth=2, depth=1)
 PROPOSAL = {"proposed_instruction": "Answer with a name.", "proposed_prefix_for_output_field": "Answer:"}

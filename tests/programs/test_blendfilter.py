@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from questree.lm.call import RETRY_TEMPERATURE
 from questree.programs import BlendFilter, BlendFilterSettings
-from questree.programs.modules import PublishedKnowledgeFilter
+from questree.programs.modules.knowledge import PublishedKnowledgeFilter
 from questree.programs.tree_views import as_text
 from questree.retrieval import Passage
 

@@ -31,7 +31,7 @@ from questree.programs.demonstrations import (
 )
 from questree.programs.tree import ReasoningTree
 from questree.retrieval import Passage
-from questree.signatures import PlannedStep, Step, TracedStep
+from questree.signatures.chain_of_query import PlannedStep, Step, TracedStep
 
 TREE, PAPER_TREE, CHAIN = (
     TreeOfReviews(),

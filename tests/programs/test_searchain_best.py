@@ -9,8 +9,8 @@ import pytest
 from fakes import ListReader, ListRetriever
 
 from questree.programs import SearChain, SearChainSettings
-from questree.programs.modules import LMReader
 from questree.programs.modules.chain_of_query import tells
+from questree.programs.modules.reader import LMReader
 from questree.programs.modules.verdict import sentence_with, sources_of
 from questree.programs.tree_views import node_line
 from questree.retrieval import Passage

@@ -14,7 +14,7 @@ from questree.lm.failure import SettingsError
 from questree.programs import ReasoningTree, TreeOfReviews, TreeOfReviewsSettings
 from questree.programs.evidence import Evidence, agreeing, count_tokens
 from questree.programs.tree_views import as_mermaid, as_text
-from questree.signatures import ReviewParagraphs, ReviewParagraphsCoT
+from questree.signatures.reviews import ReviewParagraphs, ReviewParagraphsCoT
 
 Q = "Which river flows through the birthplace of the author of The Metamorphosis?"
 REJECT = {"relevant": "false", "supported": "false", "answer": "null", "next_query": "null"}

@@ -17,23 +17,22 @@ from tiny_world import BLANK, QUESTIONS, RIVER, SURE, ask, request
 
 from questree.lm.guard import adapter_named
 from questree.lm.parallel import run_parallel
-from questree.signatures import (
+from questree.signatures.chain_of_query import CompleteChain, CorrectChain, PlanChain, TraceAnswer
+from questree.signatures.knowledge import (
     AnswerWithKnowledge,
-    CompleteChain,
-    CompleteParagraphs,
-    CorrectChain,
     FilterKnowledge,
     FilterKnowledgeOnTopic,
+    NameTopic,
+    RecallPassage,
+)
+from questree.signatures.reader import ReadPassage
+from questree.signatures.reviews import (
+    CompleteParagraphs,
     FuseAnalyses,
     FuseEvidence,
     FuseParagraphs,
-    NameTopic,
-    PlanChain,
-    ReadPassage,
-    RecallPassage,
     ReviewParagraphs,
     ReviewParagraphsCoT,
-    TraceAnswer,
 )
 from questree.simulate import Traits, is_simulated, simulated_lm
 from questree.simulate.prompt import read_prompt

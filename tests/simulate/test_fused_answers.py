@@ -7,7 +7,8 @@ from typing import Any
 import dspy
 from tiny_world import BLANK, FIRST, OLDER, PASSAGES, RIVER, SURE, ask
 
-from questree.signatures import AnswerWithKnowledge, FuseAnalyses, FuseEvidence, FuseParagraphs
+from questree.signatures.knowledge import AnswerWithKnowledge
+from questree.signatures.reviews import FuseAnalyses, FuseEvidence, FuseParagraphs
 from questree.simulate import Traits
 
 PATH = ["The Metamorphosis", "Franz Kafka", "Prague"]

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from tiny_world import BLANK, PASSAGES, RIVER, SURE, ask
 
-from questree.signatures import FilterKnowledge, FilterKnowledgeOnTopic, JudgePassages, NameTopic, RecallPassage
+from questree.signatures.knowledge import (
+    FilterKnowledge,
+    FilterKnowledgeOnTopic,
+    JudgePassages,
+    NameTopic,
+    RecallPassage,
+)
 from questree.simulate import Traits
 
 SEEDS = range(60)

@@ -11,7 +11,8 @@ from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.lm15 import Config, Message, Request
 from tiny_world import request
 
-from questree.signatures import CompleteChain, PlanSureChain, ReadPassage, Step
+from questree.signatures.chain_of_query import CompleteChain, PlanSureChain, Step
+from questree.signatures.reader import ReadPassage
 from questree.simulate.prompt import Prompt, read_prompt
 
 ADAPTERS = [dspy.ChatAdapter(), dspy.JSONAdapter(), BAMLAdapter(), dspy.XMLAdapter()]

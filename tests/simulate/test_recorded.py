@@ -12,16 +12,10 @@ from tiny_world import PASSAGES, RIVER, TitleRetriever
 
 from questree.common.errors import QuestreeError
 from questree.programs import SearChain, SearChainSettings
-from questree.signatures import (
-    Answer,
-    AnswerStepByStep,
-    PlanChain,
-    PlannedStep,
-    PlanSureChain,
-    ReviewParagraphs,
-    SplitQuestion,
-    Step,
-)
+from questree.signatures.answers import Answer, AnswerStepByStep
+from questree.signatures.chain_of_query import PlanChain, PlannedStep, PlanSureChain, Step
+from questree.signatures.reviews import ReviewParagraphs
+from questree.signatures.subquestions import SplitQuestion
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
 from questree.simulate.engine import SimulatedEngine
 from questree.simulate.recordings import Recording, measure_traits

@@ -10,7 +10,7 @@ from tiny_world import BLANK, OLDER, PASSAGES, RIVER, SURE, ask
 
 from questree.common.text import text_or_none
 from questree.data import Question
-from questree.signatures import CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT
+from questree.signatures.reviews import CompleteParagraphs, ReviewParagraphs, ReviewParagraphsCoT
 from questree.simulate import Mind, Traits, World
 from questree.simulate.asked import Asked, Step
 from questree.simulate.passages import Shown

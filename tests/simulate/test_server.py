@@ -13,7 +13,7 @@ from tiny_world import QUESTIONS, RIVER, TitleRetriever, request
 
 from questree.programs import SearChain
 from questree.retrieval.serving.server_limits import Limits
-from questree.signatures import PlanChain
+from questree.signatures.chain_of_query import PlanChain
 from questree.simulate import Mind, SimulatedEngine, Traits, World, lm_of
 from questree.simulate.server import running
 

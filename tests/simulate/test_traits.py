@@ -8,17 +8,17 @@ import dspy
 from tiny_world import BLANK, FIRST, OLDER, PASSAGES, QUESTIONS, RIVER, SURE, TitleRetriever, ask
 
 from questree.programs import SearChain, SearChainSettings
-from questree.signatures import (
-    CheckStep,
+from questree.signatures.chain_of_query import (
     CompleteChain,
     CorrectChain,
     PlanChain,
     PlannedStep,
     PlanSureChain,
-    ReadPassage,
     Step,
     TraceAnswer,
 )
+from questree.signatures.reader import ReadPassage
+from questree.signatures.verdict import CheckStep
 from questree.simulate import Traits, World, simulated_lm
 from questree.simulate.mind import Mind
 

@@ -24,11 +24,11 @@ from questree.lm import retries
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs import PROGRAMS, SearChain, SearChainSettings
-from questree.programs.modules import LMRerankedRetriever
+from questree.programs.modules.reranker import LMRerankedRetriever
 from questree.programs.registry import build, takes_retriever
 from questree.retrieval import Passage
 from questree.retrieval.corpora.corpus import read_corpus
-from questree.signatures import CheckStep
+from questree.signatures.verdict import CheckStep
 from questree.simulate import Traits, read_recordings, simulated_lm
 from questree.simulate.recorded import recorded_lm
 

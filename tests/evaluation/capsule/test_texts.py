@@ -16,7 +16,7 @@ from questree.evaluation.capsule import pack, replay
 from questree.evaluation.capsule.texts import Texts
 from questree.evaluation.run_file import reading
 from questree.programs.registry import build
-from questree.signatures import CheckStep
+from questree.signatures.verdict import CheckStep
 
 
 @pytest.fixture
