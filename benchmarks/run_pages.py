@@ -44,14 +44,13 @@ def copy(folder: Path, questions: int) -> None:
     """Let each run have so many questions: its own, again and again under other ids."""
     with writing(folder, "comparison", durable=False) as file:
         for run in list(runs_in(file)):
-            kept = KeptRun(file, run.name, run.number, {})
+            kept = KeptRun(file, run.name, run.number)
             steps = {one.id: steps_of(file, run.number, one.id) for one in run.records}
             for number in range(questions):
                 record = run.records[number % len(run.records)]
                 again = record.model_copy(update={"id": f"{record.id}-{number}"})
                 kept.append(again, steps[record.id])
                 kept.append_scores(again)
-                kept.records.clear()
             kept.end(run.metrics, run.seed, [f"{run.records[n % len(run.records)].id}-{n}" for n in range(questions)])
 
 

@@ -24,12 +24,26 @@ from ..retrieval.duplicates import ExactDuplicates
 from ..simulate import is_simulated
 
 _PACKAGES = ("questree", "dspy", "mlflow", "colbert-ai", "transformers", "torch")
-_LM_TRAITS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort")
+_LM_TRAITS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "rollout_id", "n")
 
 
 def digest(value: Any) -> str:
     """Return 16 hex digits of a value that JSON can hold; another value has others."""
     return json_hash(value)[:16]
+
+
+def run_identity(program: Program, *, task: str) -> dict[str, Any]:
+    """Return what must be the same for a run to go on: all that an answer depends on, and no metric."""
+    return {
+        "program": program.name,
+        "settings": program.settings.model_dump(mode="json"),
+        "compiled state": state_digest(program),
+        "task": task,
+        "lm": lms_facts(program),
+        "retriever": retriever_facts(program),
+        "reader": reader_facts(program),
+        "duplicates": duplicates_facts(program),
+    }
 
 
 def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:

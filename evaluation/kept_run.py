@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
 from ..lm.exchanges import Exchange
 from ..lm.policy import Limits, RunPolicy
-from .environment import Environment
+from ..programs import Program
+from .environment import environment_of
+from .identity import run_identity
 from .records import Record
-from .run_file import WritableFile, writing
+from .run_file import WritableFile
 from .stored_runs import place_of, records_of
 
 DETAILS = {"tree", "references", "extras", "gold_sentences", "dropped"}
@@ -25,21 +27,25 @@ _PROMPTS = "compiled state"  # a digest, which tells nobody anything
 
 
 class KeptRun:
-    """A run in a file that this process writes. Get one from `kept_run` or `begin_run`.
+    """A run in a file that this process writes, from any thread. Get one from `begin` or `match_run`.
 
     Attributes:
         file: with perhaps other runs.
         name, number: of the run in it.
-        records: by question id, the latest of each.
     """
 
-    def __init__(self, file: WritableFile, name: str, number: int, records: dict[str, Record]):
-        self.file, self.name, self.number, self.records = file, name, number, records
+    def __init__(self, file: WritableFile, name: str, number: int):
+        self.file, self.name, self.number = file, name, number
 
     @property
     def place(self) -> Path:
         """Return what a user types to see it."""
         return place_of(self.file, self.name)
+
+    @cached_property
+    def earlier(self) -> dict[str, Record]:
+        """Return the records that an earlier attempt left, by question id, the latest of each."""
+        return records_of(self.file, self.number)
 
     def append(self, record: Record, exchanges: Sequence[Exchange] | None = None, limits: Limits | None = None) -> None:
         """Keep an answer, without scores, and what was asked for it; it is on the disk when this returns.
@@ -74,13 +80,11 @@ class KeptRun:
             row["limits"] = None if limits is None else limits.model_dump_json(exclude_none=True)
             steps += self._steps(record.id, exchanges)
         kept = ", ".join(f"{name} = excluded.{name}" for name in row)
-        insert = (
-            f"INSERT INTO questions ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
-            f"ON CONFLICT (run, id) DO UPDATE SET {kept}"
-        )
+        insert, values = _insert("questions", row)
         unscored = "DELETE FROM scores WHERE run = ? AND id = ?"
-        self.file.write(*texts, *more, (unscored, key), *steps, (insert, tuple(row.values())))
-        self.records[record.id] = record
+        self.file.write(
+            *texts, *more, (unscored, key), *steps, (f"{insert} ON CONFLICT (run, id) DO UPDATE SET {kept}", values)
+        )
 
     def append_scores(self, record: Record) -> None:
         """Keep the scores of an answer that was appended before.
@@ -88,18 +92,10 @@ class KeptRun:
         Raises:
             QuestreeError: if they cannot be written.
         """
-        insert = "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)"
-        self.file.write(*((insert, (self.number, record.id, *score)) for score in record.scores.items()))
-        self.records[record.id] = record
-
-    def keep_digests(self, id: str, steps: Sequence[str], record: str) -> None:
-        """Keep the digests of a question whose texts are not kept: of its steps in their order, and of its record."""
-        key = (self.number, id)
-        digests = "UPDATE steps SET request = NULL, digest = ? WHERE run = ? AND id = ? AND number = ?"
-        self.file.write(
-            ("UPDATE questions SET digest = ? WHERE run = ? AND id = ?", (record, *key)),
-            *((digests, (digest, *key, number)) for number, digest in enumerate(steps, start=1)),
+        insert = (
+            "INSERT INTO scores VALUES (?, ?, ?, ?) ON CONFLICT (run, id, metric) DO UPDATE SET score = excluded.score"
         )
+        self.file.write(*((insert, (self.number, record.id, *score)) for score in record.scores.items()))
 
     def end(self, metrics: Sequence[str], seed: int, questions: Sequence[str]) -> None:
         """Keep what an evaluation was over: its metrics, the run's score first, and its questions in order.
@@ -116,20 +112,23 @@ class KeptRun:
 
     def _steps(self, id: str, exchanges: Sequence[Exchange]) -> Iterator[tuple[str, Sequence[Any]]]:
         yield "DELETE FROM steps WHERE run = ? AND id = ?", (self.number, id)
-        insert = (
-            "INSERT INTO steps (run, id, number, place, kind, name, request, outcome, fault, took, tokens_in, "
-            "tokens_out) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        )
         for number, one in enumerate(sorted(exchanges, key=lambda step: step.place), start=1):
             plain = _writable(one.model_dump(mode="json", exclude_defaults=True))
             request, texts = self.file.kept(plain["asked"])
             outcome, more = self.file.kept(plain.get("came"))
             yield from (*texts, *more)
-            fault, took = (json.dumps(plain[name]) if name in plain else None for name in ("fault", "took"))
             replies = plain.get("came") if one.kind == "request" else []
-            tokens = [sum(reply.get(name) or 0 for reply in replies or []) for name in ("tokens_in", "tokens_out")]
-            values = (json.dumps(one.place), one.kind, one.by, request, outcome, fault, took, *tokens)
-            yield insert, (self.number, id, number, *values)
+            row = {
+                **{"run": self.number, "id": id, "number": number, "place": json.dumps(one.place)},
+                **{"kind": one.kind, "name": one.by, "request": request, "outcome": outcome},
+                **{part: json.dumps(plain[part]) if part in plain else None for part in ("fault", "took")},
+                **{part: sum(one.get(part) or 0 for one in replies or []) for part in ("tokens_in", "tokens_out")},
+            }
+            yield _insert("steps", row)
+
+
+def _insert(table: str, row: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
 
 
 def _writable(value: Any) -> Any:
@@ -138,85 +137,57 @@ def _writable(value: Any) -> Any:
     return json.loads(without_surrogates(plain))
 
 
-@contextmanager
-def kept_run(
-    folder: Path, name: str, about: Mapping[str, Any], policy: RunPolicy, environment: Environment
-) -> Iterator[KeptRun]:
-    """Begin the run of an evaluation in a folder, or go on with the one that is there.
-
-    Args:
-        folder: made if need be.
-        name: of the run.
-        about, policy, environment: see `begin_run`.
-
-    Raises:
-        QuestreeError: as `writing` and `begin_run`.
-    """
-    with writing(folder, "evaluation") as file:
-        named = file.rows("SELECT name FROM run")
-        yield begin_run(file, named[0][0] if named else name, about, policy, environment)
-
-
-def begin_run(
-    file: WritableFile, name: str, about: Mapping[str, Any], policy: RunPolicy, environment: Environment
-) -> KeptRun:
-    """Begin a run in a file, or go on with the one of that name.
+def begin(file: WritableFile, name: str, program: Program, task: str = "", policy: RunPolicy | None = None) -> KeptRun:
+    """Begin the run of a program in a file, or go on with the one of that name.
 
     Args:
         file: open for writing.
         name: of the run.
-        about: what is asked, as JSON. A run goes on only with the same.
+        program: a run goes on only with the same program, LM and retriever.
+        task: the name of what is asked.
         policy: under which it is asked from now on.
-        environment: what must be the same for it to be replayed.
 
     Raises:
         QuestreeError: if the run there is about something else (names what differs), or cannot be written.
     """
-    number = create_or_match_run(file, name, about)
-    around = policy.model_dump_json(), environment.model_dump_json()
-    file.write(("UPDATE run SET policy = ?, environment = ? WHERE number = ?", (*around, number)))
-    return KeptRun(file, name, number, records_of(file, number))
+    return match_run(
+        file,
+        name,
+        run_identity(program, task=task),
+        policy=(policy or RunPolicy()).model_dump_json(),
+        environment=environment_of(program).model_dump_json(),
+    )
 
 
-def create_or_match_run(file: WritableFile, name: str, about: Mapping[str, Any]) -> int:
-    """Write down what a run is about; if that was done before, compare. Return its number.
+def match_run(file: WritableFile, name: str, about: Mapping[str, Any], **beside: str) -> KeptRun:
+    """Return the run of a name if it is about the same; begin it if it is not there.
+
+    Args:
+        file: open for writing.
+        name: of the run.
+        about: as JSON.
+        beside: further columns of it, which are written anew.
 
     Raises:
         QuestreeError: if it is another run; names what differs.
     """
-    number = check_run(file, name, about)
-    if number is None:
-        file.write(_inserted(name, json.loads(json.dumps(about))))
-        return create_or_match_run(file, name, about)
-    return number
-
-
-def _inserted(name: str, about: Mapping[str, Any]) -> tuple[str, Sequence[Any]]:
-    lm, retriever = about.get("lm") or {}, about.get("retriever") or {}
-    row = {
-        "name": name,
-        "about": json.dumps(about, ensure_ascii=False),
-        **{part: about.get(part) for part in ("program", "task")},
-        "lm": lm.get("name"),
-        "simulated": lm.get("simulated"),
-        "retriever": retriever.get("name"),
-    }
-    return f"INSERT INTO run ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
-
-
-def check_run(file: WritableFile, name: str, about: Mapping[str, Any]) -> int | None:
-    """Refuse to go on with the run of a name if it is about something else; return its number, None if it is not there.
-
-    Raises:
-        QuestreeError: names what differs.
-    """
+    about = json.loads(json.dumps(about))
     found = file.rows("SELECT number, about, environment FROM run WHERE name = ?", name)
+    for _, there, environment in found:
+        writer = (file.value(environment) or {}).get("versions", {}).get("questree")
+        compare(str(place_of(file, name)), file.value(there), about, writer)
     if not found:
-        return None
-    number, there, environment = found[0]
-    writer = (file.value(environment) or {}).get("versions", {}).get("questree")
-    compare(str(place_of(file, name)), file.value(there), json.loads(json.dumps(about)), writer)
-    return int(number)
+        lm, retriever = about.get("lm") or {}, about.get("retriever") or {}
+        row = {
+            **{"name": name, "about": json.dumps(about, ensure_ascii=False)},
+            **{"program": about.get("program"), "task": about.get("task")},
+            **{"lm": lm.get("name"), "simulated": lm.get("simulated"), "retriever": retriever.get("name")},
+        }
+        file.write(_insert("run", row))
+        found = file.rows("SELECT number FROM run WHERE name = ?", name)
+    number = int(found[0][0])
+    file.write(*((f"UPDATE run SET {column} = ? WHERE number = ?", (one, number)) for column, one in beside.items()))
+    return KeptRun(file, name, number)
 
 
 def compare(what: str, there: Mapping[str, Any], now: Mapping[str, Any], writer: str | None = None) -> None:

@@ -497,6 +497,14 @@ def example_fields(example: dspy.Example) -> dict[str, Any]:
     }
 
 
+def example_of(record: Record) -> dspy.Example:
+    """Return the question of a record, as it was asked, with its gold side."""
+    names = ("id", "question", "answer_style", "answers", "answers_are_regex", "kind", "hops")
+    fields = {name: getattr(record, name) for name in (*names, "gold_titles", "gold_passages", "gold_sentences")}
+    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
+    return dspy.Example(**fields | lists).with_inputs("question", "answer_style")
+
+
 def _cited(passages: Iterable[Passage], held: Iterable[Passage]) -> tuple[Cited, ...]:
     """Return the passages without the texts of those that are held elsewhere."""
     ids = {passage.id for passage in held}

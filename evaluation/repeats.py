@@ -19,11 +19,12 @@ from ..metrics import Interval, mean_interval
 from ..programs import Program
 from ..programs.program import checked_program
 from ..simulate import is_simulated
-from .comparison.comparison import evaluate_tracked
+from .comparison.comparison import evaluate_tracked, named_progress
 from .evaluation import Evaluation
 from .identity import lms_of
+from .kept_run import begin
 from .records import ScoreFunction, checked_metrics
-from .run import Answerers, Progress, begin
+from .run import Answerers, Progress
 from .run_file import writing
 from .tracking import OFF, Tracking
 
@@ -130,11 +131,11 @@ def repeat(
                     metrics,
                     tracking=tracking,
                     task=task,
-                    out=begin(file, name, asked, task, policy),
+                    out=None if file is None else begin(file, name, asked, task, policy),
                     seed=seed,
                     policy=policy,
                     answerers=answerers,
-                    on_progress=None if on_progress is None else _named(on_progress, name),
+                    on_progress=named_progress(on_progress, name),
                 )
             runs.append(run)
         tracked.figures({"score": fmean(run.score.mean for run in runs)})
@@ -152,7 +153,3 @@ def _apart(program: Program, rollout: int) -> Program:
     for predictor in apart.predictors():
         predictor.lm = predictor.lm and predictor.lm.copy(rollout_id=rollout)
     return apart
-
-
-def _named(on_progress: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:
-    return lambda progress: on_progress(name, progress)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 import dspy
 
@@ -20,7 +20,7 @@ from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
 from ..lm.account import Account
 from ..lm.exchanges import Exchange
-from ..lm.failure import Failure, counting_failures
+from ..lm.failure import counting_failures
 from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
@@ -29,11 +29,11 @@ from ..metrics.found_passages import names_as
 from ..programs import Program
 from ..programs.program import checked_program
 from ..retrieval.indexes.cluster import ClusterError
-from .environment import environment_of
 from .evaluation import Evaluation
-from .identity import duplicates_facts, lms_facts, lms_of, reader_facts, retriever_facts, state_digest
+from .identity import lms_facts, lms_of
+from .identity import run_identity as run_identity
 from .interruption import Stop, stoppable
-from .kept_run import KeptRun, begin_run, kept_run
+from .kept_run import KeptRun, begin
 from .leak import refuse_demonstrated
 from .notebook_bar import notebook_bar
 from .pools import EventLoop, Pool, Threads, at_most
@@ -54,10 +54,8 @@ from .records import (
     still_answers,
     with_gold_of,
 )
-from .run_file import WritableFile
+from .run_file import writing
 from .traces import about
-
-_Item = TypeVar("_Item")
 
 logger = logging.getLogger(__name__)
 
@@ -161,8 +159,9 @@ def evaluate(
         stack.enter_context(limited(policy))
         kept = out if isinstance(out, KeptRun) else None
         if isinstance(out, (str, Path)):
-            about, around = run_identity(program, task=task), environment_of(program)
-            kept = stack.enter_context(kept_run(Path(out), program.name, about, policy, around))
+            file = stack.enter_context(writing(Path(out), "evaluation"))
+            named = file.rows("SELECT name FROM run")
+            kept = begin(file, named[0][0] if named else program.name, program, task, policy)
         account = Account(kept.file, kept.number) if kept else Account()
         stack.enter_context(account.open())
         loop = _Loop(program, answerers, by_id, metrics, policy, kept, account)
@@ -191,30 +190,6 @@ def _check_corpus(records: Sequence[Record]) -> None:
             "passages than the questions name. Leave `gold_passages` and `paragraphs` out of the file to go by title.",
             len(titled),
         )
-
-
-def begin(
-    file: WritableFile | None, name: str, program: Program, task: str, policy: RunPolicy | None
-) -> KeptRun | None:
-    """Begin the run of a program in a file, or go on with it (`begin_run`); None without a file."""
-    if file is None:
-        return None
-    about = run_identity(program, task=task)
-    return begin_run(file, name, about, policy or RunPolicy(), environment_of(program))
-
-
-def run_identity(program: Program, *, task: str) -> dict[str, Any]:
-    """Return what must be the same for a run to go on: all that an answer depends on, and no metric."""
-    return {
-        "program": program.name,
-        "settings": program.settings.model_dump(mode="json"),
-        "compiled state": state_digest(program),
-        "task": task,
-        "lm": lms_facts(program),
-        "retriever": retriever_facts(program),
-        "reader": reader_facts(program),
-        "duplicates": duplicates_facts(program),
-    }
 
 
 def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchange]]:
@@ -247,7 +222,7 @@ def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
 
 
 def _answered(
-    folder: KeptRun, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
+    kept: KeptRun, examples: Mapping[str, dspy.Example], metrics: Sequence[ScoreFunction]
 ) -> dict[str, Record]:
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
 
@@ -256,51 +231,34 @@ def _answered(
     Raises:
         QuestreeError: if an answer cannot be written with its new gold side.
     """
-    found = {id: folder.records[id] for id in examples if id in folder.records and not folder.records[id].failure}
+    found = {id: kept.earlier[id] for id in examples if id in kept.earlier and not kept.earlier[id].failure}
     valid = {id: record for id, record in found.items() if still_answers(record, examples[id])}
     current = {id: with_gold_of(record, examples[id]) for id, record in valid.items()}
     corrected = [record for id, record in current.items() if record is not valid[id]]
     for record in corrected:
-        folder.append(record)
-        if record.scores:
-            folder.append_scores(record)
-    if len(found) > len(valid):
-        changed = len(found) - len(valid)
+        kept.append(record)
+        kept.append_scores(record)
+    if changed := len(found) - len(valid):
         logger.warning("Questions that were changed since they were asked: %d. They are asked again.", changed)
     if corrected:
-        said = "Answers whose gold side was changed since: %d. They are scored again."
-        logger.warning(said, len(corrected))
+        logger.warning("Answers whose gold side was changed since: %d. They are scored again.", len(corrected))
     anew = {metric_name(metric) for metric in metrics if not keeps_scores(metric)}
-    kept = {
-        id: {name: one for name, one in record.scores.items() if name not in anew} for id, record in current.items()
+    return {
+        id: record.model_copy(update={"scores": {n: one for n, one in record.scores.items() if n not in anew}})
+        for id, record in current.items()
     }
-    return {id: record.model_copy(update={"scores": kept[id]}) for id, record in current.items()}
-
-
-def _failed_before(folder: KeptRun | None) -> dict[str, str]:
-    records = folder.records.items() if folder else ()
-    return {id: record.failure.cause for id, record in records if record.failure}
-
-
-def _append_scores(folder: KeptRun, record: Record) -> None:
-    if record.scores != folder.records[record.id].scores:
-        folder.append_scores(record)
 
 
 class _Loop:
-    """Asks and scores questions, each in a copy of the caller's context.
-
-    Everything is kept on the caller's thread: first the answer, then its scores.
+    """Asks questions, keeps each answer, scores it and keeps its scores: each question as one step of a pool.
 
     Attributes:
         records: of the questions that are answered, by id.
-        asked: how many were asked here.
-        failed: why those failed that have no answer.
+        finished: the ids of those that were answered here.
+        failed: those of them that have no answer.
         failed_before: the causes of those that failed earlier, by id, if others were answered then.
-        as_before: how many failed here of the same cause.
-        unscored: answers kept without their scores, those that a judge is to score last.
-        todo: questions to be asked.
-        unwritten: what could not be put onto the disk yet, in order.
+        todo: what is to be done: answers to be scored, those for a judge last; then questions to be asked.
+        running: steps on their way, and those whose outcome was not looked at.
         account: of what the run has paid.
     """
 
@@ -311,194 +269,144 @@ class _Loop:
         examples: Mapping[str, dspy.Example],
         metrics: Sequence[ScoreFunction],
         policy: RunPolicy,
-        folder: KeptRun | None,
+        kept: KeptRun | None,
         account: Account,
     ):
         self.answer: Asking = partial(answer, program) if answerers is None else answerers.asking(program)
         self.examples, self.metrics, self.judges = examples, metrics, judges_among(metrics)
         self.lms = [*lms_of(program), *(getattr(judge, "lm", None) for judge in self.judges.values())]
-        self.policy, self.folder, self.account = policy, folder, account
+        self.policy, self.kept, self.account = policy, kept, account
         self.pays_elsewhere = answerers is not None
-        self.concurrency = at_most(policy.concurrency)
-        self.unwritten = deque[Callable[[], None]]()
-        self.records = _answered(folder, examples, metrics) if folder else {}
-        self.asked, self.failed = 0, list[Failure]()
-        self.failed_before = _failed_before(folder) if self.records else {}  # else nothing is known to work
-        self.as_before = 0
-        self.exchanges: dict[str, list[Exchange]] = {}
+        self.records = _answered(kept, examples, metrics) if kept else {}
+        earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
+        self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
+        self.finished, self.failed = list[str](), list[Record]()
+        self.unwritten = deque[tuple[Record, list[Exchange]]]()  # what could not be put onto the disk
         names = {metric_name(metric) for metric in metrics}
         unscored = [record for record in self.records.values() if not names <= record.scores.keys()]
-        self.unscored = deque(sorted(unscored, key=self.asks_judge))
-        self.todo = deque(example for id, example in examples.items() if id not in self.records)
-        self.asking, self.scoring = set[Future[Record]](), set[Future[Record]]()
-        self.done = SimpleQueue[Future[Record]]()
+        asked = [example for id, example in examples.items() if id not in self.records]
+        self.todo: deque[Record | dspy.Example] = deque([*sorted(unscored, key=self.asks_judge), *asked])
+        self.running, self.done = set[Future[Record]](), SimpleQueue[Future[Record]]()
+        self.concurrency = at_most(policy.concurrency)
         on_loop = policy.event_loop and answerers is None  # a thread waits for each answer of another process
         self.pool: Pool = EventLoop() if on_loop else Threads(self.concurrency)
 
     def run(self, on_progress: Callable[[Progress], None]) -> None:
         """Ask what is not answered, and score what is not scored; ``records`` grows, also if this raises."""
-        left = {record.id for record in self.unscored}
-        done = [record for id, record in self.records.items() if id not in left]
+        waiting = {one.id for one in self.todo if isinstance(one, Record)}
+        done = [record for id, record in self.records.items() if id not in waiting]
         progress = Progress(len(done), len(self.examples), spent=total([record.spent for record in done]))
         on_progress(progress)
         at_once = False
         with stoppable() as stop:
             try:
                 self.check_budget()
-                while self.running or (self.is_more and not stop.wanted):
+                while self.running or (self.todo and not stop.wanted):
                     # no question is begun before the finished ones have been looked at: a run that stops, stops
-                    room = self.concurrency if not (stop.wanted or self.unwritten) else 0
-                    while self.is_more and len(self.running) < room:
-                        self.begin_next()
-                    for record in self.finish(stop):
-                        progress = progress.after(record)
+                    while self.todo and not stop.wanted and len(self.running) < self.concurrency:
+                        self.start(self.todo.popleft())
+                    for ended in self.ended(stop):
+                        progress = progress.after(ended.result())
+                        self.running.discard(ended)
                         on_progress(progress)
-                    if not self.running:
-                        self.write_rest()
-                    self.policy.check(self.failed, self.asked, len(self.examples), self.as_before)
+                    self.check_failures()
                     self.check_budget()
                 if stop.wanted:  # also if nothing is left to ask here: the caller may go on to something else
                     raise KeyboardInterrupt
             except KeyboardInterrupt:
                 at_once = stop.wanted and bool(self.running)
-                self.keep_all({one for one in self.running if one.done()} if at_once else self.running)
+                if not at_once:
+                    self.wait_for_all()
                 raise Interrupted(f"Stopped; {self.how_to_go_on('run the same again')}", at_once) from None
-            except MetricError as error:
-                self.keep_all(self.running)
-                way = "put the metric right and run the same again"
-                raise MetricError(f"{error} Stopped; {self.how_to_go_on(way)}") from error
-            except ClusterError as error:
-                self.keep_all(self.running)
-                raise ClusterError(
-                    f"{error} Stopped; {self.how_to_go_on('when it is mended, run the same again')}"
-                ) from error
+            except (MetricError, ClusterError) as error:
+                self.wait_for_all()
+                right = "put the metric right and" if isinstance(error, MetricError) else "when it is mended,"
+                raise type(error)(f"{error} Stopped; {self.how_to_go_on(f'{right} run the same again')}") from error
             except BaseException:
-                self.keep_all(self.running)
+                self.wait_for_all()
                 raise
             finally:
                 self.pool.end(at_once=at_once)
 
-    @property
-    def is_more(self) -> bool:
-        """Return whether there is something left to begin."""
-        return bool(self.unscored or self.todo)
-
-    def begin_next(self) -> None:
-        """Begin to score an answer that was kept without its scores; where there is none, to ask a question."""
-        if self.unscored:
-            self.scoring.add(self.start(self.score, self.unscored.popleft()))
-        else:
-            self.asking.add(self.start(self.ask, self.todo.popleft()))
-
-    @property
-    def running(self) -> set[Future[Record]]:
-        """Return what is being asked or scored."""
-        return self.asking | self.scoring
+    def start(self, given: Record | dspy.Example) -> None:
+        """Begin to score an answer, or to ask a question; when it has ended, `ended` tells."""
+        begun = self.pool.start(self.score if isinstance(given, Record) else self.ask, given)
+        self.running.add(begun)
+        begun.add_done_callback(self.done.put)  # `wait` would look at each of a thousand whenever one has ended
 
     def ask(self, example: dspy.Example) -> Record:
-        """Return the question's record, whatever happens in it."""
-        record, self.exchanges[question_id(example)] = self.answer(example)
-        return record
+        """Return the question's record with its scores, whatever happens in it; it is kept before it is scored."""
+        record, exchanges = self.answer(example)
+        if self.pays_elsewhere:
+            self.account.add(record.spent)
+        try:
+            off_loop(partial(self.keep, record, exchanges))
+        except QuestreeError:
+            self.unwritten.append((record, exchanges))
+            raise
+        return self.score(record)
+
+    def keep(self, record: Record, exchanges: list[Exchange]) -> None:
+        """Put an answer onto the disk, and into the result."""
+        if self.kept is not None:
+            self.kept.append(record, exchanges, self.policy.limits)
+        self.records[record.id] = record
+        self.failed += [record] if record.failure else []
+        self.finished.append(record.id)
 
     def score(self, record: Record) -> Record:
-        """Return the record with its scores."""
-        return off_loop(partial(score, record, self.examples[record.id], self.metrics))  # may ask an LM
+        """Return the record with its scores, which are kept."""
+        scored = off_loop(partial(score, record, self.examples[record.id], self.metrics))  # may ask an LM
+        if self.kept is not None:
+            off_loop(partial(self.kept.append_scores, scored))
+        self.records[record.id] = scored
+        return scored
 
     def asks_judge(self, record: Record) -> bool:
         """Return whether scoring this answer asks an LM."""
         return not self.judges.keys() <= record.scores.keys()
 
-    def start(self, step: Callable[[_Item], Record], item: _Item) -> Future[Record]:
-        """Begin a step; when it has ended, `ended` tells."""
-        begun = self.pool.start(step, item)
-        begun.add_done_callback(self.done.put)  # `wait` would look at each of a thousand whenever one has ended
-        return begun
-
-    def ended(self) -> set[Future[Record]]:
-        """Return the steps that have ended since the last look; wait a while for one."""
-        found = set[Future[Record]]()
+    def ended(self, stop: Stop) -> list[Future[Record]]:
+        """Return the steps that have ended since the last look; wait a while for one, and tell that a stop waits."""
+        found = list[Future[Record]]()
         with suppress(Empty):
-            found.add(self.done.get(timeout=LOOK))
+            found.append(self.done.get(timeout=LOOK))
             while True:
-                found.add(self.done.get_nowait())
+                found.append(self.done.get_nowait())
+        if stop.wanted and len(found) < len(self.running):
+            stop.announce(len(self.running) - len(found))
         return found
 
-    def finish(self, stop: Stop) -> list[Record]:
-        """Wait for a question to be answered or scored, or for the user; return those that are scored."""
-        done = self.ended()
-        for answered in done & self.asking:
-            self.scoring.add(self.start(self.score, self.keep(answered)))
-        scored = [self.keep_scores(future) for future in done & self.scoring]
-        if stop.wanted and self.running:
-            stop.announce(len(self.running))
-        return scored
-
-    def keep(self, answered: Future[Record]) -> Record:
-        """Put an answer onto the disk, and into the result."""
-        self.asking.discard(answered)
-        record = answered.result()
-        exchanges = self.exchanges.pop(record.id)
-        if self.pays_elsewhere:
-            self.account.add(record.spent)
-        if self.folder is not None:
-            self.write(partial(self.folder.append, record, exchanges, self.policy.limits))
-        self.records[record.id] = record
-        self.asked += 1
-        self.failed += [record.failure] if record.failure else []
-        self.as_before += record.failure is not None and record.failure.cause == self.failed_before.get(record.id)
-        return record
-
-    def keep_scores(self, scored: Future[Record]) -> Record:
-        """Put the scores of an answer onto the disk, and into the result."""
-        self.scoring.discard(scored)
-        record = scored.result()
-        if self.folder is not None:
-            self.write(partial(_append_scores, self.folder, record))
-        self.records[record.id] = record
-        return record
-
-    def write(self, step: Callable[[], None]) -> None:
-        """Put something onto the disk, after what is not there yet; if that fails, it waits: others are on their way.
-
-        No question is begun meanwhile. What could not be written since too many files were open can be, later.
-        """
-        self.unwritten.append(step)
-        with suppress(QuestreeError):
-            self.write_rest()
-
-    def write_rest(self) -> None:
-        """Put onto the disk what is not there yet.
-
-        Raises:
-            QuestreeError: if that fails.
-        """
+    def wait_for_all(self) -> None:
+        """Wait for questions on their way, which are paid for; put onto the disk what could not be before."""
+        for future in self.running:
+            future.exception()
         while self.unwritten:
-            self.unwritten[0]()
+            self.keep(*self.unwritten[0])
             self.unwritten.popleft()
 
-    def keep_all(self, running: set[Future[Record]]) -> None:
-        """Wait for questions on their way, which are paid for, and keep them; what is unscored is scored next time."""
-        for future in running:
-            if future.exception() is None:
-                (self.keep if future in self.asking else self.keep_scores)(future)
-        self.write_rest()
+    def check_failures(self) -> None:
+        """Raise a `GivenUpError` if so many questions failed that the run should stop."""
+        failed = {record.id: record.failure for record in list(self.failed) if record.failure}
+        as_before = sum(failure.cause == self.failed_before.get(id) for id, failure in failed.items())
+        self.policy.check(list(failed.values()), len(self.finished), len(self.examples), as_before)
 
     def check_budget(self) -> None:
         """Stop if there is something left to ask, of the program or of a judge, and nothing left to spend."""
-        to_judge = bool(self.unscored) and self.asks_judge(self.unscored[-1])  # the last of them, if any
-        if not (self.todo or to_judge):
+        last = self.todo[-1] if self.todo else None
+        if last is None or (isinstance(last, Record) and not self.asks_judge(last)):
             return
         spent = self.account.total
         over = self.policy.over_budget(spent)
         unpriced = next(filter(None, (self.policy.unpriced(lm, spent) for lm in self.lms)), None)
         if over or unpriced:
-            self.keep_all(self.running)
+            self.wait_for_all()
             way = "run the same with more of it" if over else "run the same so"
             raise OutOfBudgetError(f"Stopped: {over or unpriced}; {self.how_to_go_on(way)}")
 
     def how_to_go_on(self, by: str) -> str:
         """Return what was kept, and how to go on with it."""
-        finished = f"{self.asked} more questions were finished"
-        if self.folder is None:
+        finished = f"{len(self.finished)} more questions were finished"
+        if self.kept is None:
             return f"{finished} and are lost, as no --out was given."
-        return f"{finished} and are kept in {self.folder.place}: {by} to go on."
+        return f"{finished} and are kept in {self.kept.place}: {by} to go on."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..common.errors import QuestreeError
-from ..common.files import alone_in, how_to_write
+from ..common.files import alone_in
 from ..common.json_files import check_regular, parse_json
 from ..lm.ledger import Spent
 
@@ -30,8 +29,6 @@ NAME = "runs.db"
 FORMAT = 1
 LARGEST = 16 << 20
 """Characters of a value."""
-LAST_WITH_FOLDERS = "18bee41"
-"""The last commit whose runs are folders of JSON lines, and whose capsules are zip files."""
 
 _APPLICATION = 0x51545245  # "QTRE"
 _LONG = 200  # characters: longer texts stand in a table of their own, each once
@@ -49,7 +46,7 @@ CREATE TABLE questions (
     run INTEGER NOT NULL REFERENCES run, id TEXT NOT NULL, place INTEGER,
     question TEXT, gold TEXT, answer TEXT, failure TEXT, hops INTEGER,
     calls INTEGER, tokens_in INTEGER, tokens_out INTEGER, cost REAL, seconds REAL,
-    record TEXT NOT NULL, details TEXT NOT NULL, limits TEXT, digest TEXT,
+    record TEXT NOT NULL, details TEXT NOT NULL, limits TEXT,
     PRIMARY KEY (run, id)
 );
 CREATE TABLE scores (
@@ -58,7 +55,7 @@ CREATE TABLE scores (
 );
 CREATE TABLE steps (
     run INTEGER NOT NULL REFERENCES run, id TEXT NOT NULL, number INTEGER NOT NULL, place TEXT NOT NULL,
-    kind TEXT NOT NULL, name TEXT NOT NULL, request TEXT, digest TEXT, outcome TEXT, fault TEXT, took TEXT,
+    kind TEXT NOT NULL, name TEXT NOT NULL, request TEXT, outcome TEXT, fault TEXT, took TEXT,
     tokens_in INTEGER, tokens_out INTEGER,
     PRIMARY KEY (run, id, number)
 );
@@ -273,14 +270,9 @@ class WritableFile(RunFile):
             one.ended, one.error = True, error
 
     def _unwritten(self, error: sqlite3.Error) -> QuestreeError:
-        why, way = str(error), "make room, or the folder writable"
-        try:
-            os.close(os.dup(0))  # SQLite does not tell whether too many files are open
-        except OSError as many:
-            why, way = str(many.strerror), how_to_write(many)
         return QuestreeError(
-            f"Cannot write to {self.path}: {why}. What was finished before is kept: {way}, and run again with the same "
-            "--out."
+            f"Cannot write to {self.path}: {error}. What was finished before is kept: make room, the folder writable, or "
+            "allow more open files (ulimit -n; fewer questions at a time need fewer), and run again with the same --out."
         )
 
 
@@ -307,7 +299,6 @@ def writing(folder: Path, kind: str, *, shared: bool = False, durable: bool = Tr
         QuestreeError: another process writes it, it holds something else, or it cannot be written.
     """
     path = folder / NAME
-    refuse_former(folder)
     if (outer := holder(folder.parent, folder.name)) is not None:
         raise QuestreeError(f"{outer} holds the run {folder.name}: run what made it again, or name another folder.")
     with nullcontext() if shared else alone_in(folder, f"the {kind}"):
@@ -364,8 +355,6 @@ def _opened(path: Path, folder: Path) -> sqlite3.Connection:
             head = begin.read(16)
     except (OSError, ValueError) as error:
         raise RunFileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    if head[:2] == b"PK":
-        raise RunFileError(f"{path} is a capsule of another form: questree up to commit {LAST_WITH_FOLDERS} reads it.")
     if head != b"SQLite format 3\0":
         raise RunFileError(f"{path} is no file of runs.")
     store = _connect(path, "ro")
@@ -441,23 +430,9 @@ def find(place: Path) -> list[tuple[Path, str]]:
             return [(file, name)]
         if base.exists() or name.count("/") > 3:
             break
-    refuse_former(place)
     if inside := sorted(place.glob(f"*/{NAME}"), key=lambda file: (file.stat().st_mtime_ns, file)):
         return [(file, "") for file in inside]
     raise RunFileError(f"{place} holds no run; give the folder, or the file, of an evaluation, comparison or ablation.")
-
-
-def refuse_former(folder: Path) -> None:
-    """Refuse a folder of runs as they were before they were one file.
-
-    Raises:
-        RunFileError: it is one.
-    """
-    if (folder / "records.jsonl").exists() or any(folder.glob("*/records.jsonl")):
-        raise RunFileError(
-            f"{folder} is a folder of runs in another form: questree up to commit {LAST_WITH_FOLDERS} reads it. Name "
-            "another folder."
-        )
 
 
 def _without_texts(value: Any, texts: dict[str, str], depth: int = 0) -> Any:

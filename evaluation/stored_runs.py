@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from ..common.errors import QuestreeError
 from ..common.json_files import validate
 from ..lm.exchanges import Exchange
 from ..lm.ledger import Spent
+from ..lm.policy import Limits
+from .environment import Environment
 from .evaluation import Evaluation
 from .records import Record, scored_alone
-from .run_file import NAME, RunFile, RunFileError, find, holder, reading
+from .run_file import NAME, RunFile, RunFileError, find, reading
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +37,8 @@ class StoredRun:
         paid: what all calls took that were made for it; None if that is not known.
         metrics, seed: of the last evaluation; no metrics if that is not known.
         others: what the file holds of it beside the records.
+        file: that it was read from; steps and limits are read while it is open.
+        around: what else must be the same for a replay (`Environment`), as JSON.
     """
 
     name: str
@@ -46,11 +50,42 @@ class StoredRun:
     metrics: tuple[str, ...] = ()
     seed: int = 0
     others: tuple[Record, ...] = ()
+    file: RunFile | None = None
+    around: Any = None
 
     @property
     def simulated(self) -> bool:
         """Return whether the simulated LM answered."""
         return bool(self.identity.get("lm", {}).get("simulated"))
+
+    @property
+    def environment(self) -> Environment:
+        """Return what else must be the same for it to be replayed.
+
+        Raises:
+            RunFileError: if that was not kept, or is damaged.
+        """
+        try:
+            return Environment.model_validate(self.around)
+        except ValidationError as error:
+            raise RunFileError(f"The run {self.name} of {self.place} cannot be replayed: {_first(error)}.") from error
+
+    def part(self, name: str) -> dict[str, Any]:
+        """Return a part of what the run is about; empty if there is none."""
+        return self.identity.get(name) or {}
+
+    def steps(self, id: str) -> list[Exchange]:
+        """Return what was asked for a question (`steps_of`)."""
+        return [] if self.file is None else steps_of(self.file, self.number, id)
+
+    def limits(self, id: str) -> Limits | None:
+        """Return the limits that a question was asked under; None if they were not kept."""
+        query = "SELECT limits FROM questions WHERE run = ? AND id = ? AND limits IS NOT NULL"
+        kept = self.file.rows(query, self.number, id) if self.file else []
+        try:
+            return Limits.model_validate(self.file.value(kept[0][0])) if self.file and kept else None
+        except ValidationError as error:
+            raise RunFileError(f"The limits of question {id!r} are damaged ({_first(error)}).") from error
 
     @property
     def metric(self) -> str:
@@ -88,6 +123,13 @@ class StoredRun:
         return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
 
 
+def open_runs(place: Path, *, whole: bool = True) -> Iterator[StoredRun]:
+    """Yield the runs of a place, each while its file is open (`runs_in`)."""
+    for path, name in find(place):
+        with reading(path) as file:
+            yield from runs_in(file, name, whole=whole)
+
+
 def stored_runs(places: Sequence[Path]) -> list[StoredRun]:
     """Return the runs in these places: files, the folders that they are in, or single runs of them (`find`).
 
@@ -95,23 +137,18 @@ def stored_runs(places: Sequence[Path]) -> list[StoredRun]:
         QuestreeError: if a place holds no run, or a run is damaged or has no finished question.
     """
     runs: dict[str, StoredRun] = {}
-    for file, name in (found for place in places for found in find(place)):
-        with reading(file) as opened:
-            for run in runs_in(opened, name):
-                unique = run.name if run.name not in runs else str(run.place)
-                runs[unique] = StoredRun(**{**vars(run), "name": unique})
+    for run in (run for place in places for run in open_runs(place)):
+        unique = run.name if run.name not in runs else str(run.place)
+        runs[unique] = replace(run, name=unique)
     return list(runs.values())
 
 
 def lines_of(place: Path) -> Iterator[dict[str, Any]]:
     """Yield each question of a place: the run's name, the record's fields and the steps, as JSON."""
-    for path, name in find(place):
-        with reading(path) as file:
-            for run in runs_in(file, name):
-                for record in run.records:
-                    steps = steps_of(file, run.number, record.id)
-                    line = {"run": run.name, **record.model_dump(mode="json")}
-                    yield {**line, "steps": [step.model_dump(mode="json", exclude_none=True) for step in steps]}
+    for run in open_runs(place):
+        for record in run.records:
+            steps = [step.model_dump(mode="json", exclude_none=True) for step in run.steps(record.id)]
+            yield {"run": run.name, **record.model_dump(mode="json"), "steps": steps}
 
 
 def read_records(place: str | Path) -> list[Record]:
@@ -123,54 +160,34 @@ def read_records(place: str | Path) -> list[Record]:
         QuestreeError: if there is no run, or several; if a record is damaged: names it.
     """
     found = find(Path(place))
+    inside = [file.parent.name for file, _ in found]
     if len(found) == 1:
-        [(file, name)] = found
-        with reading(file) as opened:
-            numbers = {called: number for number, called, *_ in _rows(opened, name)}
-            if len(numbers) == 1:
-                return [record for number in numbers.values() for record in records_of(opened, number).values()]
-        inside = list(numbers)
-    else:
-        inside = [file.parent.name for file, _ in found]
+        [(path, name)] = found
+        with reading(path) as file:
+            runs = _rows(file, name)
+            if len(runs) == 1:
+                return list(records_of(file, runs[0][0]).values())
+        inside = [name for _, name, *_ in runs]
     raise QuestreeError(f"{place} holds the runs {', '.join(inside)}; give one of them.")
 
 
-def runs_in(file: RunFile, name: str = "", *, whole: bool = True, bare: bool = False) -> Iterator[StoredRun]:
+def runs_in(file: RunFile, name: str = "", *, whole: bool = True) -> Iterator[StoredRun]:
     """Yield the runs of a file, the one first that the others are compared with.
 
     Args:
         file: open for reading.
         name: of the only run that is wanted; empty for all.
         whole: whether records are read with their trees, references and details.
-        bare: whether runs that were packed without texts are wanted too.
 
     Raises:
         QuestreeError: if there is none, or one is damaged or has no finished question.
     """
-    if not bare and file.fact("without texts"):
-        raise QuestreeError(f"{file.path} was packed without texts: it can be replayed, by whoever has its task.")
     begun = {number for (number,) in file.rows("SELECT DISTINCT run FROM questions")}
-    rows = _rows(file, name)
-    if not any(number in begun for number, *_ in rows):
+    rows = [row for row in _rows(file, name) if row[0] in begun]
+    if not rows:
         raise QuestreeError(f"{file.path} has no finished question{f' of {name}' if name else ''} yet.")
-    for number, called, about, metrics, seed in rows:
-        if number not in begun:
-            continue
-        place = place_of(file, called)
-        shown = called if place != file.path.parent else place.resolve().name
-        yield _stored_run(file, shown, place, number, file.values([about, metrics]), seed, whole=whole)
-
-
-def names_in(folder: Path) -> dict[str, Any]:
-    """Return what the runs of a folder are about by the last part of their names; none if there is no file.
-
-    Raises:
-        QuestreeError: if the file cannot be read.
-    """
-    if (path := holder(folder)) is None:
-        return {}
-    with reading(path) as file:
-        return {name.rpartition("/")[2]: file.value(about) for _, name, about, *_ in _rows(file, "")}
+    for number, called, seed, *told in rows:
+        yield _stored_run(file, called, number, told, seed, whole=whole)
 
 
 def place_of(file: RunFile, name: str) -> Path:
@@ -180,16 +197,18 @@ def place_of(file: RunFile, name: str) -> Path:
 
 
 def _rows(file: RunFile, name: str) -> list[tuple[Any, ...]]:
-    order = "ORDER BY place IS NULL, place, number"
-    return file.rows(f"SELECT number, name, about, metrics, seed FROM run WHERE ? IN ('', name) {order}", name)
+    columns, order = "number, name, seed, about, metrics, environment", "ORDER BY place IS NULL, place, number"
+    return file.rows(f"SELECT {columns} FROM run WHERE ? IN ('', name) {order}", name)
 
 
 def _stored_run(
-    file: RunFile, name: str, place: Path, number: int, told: Sequence[Any], seed: int | None, *, whole: bool
+    file: RunFile, name: str, number: int, told: Sequence[str], seed: int | None, *, whole: bool
 ) -> StoredRun:
+    place = place_of(file, name)
     try:
-        about = validate(_About, told[0]).model_dump(exclude_unset=True)
-        metrics = validate(list[str], told[1] or [])
+        identity, measured, around = file.values(told)
+        about = validate(_About, identity).model_dump(exclude_unset=True)
+        metrics = validate(list[str], measured or [])
     except ValueError as error:
         raise RunFileError(f"{file.path} is damaged ({error}): what the run {name} is about cannot be read.") from error
     kept = records_of(file, number, whole=whole)
@@ -199,7 +218,7 @@ def _stored_run(
         said = "%s holds answers to %d more questions than its last evaluation had; that evaluation is shown."
         logger.warning(said, place, more)
     return StoredRun(
-        name,
+        name if place != file.path.parent else place.resolve().name,
         tuple(_with_first(metrics, kept.pop(id)) for id in ids),
         about,
         place,
@@ -208,6 +227,8 @@ def _stored_run(
         tuple(metrics),
         int(seed or 0),
         others=tuple(kept.values()),
+        file=file,
+        around=around,
     )
 
 
@@ -271,10 +292,26 @@ def _first(error: Exception) -> str:
     return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
 
 
+class _Nothing(BaseModel):
+    """What stands for a part that the run did not have."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Named(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    fingerprint: str = ""
+    threshold: float | None = None
+
+
 class _About(BaseModel):
     """What a run is about, as far as something is done with it; the rest is compared, and shown."""
 
     model_config = ConfigDict(extra="allow")
 
     lm: dict[str, Any] = {}
-    retriever: dict[str, Any] | None = None
+    settings: dict[str, Any] | None = None
+    retriever: _Named | _Nothing | None = None
+    reader: _Named | _Nothing | None = None

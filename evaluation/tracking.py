@@ -23,7 +23,7 @@ from ..programs import Program
 from ..programs.prompts import RenderedPrompt, rendered_prompts
 from .evaluation import Evaluation
 from .genai import expectations_of
-from .kept_run import KeptRun, create_or_match_run
+from .kept_run import match_run
 from .run_file import writing
 from .traces import traced
 from .tracking_store import (
@@ -341,8 +341,7 @@ def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
 def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) -> None:
     """Write a file of the run, without steps; whatever reads runs can read it."""
     with writing(folder, "evaluation", shared=True, durable=False) as file:
-        name = str(about.get("program"))
-        run = KeptRun(file, name, create_or_match_run(file, name, about), {})
+        run = match_run(file, str(about.get("program")), about)
         for record in evaluation.records:
             run.append(record)
             run.append_scores(record)

@@ -20,7 +20,7 @@ from ..common.errors import QuestreeError
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.identity import code_digest, digest, lm_facts, versions
-from ..evaluation.kept_run import compare
+from ..evaluation.kept_run import begin, compare
 from ..evaluation.notebook_bar import notebook_bar
 from ..evaluation.records import (
     MetricError,
@@ -31,7 +31,7 @@ from ..evaluation.records import (
     plain,
     question_id,
 )
-from ..evaluation.run import Answerers, Interrupted, begin, evaluate, run_identity
+from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
 from ..evaluation.run_file import NAME, WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
@@ -255,7 +255,7 @@ class _Plan:
                 self.examples.dev,
                 self.metric,
                 task=self.examples.task,
-                out=begin(self.file, stage, program, self.examples.task, self.policy),
+                out=begin(self.file, stage, program, self.examples.task, self.policy) if self.file else None,
                 seed=self.seed,
                 policy=self.policy,
                 answerers=self.answerers,

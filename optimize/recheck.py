@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import dspy
-
 from ..common.errors import QuestreeError
 from ..evaluation.evaluation import Evaluation, Paired
 from ..evaluation.identity import signature_fingerprints, versions
-from ..evaluation.records import Record, score
+from ..evaluation.records import Record, example_of, score
 from ..evaluation.run import Progress, evaluate
 from ..evaluation.run_file import NAME, WritableFile, reading
 from ..evaluation.stored_runs import read_records
@@ -70,10 +68,10 @@ def recheck(
     """
     manifest, kept = read_artifact(artifact).manifest, _kept(artifact)
     metrics = [metric(name) for name in kept[0].scores]
-    then = [score(record.model_copy(update={"scores": {}}), _example(record), metrics) for record in kept]
+    then = [score(record.model_copy(update={"scores": {}}), example_of(record), metrics) for record in kept]
     now = evaluate(
         program,
-        [_example(record) for record in kept],
+        [example_of(record) for record in kept],
         metrics,
         task=str(manifest.facts().get("task") or ""),
         out=out,
@@ -107,14 +105,6 @@ def _kept(artifact: Path) -> list[Record]:
             f"No questions were kept beside {artifact}: {error} Name the folder `program` in the folder that `questree "
             "compile` wrote; where the compilation was interrupted, compile again to go on."
         ) from error
-
-
-def _example(record: Record) -> dspy.Example:
-    """Return the question of a record with its gold side."""
-    names = ("id", "question", "answer_style", "answers", "answers_are_regex", "kind", "hops")
-    fields = {name: getattr(record, name) for name in (*names, "gold_titles", "gold_passages", "gold_sentences")}
-    lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
-    return dspy.Example(**{**fields, **lists}).with_inputs("question", "answer_style")
 
 
 def _changed_prompts(folder: Path, program: Program) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import get_args
 from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
-from ..evaluation.kept_run import KeptRun, create_or_match_run
+from ..evaluation.kept_run import match_run
 from ..evaluation.records import Record
 from ..evaluation.run_file import writing
 from ..evaluation.stored_runs import records_of
@@ -62,8 +62,7 @@ class KeptQuestions:
         """
         about = {"program": asked.program, "lm": {"simulated": asked.simulated}}
         name = f"{asked.program}, simulated" if asked.simulated else asked.program
-        run = KeptRun(self._file, name, create_or_match_run(self._file, name, about), {})
-        run.append(_record(asked))
+        match_run(self._file, name, about).append(_record(asked))
         if next(self._numbers) % max(1, self._most // 10) == 0:
             try:
                 self._make_room()

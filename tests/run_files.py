@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from questree.evaluation.kept_run import KeptRun, create_or_match_run
+from questree.evaluation.kept_run import match_run
 from questree.evaluation.records import Record
 from questree.evaluation.run_file import writing
 from questree.lm.exchanges import Exchange
@@ -39,7 +39,7 @@ def keep(
 ) -> Path:
     """Write a run of these records into the file of a folder: an evaluation, or one of a comparison where named."""
     with writing(folder, "comparison" if name else "evaluation") as file:
-        run = KeptRun(file, name, create_or_match_run(file, name, {"program": name} | about), {})
+        run = match_run(file, name, {"program": name} | about)
         for record in records:
             run.append(record, steps.get(record.id))
             run.append_scores(record)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..evaluation import Record
     from ..evaluation.capsule import Drift, ReplayedRun
     from ..evaluation.capsule.differences import Difference
-    from ..evaluation.capsule.texts import Texts
     from ..parts import Parts
     from ..retrieval import Retriever
     from ..settings import RunSettings
@@ -24,7 +23,7 @@ NO_SETTINGS = (
     "allow_changed_signatures",  # a prompt that changed is a difference
     *("on", "workers"),
 )
-_OFFLINE = ("task", "retriever", "allow_code")  # the settings that a replay without --live looks at
+_OFFLINE = ("allow_code",)  # the settings that a replay without --live looks at
 
 
 def replay(
@@ -44,13 +43,13 @@ def replay(
     Exit code 1 if a record differs; then it says for each prompt what changed, and for each question where first.
     With --live, searches find the passages of the capsule; for new queries, name an index with --retriever.
     """
-    from ..evaluation.capsule.packed_run import read_runs
+    from ..evaluation.stored_runs import open_runs
 
     idle = "" if live else _idle(context)
     options.refuse((idle, f"without --live nothing is asked: leave {idle} out"))
     if live:
         if question is not None:  # before anything is paid for
-            _check_question(question, [record for run in read_runs(capsule) for record in run.records])
+            _check_question(question, [record for run in open_runs(capsule) for record in run.records])
         with options.clear_stdout(as_json):
             drifts = _asked_live(settings, capsule)
         if as_json:
@@ -69,7 +68,7 @@ def replay(
     console = Screen()
     parts = Parts(settings)
     with options.clear_stdout(as_json):
-        found = replayed(capsule, texts=lambda: _texts(parts), allow_code=parts.allowed_code)
+        found = replayed(capsule, allow_code=parts.allowed_code)
     if question is not None:
         _check_question(question, [one.stored for run in found.runs for one in run.questions])
     if as_json:
@@ -103,24 +102,6 @@ def _check_question(id: str, records: "Sequence[Record]") -> None:
         raise QuestreeError(f"The capsule has no question {id!r}; its first is {records[0].id!r}.")
 
 
-def _texts(parts: "Parts") -> "Texts":
-    """Return the questions of --task, and the passages of --retriever, or else of the task's own corpus."""
-    from ..common.errors import QuestreeError
-    from ..evaluation.capsule.texts import Texts
-    from ..retrieval.corpora.corpus import read_corpus
-
-    splits = [split for split, questions in parts.task.questions.items() if questions]
-    questions = {one.id: one for split in splits for one in parts.task.examples(split)}
-    if parts.settings.retriever:
-        stored = parts.undefended.passages
-        if stored is None:
-            raise QuestreeError(f"{parts.settings.retriever} cannot list its passages; name the folder of an index.")
-        return Texts(questions, (stored[position] for position in range(len(stored))))
-    if parts.task.corpus is None:
-        raise QuestreeError(f"The task {parts.task.name} has no corpus; name the searched index with --retriever.")
-    return Texts(questions, read_corpus(parts.task.corpus))
-
-
 def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
     from datetime import datetime
 
@@ -145,12 +126,11 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
 
 def _bundled(parts: "Parts", capsule: Path) -> "Retriever | None":
     """Return the bundled task's retriever if a run searched with it, which nobody has to name; None otherwise."""
-    from ..evaluation.capsule.live import no_texts
-    from ..evaluation.capsule.packed_run import read_runs
+    from ..evaluation.stored_runs import open_runs
 
     if parts.settings.task != "mini":
         return None
-    runs = [run for run in read_runs(capsule, no_texts) if run.identity.get("task") == "mini"]
+    runs = [run for run in open_runs(capsule) if run.identity.get("task") == "mini"]
     searched = {facts["fingerprint"] for run in runs if (facts := run.part("retriever"))}
     return parts.retriever if searched and parts.retriever.fingerprint in searched else None
 

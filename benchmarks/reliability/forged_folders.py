@@ -24,11 +24,10 @@ from questree.common.errors import QuestreeError
 from questree.common.files import file_hash
 from questree.common.manifests import checksum_of
 from questree.data.question_files import read_questions
-from questree.evaluation.environment import environment_of
-from questree.evaluation.kept_run import kept_run
-from questree.evaluation.run import evaluate, run_identity
+from questree.evaluation.kept_run import begin
+from questree.evaluation.run import evaluate
+from questree.evaluation.run_file import writing
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.optimize import load, save
 from questree.programs import Program, build
@@ -231,10 +230,8 @@ def _read_run(folder: Path) -> None:
     for record in read_records(folder):
         score(record, record.prediction)
     assert run.simulated in (True, False)
-    with dspy.context(lm=lm, adapter=None):
-        about, around = run_identity(program, task="mini"), environment_of(program)
-        with kept_run(folder, "cot", about, RunPolicy(), around) as again:
-            assert again.records
+    with dspy.context(lm=lm, adapter=None), writing(folder, "evaluation") as file:
+        assert begin(file, "cot", program, "mini").earlier
 
 
 def _make_index(folder: Path) -> None:

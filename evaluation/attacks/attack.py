@@ -20,8 +20,9 @@ from ...retrieval.defences import defended
 from ..comparison.comparison import ask_each, told_of
 from ..evaluation import Evaluation
 from ..identity import lm_facts, lms_facts
+from ..kept_run import begin
 from ..records import Record, ScoreFunction, checked_metrics, metric_name
-from ..run import Progress, begin, evaluate
+from ..run import Progress, evaluate
 from ..run_file import writing
 from ..tables import Table, flat
 from .plants import Attack, Plant, Writer, plants_for

@@ -1,4 +1,4 @@
-"""Capsules: runs in one file, with all that the LM and the index said, so that anyone can replay them."""
+"""Capsules: a copy of runs in one file, which anyone can replay: nothing outside the file is asked."""
 
 from .live import AskedAgain as AskedAgain
 from .live import Drift as Drift

@@ -60,10 +60,6 @@ class LeftError(BaseException):
 def changed(stored: Exchange, begun: Exchange, number: int) -> Difference:
     """Return what differs between an exchange and the one that is begun at its place."""
     why: Why = "query changed"
-    if not stored.asked:  # it was packed without texts
-        why = "prompt changed" if stored.kind == "request" else why
-        said = "how it was asked then is not in the capsule, which has no texts"
-        return Difference(place=stored.place, by=stored.by, number=number, why=why, text=said)
     text = "\n".join(_lines_that_differ(_as_text(stored.asked), _as_text(begun.asked)))
     if stored.kind == "request":
         same_prompt = stored.asked.get("messages") == begun.asked.get("messages")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,22 +14,19 @@ from ...lm.account import Account
 from ...lm.exchanges import Exchange
 from ...lm.policy import RunPolicy
 from ...metrics import METRICS, metric
-from ...programs.modules.reader import LMReader
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever
-from ..environment import environment_of
 from ..evaluation import Evaluation, Paired
 from ..identity import lm_facts
-from ..kept_run import begin_run
-from ..records import Record, ScoreFunction, score
-from ..run import Progress, evaluate, run_identity
+from ..kept_run import begin
+from ..records import Record, ScoreFunction, example_of, score
+from ..run import Progress, evaluate
 from ..run_file import WritableFile, writing
-from ..stored_runs import steps_of
+from ..stored_runs import StoredRun, open_runs, steps_of
 from .differences import Difference, changed, left, unasked
-from .packed_run import PackedRun, read_runs
-from .replay import adapter_of, example_of, program_of
-from .texts import Texts
+from .replay import adapter_of, program_of
+from .stand_ins import is_trained
 
 _PASSAGES = TypeAdapter(list[Passage])
 
@@ -96,8 +93,7 @@ def replay_live(
 
     Raises:
         RunFileError: if the capsule is damaged, or breaks a rule.
-        QuestreeError: if no LM is configured, the capsule was packed without texts, or a program needs something that
-            a capsule does not hold.
+        QuestreeError: if no LM is configured, or a program needs something that a capsule does not hold.
     """
     if dspy.settings.lm is None:
         raise QuestreeError("No LM is configured; name one with --lm.")
@@ -105,17 +101,17 @@ def replay_live(
         REGISTRY.allow(name)
     tell = on_progress or (lambda name, progress: None)
     lm, drifts = dspy.settings.lm.copy(cache=False), list[Drift]()
-    for run in read_runs(path, no_texts):  # all of them, before the first is paid for
+    for run in open_runs(path):  # all of them, before the first is paid for
         _check(run, retriever)
     with writing(out, "replay") as file, Account(file).open():
-        for run in read_runs(path, no_texts):
+        for run in open_runs(path):
             with dspy.context(lm=lm, adapter=adapter_of(run)):
                 drifts.append(_asked_again(run, file, retriever, policy, seed, tell))
     return drifts
 
 
 def _asked_again(
-    run: PackedRun,
+    run: StoredRun,
     file: WritableFile,
     retriever: Retriever | None,
     policy: RunPolicy | None,
@@ -125,7 +121,7 @@ def _asked_again(
     name, metrics = run.name, _metrics_of(run)
     examples = [example_of(record) for record in run.records]
     program = program_of(run, retriever=_searches(run, retriever), reader=None, duplicates=None)
-    kept = begin_run(file, name, run_identity(program, task=""), policy or RunPolicy(), environment_of(program))
+    kept = begin(file, name, program, "", policy)
     after = evaluate(
         program,
         examples,
@@ -139,14 +135,13 @@ def _asked_again(
         score(record.model_copy(update={"scores": {}}), example, metrics)
         for record, example in zip(run.records, examples, strict=True)
     )
-    lm = run.part("lm")
     return Drift(
-        before=Evaluation(after.metric, then, simulated=bool(lm.get("simulated")), seed=seed),
+        before=Evaluation(after.metric, then, simulated=run.simulated, seed=seed),
         after=after,
         name=name,
-        models=(str(lm.get("name")), str(lm_facts()["name"])),
+        models=(str(run.part("lm").get("name")), str(lm_facts()["name"])),
         questions=tuple(
-            AskedAgain(stored, now, first_difference(run.asked[now.id], steps_of(file, kept.number, now.id)))
+            AskedAgain(stored, now, first_difference(run.steps(now.id), steps_of(file, kept.number, now.id)))
             for stored, now in zip(run.records, after.records, strict=True)
         ),
     )
@@ -185,16 +180,7 @@ def _said(asked: Exchange) -> str:
     return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
 
 
-def no_texts() -> Texts:
-    """Refuse a capsule without texts.
-
-    Raises:
-        QuestreeError: always.
-    """
-    raise QuestreeError("The capsule was packed without texts, and so cannot be asked again: replay it without --live.")
-
-
-def _metrics_of(run: PackedRun) -> list[ScoreFunction]:
+def _metrics_of(run: StoredRun) -> list[ScoreFunction]:
     """Return the metrics that scored a run.
 
     Raises:
@@ -206,24 +192,27 @@ def _metrics_of(run: PackedRun) -> list[ScoreFunction]:
     return metrics
 
 
-def _check(run: PackedRun, retriever: Retriever | None) -> None:
+def _check(run: StoredRun, retriever: Retriever | None) -> None:
     """Raise a QuestreeError if the run cannot be asked again: it needs something that is neither here nor packed."""
     adapter_of(run)
     _metrics_of(run)
     program_of(run, retriever=None, reader=None, duplicates=None)
-    reader = run.part("reader")
-    if (reader and reader["name"] != LMReader.name) or run.environment.duplicates:
+    if is_trained(run.part("reader")) or run.part("duplicates"):
         raise QuestreeError(
             f"{run.name} used a trained reader or a check of duplicate queries, which no capsule holds; "
             "evaluate it again instead."
         )
-    compared = any(one.kind == "comparison" for asked in run.asked.values() for one in asked)
+    compared = any(one.kind == "comparison" for one in _all_steps(run))
     if compared and (retriever is None or retriever.similarity is None):
         name = run.part("retriever")["name"]
         raise QuestreeError(f"{run.name} compares texts as {name} does; give it with --retriever.")
 
 
-def _searches(run: PackedRun, retriever: Retriever | None) -> Retriever | None:
+def _all_steps(run: StoredRun) -> Iterator[Exchange]:
+    return (step for record in run.records for step in run.steps(record.id))
+
+
+def _searches(run: StoredRun, retriever: Retriever | None) -> Retriever | None:
     """Return a retriever that finds what the run found; None for a run without one."""
     facts = run.part("retriever")
     if not facts:
@@ -234,10 +223,9 @@ def _searches(run: PackedRun, retriever: Retriever | None) -> Retriever | None:
 class _KeptSearches(WrappingRetriever):
     """The passages that a capsule holds, by query; another retriever for other queries."""
 
-    def __init__(self, run: PackedRun, retriever: Retriever | None, name: str, fingerprint: str):
+    def __init__(self, run: StoredRun, retriever: Retriever | None, name: str, fingerprint: str):
         super().__init__([] if retriever is None else [retriever], name, fingerprint)
-        every = (one for exchanges in run.asked.values() for one in exchanges)
-        self.found = {_query(one): one.came for one in every if one.kind == "search" and one.fault is None}
+        self.found = {_query(one): one.came for one in _all_steps(run) if one.kind == "search" and one.fault is None}
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return the passages of each query, best first.

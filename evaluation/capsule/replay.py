@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,12 @@ from ...lm.outcomes import replaying
 from ...lm.policy import Limits
 from ...metrics import METRICS, metric
 from ...programs import Program
-from ...programs.modules.reader import LMReader
 from ...programs.registry import REGISTRY, build
-from ..records import Record, score
+from ..records import Record, example_of, score
 from ..run import answer
+from ..stored_runs import StoredRun, open_runs
 from .differences import Difference, LeftError, answer_differences, changed, left, unasked
-from .packed_run import PackedRun, read_runs
-from .stand_ins import StoredDuplicates, StoredReader, StoredRetriever, unasked_lm
-from .texts import Texts, record_differences
-
-_ADAPTERS = {kind.__name__: name for name, kind in ADAPTERS.items()}
+from .stand_ins import lm_of, parts_of
 
 
 @dataclass(frozen=True)
@@ -85,17 +80,13 @@ class Replay:
 
 
 def replay(
-    path: Path,
-    on_question: Callable[[str, int, int], None] | None = None,
-    texts: Callable[[], Texts] | None = None,
-    allow_code: Iterable[str] = (),
+    path: Path, on_question: Callable[[str, int, int], None] | None = None, allow_code: Iterable[str] = ()
 ) -> Replay:
     """Ask every question of a capsule again, by the present code and with the stored outcomes.
 
     Args:
         path: of the capsule.
         on_question: called with the run's name, the questions done, and their number.
-        texts: gives the task and its corpus, for a capsule that was packed without texts.
         allow_code: programs of other packages that the capsule may name, as ``package:name``.
 
     Raises:
@@ -104,47 +95,33 @@ def replay(
     """
     for name in allow_code:
         REGISTRY.allow(name)
-    return Replay(tuple(_replayed(run, on_question) for run in read_runs(path, texts)))
+    return Replay(tuple(_replayed(run, on_question) for run in open_runs(path)))
 
 
-def _replayed(run: PackedRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
+def _replayed(run: StoredRun, on_question: Callable[[str, int, int], None] | None) -> ReplayedRun:
     questions: list[ReplayedQuestion] = []
-    with _environment(run):
-        program = program_of(run, **_stand_ins(run))
+    with dspy.context(lm=lm_of(run), adapter=adapter_of(run), trace=[]):
+        program = program_of(run, **parts_of(run))
         for record in run.records:
             questions.append(_asked_again(program, record, run))
             if on_question is not None:
                 on_question(run.name, len(questions), len(run.records))
-    return ReplayedRun(run.name, bool(run.part("lm").get("simulated")), tuple(questions))
+    return ReplayedRun(run.name, run.simulated, tuple(questions))
 
 
-@contextmanager
-def _environment(run: PackedRun) -> Iterator[None]:
-    """Put the LM and the adapter of a run in force."""
-    lm = unasked_lm(str(run.part("lm").get("name")), run.environment)
-    with dspy.context(lm=lm, adapter=adapter_of(run), trace=[]):
-        yield
-
-
-def _limits_of(run: PackedRun, id: str) -> Limits:
-    """Return the limits that a question was asked under: a run may go on under others than it began with."""
-    asked = run.limits.get(id) or Limits()
-    return Limits(retries=asked.retries, window=asked.window or run.environment.window)
-
-
-def adapter_of(run: PackedRun) -> dspy.Adapter | None:
+def adapter_of(run: StoredRun) -> dspy.Adapter | None:
     """Return the adapter that wrote the prompts of a run; None for the one that is taken if none is configured.
 
     Raises:
         QuestreeError: if it is not known here.
     """
-    adapter = run.environment.adapter
-    if adapter not in _ADAPTERS:
+    adapter = run.part("lm").get("adapter", "chat")
+    if adapter not in ADAPTERS:
         raise QuestreeError(f"{run.name}: the adapter {adapter!r} is not known here.")
-    return adapter_named(_ADAPTERS[adapter])
+    return adapter_named(adapter)
 
 
-def program_of(run: PackedRun, **parts: Any) -> Program:
+def program_of(run: StoredRun, **parts: Any) -> Program:
     """Return the program of a run, by the present code; a compiled one with the prompts that it had.
 
     Args:
@@ -154,81 +131,52 @@ def program_of(run: PackedRun, **parts: Any) -> Program:
     Raises:
         QuestreeError: if those do not fit the present code.
     """
-    state = run.environment.state
-    if state is None:
-        return _coded(run, parts)
-    try:
-        return state.program(lambda: _coded(run, parts))
-    except ValueError as problem:
-        name = run.name
-        raise QuestreeError(f"{name}: its compiled program does not fit this version: {problem}.") from problem
-
-
-def _coded(run: PackedRun, parts: dict[str, Any]) -> Program:
-    name = run.environment.program or str(run.identity.get("program"))
-    program = build(name, run.part("settings"), **parts)
     reader = run.part("reader")
-    if reader and parts["reader"] is None:
-        program.reader.threshold = reader["threshold"]
-    return program
+
+    def coded() -> Program:
+        name = run.environment.program or str(run.identity.get("program"))
+        program = build(name, run.part("settings"), **parts)
+        if reader and parts["reader"] is None:
+            program.reader.threshold = reader["threshold"]
+        return program
+
+    state = run.environment.state
+    try:
+        return coded() if state is None else state.program(coded)
+    except ValueError as problem:
+        raise QuestreeError(f"{run.name}: its compiled program does not fit this version: {problem}.") from problem
 
 
-def _stand_ins(run: PackedRun) -> dict[str, Any]:
-    """Return what stands in the place of the retriever, the reader and the check of duplicates."""
-    retriever, reader = run.part("retriever"), run.part("reader")
-    trained = reader and reader["name"] != LMReader.name
-    return {
-        "retriever": StoredRetriever(retriever, run.environment.compares) if retriever else None,
-        "reader": StoredReader(reader) if trained else None,
-        "duplicates": StoredDuplicates() if run.environment.duplicates else None,
-    }
-
-
-def _asked_again(program: Program, stored: Record, run: PackedRun) -> ReplayedQuestion:
+def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQuestion:
     if stored.failure is not None and stored.failure.cause == "deadline":
         return ReplayedQuestion(stored, None, skipped="its time was over, which no replay repeats")
-    exchanges, (digests, of_record) = run.asked[stored.id], run.digests.get(stored.id, ({}, ""))
-    source, example = _Stored(exchanges, digests), example_of(stored)
+    source, example = _Stored(run.steps(stored.id)), example_of(stored)
+    limits = run.limits(stored.id) or Limits()  # of this question: a run may go on under others
+    limits = Limits(retries=limits.retries, window=limits.window or run.environment.window)
     try:
-        with limited(_limits_of(run, stored.id)), replaying(source):
+        with limited(limits), replaying(source):
             now, _ = answer(program, example)
     except LeftError as error:
         return ReplayedQuestion(stored, None, (*source.differences(), error.difference))
-    now = now.model_copy(update={"inputs": stored.inputs, "gold": stored.gold})
     now = score(now, example, [metric(name) for name in stored.scores if name in METRICS])
-    differences = (
-        source.differences()
-        or source.unasked()
-        or (answer_differences(stored, now) if run.has_texts else record_differences(stored, now, of_record))
-    )
+    differences = source.differences() or source.unasked() or answer_differences(stored, now)
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
         text = f"{stored.scores} → {now.scores}"
         differences = [Difference(place=(), by="scores", number=0, why="answer changed", text=text)]
     return ReplayedQuestion(stored, now, tuple(differences))
 
 
-def example_of(record: Record) -> dspy.Example:
-    """Return the question as it was asked."""
-    fields: dict[str, Any] = {
-        name: getattr(record, name) for name in ("id", "question", "answer_style", "answers_are_regex", "kind", "hops")
-    }
-    lists = {
-        name: list(getattr(record, name)) for name in ("answers", "gold_titles", "gold_passages", "gold_sentences")
-    }
-    return dspy.Example(**fields, **lists).with_inputs("question", "answer_style")
-
-
 class _Stored:
-    """The exchanges of one question, and where the present code leaves them."""
+    """The steps of one question, and where the present code leaves them."""
 
-    def __init__(self, exchanges: list[Exchange], digests: dict[int, str]):
-        self.digests, self.ordered = digests, exchanges
-        self.numbered = {one.place: (number, one) for number, one in enumerate(exchanges, start=1)}
+    def __init__(self, steps: list[Exchange]):
+        self.ordered = steps
+        self.numbered = {one.place: (number, one) for number, one in enumerate(steps, start=1)}
         self._differences: list[Difference] = []
         self._taken: set[tuple[int, ...]] = set()
 
     def take(self, begun: Exchange) -> Exchange:
-        """Return the stored exchange; a changed prompt gets its stored reply, so that what follows can be compared.
+        """Return the stored step; a changed prompt gets its stored reply, so that what follows can be compared.
 
         Raises:
             LeftError: if something else was asked there.
@@ -238,7 +186,7 @@ class _Stored:
             before = [one for one in self.ordered if one.place < begun.place]
             raise LeftError(left(begun, stored, before[-1] if before else None, number or len(before) + 1))
         self._taken.add(stored.place)
-        if self.digests.get(number, stored.digest) != begun.digest:
+        if stored.digest != begun.digest:
             self._differences.append(changed(stored, begun, number))
         return stored
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import dspy
@@ -10,68 +10,73 @@ from dspy.utils.exceptions import LMError
 
 from ...common.errors import QuestreeError
 from ...lm.failure import first_line
-from ...retrieval import Passage, Span
+from ...programs.modules.reader import LMReader
 from ...retrieval.base import BaseRetriever
 from ...retrieval.contracts import Similarity
-from ..environment import Environment
+from ..stored_runs import StoredRun
 
 
 def _refuse(*given: Any, **more: Any) -> NoReturn:
     raise AssertionError("a replay asks nothing outside the capsule")
 
 
-class StoredRetriever(BaseRetriever):
+class _Retriever(BaseRetriever):
     """A retriever by its name and fingerprint alone."""
 
-    def __init__(self, facts: Mapping[str, str], compares: bool):
-        self.name, self.fingerprint = str(facts["name"]), str(facts["fingerprint"])
-        self._compares = compares
+    batch = staticmethod(_refuse)
+
+    def __init__(self, facts: Mapping[str, Any], compares: bool):
+        self.name, self.fingerprint, self._compares = facts["name"], facts["fingerprint"], compares
 
     @property
     def similarity(self) -> Similarity | None:
         """Return a function if the retriever had one."""
         return _refuse if self._compares else None
 
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Refuse to search: searches are answered from the capsule."""
-        _refuse()
 
-
-class StoredReader:
-    """A trained reader by its name and threshold alone."""
+class _Reader:
+    """A trained reader by its name and threshold, or a check of duplicates by a model."""
 
     read_many = None
 
     def __init__(self, facts: Mapping[str, Any]):
-        self.name, self.threshold = str(facts["name"]), float(facts["threshold"])
+        self.name, self.threshold = facts["name"], facts.get("threshold")
 
-    def __call__(self, query: str, passage: Passage) -> Span:
-        """Refuse to read: readings are answered from the capsule."""
-        _refuse()
-
-
-class StoredDuplicates:
-    """A duplicate check by embeddings or a model."""
-
-    def __call__(self, query: str, seen: Sequence[str]) -> int | None:
-        """Refuse to compare: comparisons are answered from the capsule."""
-        _refuse()
+    __call__ = _refuse
 
 
 class _NoEngine:
     complete = close = staticmethod(_refuse)
 
 
-def unasked_lm(name: str, around: Environment) -> dspy.LM | None:
-    """Return an LM of this name, for the options of its requests; None if the run had none.
+def parts_of(run: StoredRun) -> dict[str, Any]:
+    """Return what stands in the place of the retriever, the reader and the check of duplicates."""
+    retriever, reader, duplicates = (run.part(name) for name in ("retriever", "reader", "duplicates"))
+    return {
+        "retriever": _Retriever(retriever, run.environment.compares) if retriever else None,
+        "reader": _Reader(reader) if is_trained(reader) else None,
+        "duplicates": _Reader(duplicates) if duplicates else None,
+    }
+
+
+def is_trained(reader: Mapping[str, Any]) -> bool:
+    """Return whether what is told of a reader is of one that is not the LM."""
+    return bool(reader) and reader["name"] != LMReader.name
+
+
+def lm_of(run: StoredRun) -> dspy.LM | None:
+    """Return an LM of the name that the run's had, for the options of its requests; None if the run had none.
 
     Raises:
         QuestreeError: no LM can have these options.
     """
+    facts = run.part("lm")
+    name = str(facts.get("name", "none"))
     if name == "none":
         return None
-    options: dict[str, Any] = {**around.options, "engine": _NoEngine(), "cache": False, "num_retries": around.retries}
+    options = {key: value for key, value in facts.items() if key not in ("name", "simulated", "adapter")}
+    given = {"engine": _NoEngine(), "cache": False, "num_retries": run.environment.retries}
     try:
-        return dspy.LM(**{**options, "model": name})
+        return dspy.LM(**{**options, **given, "model": name})
     except (TypeError, ValueError, LMError) as problem:
         raise QuestreeError(f"{name} cannot have the options of this run: {first_line(problem)}.") from problem

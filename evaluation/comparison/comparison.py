@@ -17,12 +17,12 @@ from ...programs import Program
 from ...programs.program import checked_program
 from ..evaluation import Evaluation
 from ..identity import lms_facts, retriever_facts
-from ..kept_run import check_run
+from ..kept_run import KeptRun, begin
 from ..leak import refuse_demonstrated
 from ..notebook_bar import notebook_bar
 from ..records import ScoreFunction, checked_metrics, metric_name
-from ..run import Answerers, Progress, begin, evaluate, run_identity
-from ..run_file import WritableFile, writing
+from ..run import Answerers, Progress, evaluate, run_identity
+from ..run_file import writing
 from ..tracking import OFF, Tracking
 from .page import as_page
 from .result import Comparison
@@ -73,21 +73,28 @@ def compare(
         tracking.run(title, parent, simulated=simulated) as tracked,
         Account(file).open(),
     ):
-        for name, program in programs.items():  # all of them, before the first is paid for
-            if file is not None:
-                check_run(file, name, run_identity(program, task=task))
-        evaluations, stopped = _evaluated(
-            programs,
-            examples,
-            metrics,
-            file=file,
-            on_progress=on_progress,
-            tracking=tracking,
-            task=task,
-            seed=seed,
-            policy=policy,
-            answerers=answerers,
-        )
+        kept = dict[str, KeptRun]()
+        if file is not None:  # all of them, before the first is paid for
+            kept = {name: begin(file, name, program, task, policy) for name, program in programs.items()}
+        evaluations = dict[str, Evaluation]()
+
+        def ask(name: str) -> None:
+            with told_of(name):
+                evaluations[name] = evaluate_tracked(
+                    name,
+                    programs[name],
+                    examples,
+                    metrics,
+                    tracking=tracking,
+                    task=task,
+                    out=kept.get(name),
+                    seed=seed,
+                    policy=policy,
+                    answerers=answerers,
+                    on_progress=named_progress(on_progress, name),
+                )
+
+        stopped = ask_each(programs, ask, evaluations)
         compared = {name: programs[name] for name in evaluations}
         comparison = Comparison(evaluations, title, task, **_shared(compared), stopped=stopped)
         files = files_of(comparison)
@@ -111,27 +118,6 @@ def _check_programs(given: Any) -> None:
         checked_program(program)
         if not isinstance(name, str) or name in ("", "..") or Path(name).name != name:
             raise QuestreeError(f"{name!r} cannot be the name of a program here: ``OUT/NAME`` is the place of its run.")
-
-
-def _evaluated(
-    programs: Mapping[str, Program],
-    examples: Sequence[dspy.Example],
-    metrics: Sequence[ScoreFunction],
-    *,
-    file: WritableFile | None,
-    on_progress: Callable[[str, Progress], None] | None,
-    **how: Any,
-) -> tuple[dict[str, Evaluation], str | None]:
-    """Return the evaluations by program, and why the other programs were not evaluated; None if all were."""
-    evaluations: dict[str, Evaluation] = {}
-
-    def ask(name: str) -> None:
-        tell = _named(on_progress, name)
-        given = how | {"out": begin(file, name, programs[name], how["task"], how["policy"]), "on_progress": tell}
-        with told_of(name):
-            evaluations[name] = evaluate_tracked(name, programs[name], examples, metrics, **given)
-
-    return evaluations, ask_each(programs, ask, evaluations)
 
 
 def ask_each(programs: Iterable[str], ask: Callable[[str], None], came: Sized) -> str | None:
@@ -230,5 +216,6 @@ def _as_in_paper(program: Program) -> bool:
     return "preset" in kind.model_fields and program.settings == kind(preset="paper")
 
 
-def _named(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:
+def named_progress(on_progress: Callable[[str, Progress], None] | None, name: str) -> Callable[[Progress], None]:
+    """Return what tells how far the run of a name is; by default a bar in a notebook."""
     return notebook_bar(name) if on_progress is None else lambda progress: on_progress(name, progress)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 from pathlib import Path
+from typing import Any
 
 from ...programs import Program
 from ..identity import digest, state_digest
-from ..stored_runs import names_in
+from ..run_file import holder, reading
 
 
 def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
@@ -25,10 +26,19 @@ def of_compiled(program: Program, out: Path, taken: Container[str]) -> str:
     """
     label = f"{program.name}-compiled"
     own = {"settings": program.settings.model_dump(mode="json"), "compiled state": state_digest(program)}
-    beside = {name: about for name, about in names_in(out).items() if name.startswith(label)}
+    beside = {name: about for name, about in _runs_in(out) if name.startswith(label)}
     same = [name for name, facts in beside.items() if all(facts.get(key) == own[key] for key in own)]
     free = [] if label in beside else [label]
     return next((name for name in [*same, *free] if name not in taken), f"{label}-{digest(own)[:8]}")
+
+
+def _runs_in(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Return what the runs of a folder are about, by the last part of their names."""
+    if (path := holder(folder)) is None:
+        return []
+    with reading(path) as file:
+        found = file.rows("SELECT name, about FROM run")
+        return [(name.rpartition("/")[2], file.value(about)) for name, about in found]
 
 
 def unused(label: str, taken: Container[str]) -> str:

@@ -12,10 +12,10 @@ from run_files import change, rows
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.environment import environment_of
-from questree.evaluation.kept_run import kept_run
+from questree.evaluation.kept_run import begin
 from questree.evaluation.records import MetricError, Record, score
-from questree.evaluation.run import Interrupted, evaluate, run_identity
+from questree.evaluation.run import Interrupted, evaluate
+from questree.evaluation.run_file import writing
 from questree.evaluation.stored_runs import read_records
 from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
@@ -269,8 +269,10 @@ def test_ctrl_c_while_a_metric_runs_keeps_the_answer(tmp_path):
 def test_scores_belong_to_the_answer_that_they_were_given(tmp_path):
     evaluate(Parrot(), [LOST], right, out=tmp_path)
     assert read_records(tmp_path)[0].scores == {"right": 0.0}
-    with kept_run(tmp_path, "parrot", run_identity(Parrot(), task=""), RunPolicy(), environment_of(Parrot())) as run:
-        run.append(read_records(tmp_path)[0], [])  # asked again, and killed before it was scored
+    with writing(tmp_path, "evaluation") as file:
+        begin(file, "parrot", Parrot()).append(
+            read_records(tmp_path)[0], []
+        )  # asked again, and killed before it was scored
     assert read_records(tmp_path)[0].scores == {}
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from questree.common.errors import QuestreeError
 from questree.evaluation import evaluate
 from questree.evaluation.capsule import pack, replay
-from questree.evaluation.capsule.packed_run import read_runs
+from questree.evaluation.stored_runs import open_runs
 from questree.programs import PROGRAMS, Program, SearChain
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
 from questree.programs.program import restore_names, signature_names
@@ -41,7 +41,7 @@ def test_a_compiled_program_is_replayed_with_its_prompts(mini, bootstrapped, for
     restore_names(other, signature_names(one))
     program = {"single": one, "majority": Majority([one, other])}.get(form, NearestDemonstrations(other, [LESSON], 1))
     run = packed(mini, program, tmp_path)
-    [packed_run] = read_runs(run)
+    [packed_run] = open_runs(run)
     assert packed_run.environment.state.form == form
     [replayed] = replay(tmp_path / "study.capsule").runs
     assert [question.differences for question in replayed.questions] == [(), ()]
@@ -69,9 +69,3 @@ def test_a_compiled_program_from_a_stranger_names_no_model_and_no_file(bootstrap
     part["demos"] = [{"question": "<CUSTOM-TYPE-START>>"}]
     with pytest.raises(ValidationError, match="mark for images and files"):
         CompiledState.model_validate({**state, "members": [{"draft": part}]})
-
-
-def test_a_compiled_program_is_not_packed_without_texts(mini, bootstrapped, tmp_path):
-    run = packed(mini, bootstrapped, tmp_path)
-    with pytest.raises(QuestreeError, match="without texts: its program is compiled, and demonstrations are texts"):
-        pack([run], tmp_path / "other.capsule", texts=False)

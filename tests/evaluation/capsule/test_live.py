@@ -124,12 +124,6 @@ def test_a_budget_counts_what_failed_questions_took_before_they_were_asked_again
         live(capsule, lm("new", reply("Rome")), max_calls=bound)
 
 
-def test_a_capsule_without_texts_is_not_asked_again(capsule):
-    pack([capsule.parent / "run"], capsule, texts=False)
-    with pytest.raises(QuestreeError, match="packed without texts, and so cannot be asked again"):
-        live(capsule, lm("new"))
-
-
 def test_the_index_that_nobody_named_need_not_be_named_to_ask_again(questree):
     assert questree("evaluate", "searchain", "--limit", "2", "--tracking-uri", "none", "--out", "run").code == 0
     assert questree("pack", "run").code == 0
