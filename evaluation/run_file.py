@@ -271,8 +271,8 @@ class WritableFile(RunFile):
 
     def _unwritten(self, error: sqlite3.Error) -> QuestreeError:
         return QuestreeError(
-            f"Cannot write to {self.path}: {error}. What was finished before is kept: make room, the folder writable, or "
-            "allow more open files (ulimit -n; fewer questions at a time need fewer), and run again with the same --out."
+            f"Cannot write to {self.path}: {error}. What was finished before is kept: make room, make the folder "
+            "writable, or allow more open files (ulimit -n), and run again with the same --out."
         )
 
 
