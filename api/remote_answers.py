@@ -24,9 +24,9 @@ from .common.secrets import without_secrets
 from .evaluation.pools import EventLoop, Pool, Threads
 from .evaluation.records import Record, plain, question_id, record_error
 from .evaluation.run import Asking, answer, run_identity
-from .lm.exchanges import Exchange
-from .lm.ledger import Spent
+from .lm.episode import EpisodeStep
 from .lm.limits import limited
+from .lm.spent import Spent
 from .parts import Parts
 from .programs import Program, allow, build, saved_name
 from .programs.modules.reader import LMReader
@@ -66,7 +66,7 @@ class _Answered(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     record: Record
-    exchanges: list[Exchange]
+    exchanges: list[EpisodeStep]
 
 
 @contextmanager
@@ -99,7 +99,7 @@ class RemoteAnswerers:
         shared = self._workers.share(_described(program).model_dump_json())
         return partial(self._ask, program.name, shared)
 
-    def _ask(self, program: str, shared: Any, example: dspy.Example) -> tuple[Record, list[Exchange]]:
+    def _ask(self, program: str, shared: Any, example: dspy.Example) -> tuple[Record, list[EpisodeStep]]:
         began = time.perf_counter()
         fields = {"inputs": sorted(example.inputs().keys()), "fields": plain(dict(example))}
         try:

@@ -23,7 +23,7 @@ from questree.evaluation.evaluation import is_grounded
 from questree.evaluation.run_file import reading
 from questree.evaluation.stored_runs import runs_in, steps_of
 from questree.evaluation.tables import markdown_of
-from questree.lm.exchanges import Exchange, Place
+from questree.lm.episode import EpisodeStep, Place
 from questree.metrics.citations import marked_fragments
 from questree.retrieval import read_corpus
 
@@ -49,7 +49,7 @@ def main() -> None:
     print(f"evidence-chain: {len(marks)} marks, {marks.count(False)} at a passage that lacks the quote")
 
 
-def row(name: str, metric: str, asked: Sequence[tuple[Record, Sequence[Exchange]]]) -> dict[str, str]:
+def row(name: str, metric: str, asked: Sequence[tuple[Record, Sequence[EpisodeStep]]]) -> dict[str, str]:
     """Return the line of a program: means over its questions."""
     calls = [[step for step in steps if step.kind == "request" and not step.fault] for _, steps in asked]
     searches = [sum(step.kind == "search" for step in steps) for _, steps in asked]
@@ -69,9 +69,11 @@ def row(name: str, metric: str, asked: Sequence[tuple[Record, Sequence[Exchange]
     }
 
 
-def size(step: Exchange) -> int:
+def size(step: EpisodeStep) -> int:
     """Return how many characters a request and its reply have."""
-    return sum(len(text) for _, text in step.asked["messages"]) + sum(len(reply["text"] or "") for reply in step.came)
+    return sum(len(text) for _, text in step.request["messages"]) + sum(
+        len(reply["text"] or "") for reply in step.outcome
+    )
 
 
 def in_a_row(places: Sequence[Place], depth: int = 1) -> int:
@@ -89,10 +91,10 @@ def in_a_row(places: Sequence[Place], depth: int = 1) -> int:
     return count
 
 
-def marks_of(record: Record, steps: Sequence[Exchange], texts: dict[str, str]) -> Iterator[bool]:
+def marks_of(record: Record, steps: Sequence[EpisodeStep], texts: dict[str, str]) -> Iterator[bool]:
     """Yield for each mark whether a quote that the LM gave for its fact stands in the passage."""
     quotes = defaultdict[str, list[str]](list)
-    for reply in (reply for step in steps if step.kind == "request" and not step.fault for reply in step.came):
+    for reply in (reply for step in steps if step.kind == "request" and not step.fault for reply in step.outcome):
         for fact in json.loads(found[1]) if (found := _EVIDENCE.search(reply["text"] or "")) else ():
             quotes[_plain(fact["fact"])] += [fact["quote"]] if fact["quote"] else []
     if not quotes:  # another program's

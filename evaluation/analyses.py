@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..common.errors import QuestreeError
-from ..lm.ledger import total
+from ..lm.spent import total
 from ..metrics import Interval, bootstrap_interval, mean_interval, paired_interval, rouge_l
 from ..programs.basis import SOURCES
 from .records import Record

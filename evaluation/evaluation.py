@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from ..common.text import dollars
-from ..lm.ledger import Spent, total
+from ..lm.spent import Spent, total
 from ..metrics import Interval, mcnemar, mean_interval, paired_interval, stands_in
 from ..programs.basis import is_closed
 from .records import Record

@@ -16,7 +16,7 @@ from pydantic_core import to_jsonable_python
 
 from ..common.manifests import installed_versions, json_hash
 from ..lm.guard import adapter_name
-from ..lm.window import reply_tokens
+from ..lm.window import options_of
 from ..programs import Program
 from ..programs.composed import NearestDemonstrations
 from ..programs.states import state_without_lms
@@ -24,7 +24,6 @@ from ..retrieval.duplicates import ExactDuplicates
 from ..simulate import is_simulated
 
 _PACKAGES = ("questree", "dspy", "mlflow", "colbert-ai", "transformers", "torch")
-_LM_TRAITS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "rollout_id", "n")
 
 
 def digest(value: Any) -> str:
@@ -54,8 +53,7 @@ def lm_facts(lm: dspy.BaseLM | None = None) -> dict[str, Any]:
     lm = lm or dspy.settings.lm
     if lm is None:
         return {"name": "none", "simulated": False}
-    options = {**lm.kwargs, "max_tokens": reply_tokens(lm.kwargs)}
-    traits = {key: options[key] for key in _LM_TRAITS if options.get(key) is not None}
+    traits = {name: one for name, one in options_of(lm.kwargs).items() if one is not None}
     adapter = adapter_name()
     asked = traits if adapter == "chat" else traits | {"adapter": adapter}
     return {"name": str(lm.model), **asked, "simulated": is_simulated(lm)}

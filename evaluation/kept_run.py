@@ -11,7 +11,7 @@ from typing import Any
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
-from ..lm.exchanges import Exchange
+from ..lm.episode import EpisodeStep
 from ..lm.policy import Limits, RunPolicy
 from ..programs import Program
 from .environment import environment_of
@@ -47,14 +47,13 @@ class KeptRun:
         """Return the records that an earlier attempt left, by question id, the latest of each."""
         return records_of(self.file, self.number)
 
-    def append(self, record: Record, exchanges: Sequence[Exchange] | None = None, limits: Limits | None = None) -> None:
+    def append(self, record: Record, steps: Sequence[EpisodeStep] | None = None, limits: Limits | None = None) -> None:
         """Keep an answer, without scores, and what was asked for it; it is on the disk when this returns.
 
         Args:
             record: of the question.
-            exchanges: what was asked for it, and under which limits; None if it is the answer that is there, with
-                another gold side.
-            limits: see there.
+            steps: that were taken for it; None if it is the answer that is there, with another gold side.
+            limits: that they were taken under.
 
         Raises:
             QuestreeError: if it cannot be written.
@@ -75,15 +74,15 @@ class KeptRun:
             **{"calls": spent.calls, "tokens_in": spent.tokens_in, "tokens_out": spent.tokens_out, "cost": spent.cost},
             "seconds": record.seconds,
         }
-        steps: list[tuple[str, Sequence[Any]]] = []
-        if exchanges is not None:
+        taken: list[tuple[str, Sequence[Any]]] = []
+        if steps is not None:
             row["limits"] = None if limits is None else limits.model_dump_json(exclude_none=True)
-            steps += self._steps(record.id, exchanges)
+            taken += self._steps(record.id, steps)
         kept = ", ".join(f"{name} = excluded.{name}" for name in row)
         insert, values = _insert("questions", row)
         unscored = "DELETE FROM scores WHERE run = ? AND id = ?"
         self.file.write(
-            *texts, *more, (unscored, key), *steps, (f"{insert} ON CONFLICT (run, id) DO UPDATE SET {kept}", values)
+            *texts, *more, (unscored, key), *taken, (f"{insert} ON CONFLICT (run, id) DO UPDATE SET {kept}", values)
         )
 
     def append_scores(self, record: Record) -> None:
@@ -110,19 +109,18 @@ class KeptRun:
             *((place, (number, self.number, id)) for number, id in enumerate(questions, start=1)),
         )
 
-    def _steps(self, id: str, exchanges: Sequence[Exchange]) -> Iterator[tuple[str, Sequence[Any]]]:
+    def _steps(self, id: str, steps: Sequence[EpisodeStep]) -> Iterator[tuple[str, Sequence[Any]]]:
         yield "DELETE FROM steps WHERE run = ? AND id = ?", (self.number, id)
-        for number, one in enumerate(sorted(exchanges, key=lambda step: step.place), start=1):
+        for number, one in enumerate(sorted(steps, key=lambda step: step.place), start=1):
             plain = _writable(one.model_dump(mode="json", exclude_defaults=True))
-            request, texts = self.file.kept(plain["asked"])
-            outcome, more = self.file.kept(plain.get("came"))
+            request, texts = self.file.kept(plain["request"])
+            outcome, more = self.file.kept(plain.get("outcome"))
             yield from (*texts, *more)
-            replies = plain.get("came") if one.kind == "request" else []
             row = {
                 **{"run": self.number, "id": id, "number": number, "place": json.dumps(one.place)},
-                **{"kind": one.kind, "name": one.by, "request": request, "outcome": outcome},
-                **{part: json.dumps(plain[part]) if part in plain else None for part in ("fault", "took")},
-                **{part: sum(one.get(part) or 0 for one in replies or []) for part in ("tokens_in", "tokens_out")},
+                **{"kind": one.kind, "name": one.name, "request": request, "outcome": outcome},
+                **{part: json.dumps(plain[part]) if part in plain else None for part in ("fault", "spent", "dropped")},
+                **{"tokens_in": one.spent.tokens_in, "tokens_out": one.spent.tokens_out},
             }
             yield _insert("steps", row)
 

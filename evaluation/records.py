@@ -19,8 +19,9 @@ from ..common.errors import QuestreeError
 from ..common.event_loop import no_coroutine
 from ..common.secrets import without_secrets
 from ..common.text import without_surrogates
+from ..lm.episode import Dropped
 from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
-from ..lm.ledger import Dropped, Spent
+from ..lm.spent import Spent
 from ..metrics import METRICS, Gold, citation_scores, precision, ranked, recall_at_k, s_precision
 from ..metrics.found_passages import gold_names, names_as
 from ..programs import ReasoningTree

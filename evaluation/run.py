@@ -19,11 +19,11 @@ import dspy
 from ..common.errors import QuestreeError
 from ..common.event_loop import off_loop
 from ..lm.account import Account
-from ..lm.exchanges import Exchange
+from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import counting_failures
-from ..lm.ledger import Spent, ledger, total
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
+from ..lm.spent import Spent, total
 from ..metrics import normalise_title
 from ..metrics.found_passages import names_as
 from ..programs import Program
@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 LOOK = 0.5  # seconds between looks at whether the user wants to stop
 
-Asking = Callable[[dspy.Example], tuple[Record, list[Exchange]]]
+Asking = Callable[[dspy.Example], tuple[Record, list[EpisodeStep]]]
 """Asks a question; returns its record, whatever happens in it, and what was asked for it outside the program."""
 
 
@@ -192,10 +192,10 @@ def _check_corpus(records: Sequence[Record]) -> None:
         )
 
 
-def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchange]]:
+def answer(program: Program, example: dspy.Example) -> tuple[Record, list[EpisodeStep]]:
     """Ask a question; return its record, whatever happens in it, and what was asked for it outside the program."""
     began, spent = time.perf_counter(), None
-    with ledger() as kept, about(question_id(example)) as traced:
+    with episode() as kept, about(question_id(example)) as traced:
         try:
             # a trace of its own: DSPy's default one is shared by everything and grows
             with dspy.context(trace=[]), counting_failures():
@@ -205,7 +205,7 @@ def answer(program: Program, example: dspy.Example) -> tuple[Record, list[Exchan
         except Exception as error:
             seconds = time.perf_counter() - began
             record = record_error(example, program.name, error, seconds, spent or kept.spent, kept.found)
-    return record.model_copy(update={"trace": traced.place}), kept.exchanges
+    return record.model_copy(update={"trace": traced.place}), kept.ordered
 
 
 def _by_id(examples: Sequence[dspy.Example]) -> dict[str, dspy.Example]:
@@ -281,7 +281,7 @@ class _Loop:
         earlier = kept.earlier.items() if kept and self.records else ()  # else nothing is known to work
         self.failed_before = {id: record.failure.cause for id, record in earlier if record.failure}
         self.finished, self.failed = list[str](), list[Record]()
-        self.unwritten = deque[tuple[Record, list[Exchange]]]()  # what could not be put onto the disk
+        self.unwritten = deque[tuple[Record, list[EpisodeStep]]]()  # what could not be put onto the disk
         names = {metric_name(metric) for metric in metrics}
         unscored = [record for record in self.records.values() if not names <= record.scores.keys()]
         asked = [example for id, example in examples.items() if id not in self.records]
@@ -336,20 +336,20 @@ class _Loop:
 
     def ask(self, example: dspy.Example) -> Record:
         """Return the question's record with its scores, whatever happens in it; it is kept before it is scored."""
-        record, exchanges = self.answer(example)
+        record, steps = self.answer(example)
         if self.pays_elsewhere:
             self.account.add(record.spent)
         try:
-            off_loop(partial(self.keep, record, exchanges))
+            off_loop(partial(self.keep, record, steps))
         except QuestreeError:
-            self.unwritten.append((record, exchanges))
+            self.unwritten.append((record, steps))
             raise
         return self.score(record)
 
-    def keep(self, record: Record, exchanges: list[Exchange]) -> None:
+    def keep(self, record: Record, steps: list[EpisodeStep]) -> None:
         """Put an answer onto the disk, and into the result."""
         if self.kept is not None:
-            self.kept.append(record, exchanges, self.policy.limits)
+            self.kept.append(record, steps, self.policy.limits)
         self.records[record.id] = record
         self.failed += [record] if record.failure else []
         self.finished.append(record.id)

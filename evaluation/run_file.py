@@ -21,7 +21,7 @@ from typing import Any
 from ..common.errors import QuestreeError
 from ..common.files import alone_in
 from ..common.json_files import check_regular, parse_json
-from ..lm.ledger import Spent
+from ..lm.spent import Spent
 
 NAME = "runs.db"
 """Of the file in the folder of an evaluation, a comparison or a compilation."""
@@ -55,8 +55,8 @@ CREATE TABLE scores (
 );
 CREATE TABLE steps (
     run INTEGER NOT NULL REFERENCES run, id TEXT NOT NULL, number INTEGER NOT NULL, place TEXT NOT NULL,
-    kind TEXT NOT NULL, name TEXT NOT NULL, request TEXT, outcome TEXT, fault TEXT, took TEXT,
-    tokens_in INTEGER, tokens_out INTEGER,
+    kind TEXT NOT NULL, name TEXT NOT NULL, request TEXT, outcome TEXT, fault TEXT,
+    spent TEXT, dropped TEXT, tokens_in INTEGER, tokens_out INTEGER,
     PRIMARY KEY (run, id, number)
 );
 CREATE TABLE payments (

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.json_files import validate
-from ..lm.exchanges import Exchange
-from ..lm.ledger import Spent
+from ..lm.episode import EpisodeStep
 from ..lm.policy import Limits
+from ..lm.spent import Spent
 from .environment import Environment
 from .evaluation import Evaluation
 from .records import Record, scored_alone
@@ -74,7 +74,7 @@ class StoredRun:
         """Return a part of what the run is about; empty if there is none."""
         return self.identity.get(name) or {}
 
-    def steps(self, id: str) -> list[Exchange]:
+    def steps(self, id: str) -> list[EpisodeStep]:
         """Return what was asked for a question (`steps_of`)."""
         return [] if self.file is None else steps_of(self.file, self.number, id)
 
@@ -263,20 +263,21 @@ def records_of(file: RunFile, run: int, *, whole: bool = True, id: str | None = 
     return found
 
 
-def steps_of(file: RunFile, run: int, id: str) -> list[Exchange]:
+def steps_of(file: RunFile, run: int, id: str) -> list[EpisodeStep]:
     """Return what was asked for a question when it was asked last, in the order of the program.
 
     Raises:
         RunFileError: if a step is damaged.
     """
-    columns = "kind, name, place, request, outcome, fault, took"
+    columns = "kind, name, place, request, outcome, fault, spent, dropped"
     rows = file.rows(f"SELECT {columns} FROM steps WHERE run = ? AND id = ? ORDER BY number", run, id)
     try:
         steps = []
         for kind, name, *fields in rows:
-            place, asked, came, fault, took = file.values(fields)
-            step = {"place": place, "asked": asked or {}, "came": came, "fault": fault, "took": took}
-            steps.append(Exchange.model_validate({**step, "kind": kind, "by": name}))
+            place, request, outcome, fault, spent, dropped = file.values(fields)
+            step = {"place": place, "request": request or {}, "outcome": outcome, "fault": fault}
+            cost = {"spent": spent or {}, "dropped": dropped or ()}
+            steps.append(EpisodeStep.model_validate({**step, **cost, "kind": kind, "name": name}))
         return steps
     except ValidationError as error:
         raise RunFileError(f"{file.path}: the steps of question {id!r} are damaged ({_first(error)}).") from error

@@ -19,11 +19,11 @@ from dspy.utils.callback import ACTIVE_CALL_ID, BaseCallback
 
 from ..common.secrets import without_secrets
 from ..lm.failure import remember_lm
+from ..lm.window import options_of
 from ..retrieval import Passage
 from .records import plain
 
 _LEFT_OUT = {"lm", "watch", "config", "demos", "prompt"}  # objects, and what the LM call below shows
-_LM_TRAITS = ("temperature", "max_tokens", "rollout_id")
 
 
 @dataclass
@@ -101,7 +101,7 @@ class TraceWriter(BaseCallback):
         """Open a span for an LM call."""
         remember_lm(instance)
         self._lms[call_id] = instance
-        traits = {key: instance.kwargs.get(key) for key in _LM_TRAITS if instance.kwargs.get(key) is not None}
+        traits = {name: one for name, one in options_of(instance.kwargs).items() if one is not None}
         self._open(call_id, str(instance.model), "CHAT_MODEL", {"messages": inputs.get("messages")}, traits)
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any, Protocol
 
 import dspy
 from dspy.utils.callback import BaseCallback
-from dspy.utils.exceptions import LMError
 
 from ..common.text import dollars
-from .failure import remember_lm, was_sent
-from .ledger import Spent, Usage, add_up, total, with_history
+from .failure import remember_lm
 from .policy import OutOfBudgetError, RunPolicy
+from .spent import ACCOUNT, Meter, Spent, metered, total
 from .transport import bound_replies
 
 Count = Callable[[str, int, int], None]
@@ -42,7 +41,7 @@ class Book(Protocol):
 
 
 class Account(BaseCallback):
-    """What all LM calls take that DSPy makes while this listens: those of programs, judges, metrics and proposers.
+    """What all LM calls take while this is open: those of programs, judges, metrics, and DSPy's own proposers.
 
     A call counts for what it took once it has ended. Until then, and for ever if the process is killed, each request
     that was sent for it counts as a call with the tokens of its prompt.
@@ -58,29 +57,62 @@ class Account(BaseCallback):
         paid = book.paid() if book else {}
         self._earlier, self._sum = paid.pop(run, Spent()), Spent()
         self._parts: dict[int | Account | None, Spent | Account] = {**paid} if run is None else {}
-        self._calls: dict[str, _Call] = {}  # those on their way
+        self._calls = set[Meter]()  # those on their way
+        self._others: dict[str, tuple[Meter, ExitStack]] = {}  # those that DSPy makes for itself
         self._closed = False
         self._changed = threading.Condition()
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Begin a call.
+        """Begin a call that DSPy makes for itself, as for a proposal; a program's has a meter already."""
+        if isinstance(dspy.settings.usage_tracker, Meter):
+            return
+        remember_lm(instance)
+        bound_replies(instance)  # its connection notes what it sends
+        meter = Meter(instance, inputs.get("messages") or [{"content": str(inputs.get("prompt") or "")}])
+        block = ExitStack()
+        block.enter_context(metered(meter))
+        self._others[call_id] = meter, block
+
+    def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
+        """End such a call, in the context that it began in."""
+        if call_id in self._others:
+            meter, block = self._others.pop(call_id)
+            block.close()
+            history = [] if exception else meter.lm.history  # others may ask the same LM; a failed call has no entry
+            meter.end(
+                [one for one in reversed(history) if one.get("outputs") is outputs][:1] or history[-1:], exception
+            )
+
+    def begin(self, meter: Meter) -> None:
+        """Let a call begin.
 
         Raises:
             KeyboardInterrupt: if the account is closed: this is one of the threads that a stop left behind.
         """
-        remember_lm(instance)
-        bound_replies(instance)  # its connection notes what it sends
         with self._changed:
             self._check_open()
-            self._calls[call_id] = _Call(self, instance, inputs)
+            self._calls.add(meter)
 
-    def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """Count what a call took."""
+    def send(self, meter: Meter) -> None:
+        """Note that a request is about to be sent.
+
+        Raises:
+            KeyboardInterrupt: if the account is closed.
+        """
         with self._changed:
-            call = self._calls.pop(call_id, None)
-            if call is not None:
-                self.add(call.end(outputs, exception), call.number)
-                self._changed.notify_all()
+            self._check_open()
+        if self.book is not None:
+            meter.number = meter.number or self.book.new_call()
+            self.book.note_sent(meter.number, self.run, meter.sent)
+
+    def end(self, meter: Meter, took: Spent) -> None:
+        """Count what a call took."""
+        if took.estimated:
+            _tell_estimate(str(meter.lm.model))
+        with self._changed:
+            self._calls.discard(meter)
+            self.add(took, meter.number)
+            self._changed.notify_all()
 
     def add(self, took: Spent, call: int | None = None) -> None:
         """Count what a call took, or calls of another process; what the client's cache gave was paid for before."""
@@ -88,20 +120,6 @@ class Account(BaseCallback):
             self._sum = total([self._sum, took])
             if self.book and not self._closed and (took.calls > took.cached or took.failed):
                 self.book.note_took(call or self.book.new_call(), self.run, took)
-
-    def send(self, sent: Spent, call: int | None) -> int | None:
-        """Note that a request is about to be sent, and what was sent for its call with it; return the call's number.
-
-        Raises:
-            KeyboardInterrupt: if the account is closed.
-        """
-        with self._changed:
-            self._check_open()
-        if self.book is None:
-            return None
-        number = call or self.book.new_call()
-        self.book.note_sent(number, self.run, sent)
-        return number
 
     @property
     def spent(self) -> Spent:
@@ -113,7 +131,7 @@ class Account(BaseCallback):
     def paid(self) -> Spent:
         """Return what was paid by now, in earlier attempts and for calls on their way too."""
         with self._changed:
-            return total([self._earlier, self._sum, *(call.sent for call in self._calls.values())])
+            return total([self._earlier, self._sum, *(call.sent for call in self._calls)])
 
     @property
     def total(self) -> Spent:
@@ -147,13 +165,13 @@ class Account(BaseCallback):
     @contextmanager
     def open(self) -> Iterator[Account]:
         """Count what is asked inside the block; an account around it counts that in its `total` alone."""
-        others = [one for one in dspy.settings.callbacks if not isinstance(one, Account)]
-        self.around = next((one for one in dspy.settings.callbacks if isinstance(one, Account)), None)
+        self.around = dspy.settings.get(ACCOUNT)
+        others = [one for one in dspy.settings.callbacks if one is not self.around]
         if self.around:
             with self.around._changed:
                 self.around._parts[self.run or self] = self
         try:
-            with dspy.context(callbacks=[*others, self]):
+            with dspy.context(callbacks=[*others, self], **{ACCOUNT: self}):
                 yield self
         finally:
             with self._changed:
@@ -172,38 +190,6 @@ def told() -> str | None:
 
 
 _ended: dict[None, Spent] = {}  # what the last account paid that no other one was around
-
-
-class _Call(Usage):
-    """An LM call on its way, which may be several requests. DSPy's settings lead the connection to it."""
-
-    def __init__(self, account: Account, lm: dspy.BaseLM, inputs: Mapping[str, Any]):
-        super().__init__(dspy.settings.usage_tracker)
-        self.account, self.lm, self.inputs = account, lm, inputs
-        self.sent = Spent()
-        self.number: int | None = None
-        self._noted = ExitStack()
-        self._noted.enter_context(dspy.context(usage_tracker=self, **with_history()))
-
-    def note_sent(self) -> None:
-        """Count a request before it is sent, as if it got no reply."""
-        messages = self.inputs.get("messages") or [{"content": str(self.inputs.get("prompt") or "")}]
-        about = add_up([{"cached": False, "model": self.lm.model, "messages": messages}])
-        self.sent = total([self.sent, about])
-        self.number = self.account.send(self.sent, self.number)
-        super().note_sent()
-
-    def end(self, outputs: Any, exception: BaseException | None) -> Spent:
-        """Return what it took; a failed one has no entry in the history. It has to end in the context it began in."""
-        self._noted.close()
-        if exception is not None:
-            return Spent(failed=max(self.sends, isinstance(exception, LMError) and was_sent(exception)))
-        history = self.lm.history  # others may ask the same LM
-        entries = [one for one in reversed(history) if one.get("outputs") is outputs][:1] or history[-1:]
-        took = add_up(self.described(entries))
-        if took.estimated:
-            _tell_estimate(str(self.lm.model))
-        return took.model_copy(update={"failed": max(self.sends - took.calls, 0)})
 
 
 @lru_cache

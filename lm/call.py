@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from pydantic_core import PydanticUndefined
 from ..signatures.answers import describe_style
 from . import retries
 from .adapters import patient
-from .exchanges import Exchange, Fault
+from .episode import Dropped, begin, end, is_replayed
 from .failure import (
     CallFailedError,
     Cause,
@@ -27,19 +26,17 @@ from .failure import (
     overflows,
     remember_lm,
     shortened,
-    was_sent,
     without_address,
 )
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
 from .kept_replies import keyed_by_server
-from .ledger import Spent, Usage, add_up, enter, total, with_history
 from .limits import check_deadline, limits, time_left
-from .outcomes import begin, is_replayed
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
-from .stored_lm import fault_of, finish_reason, replies_of, stored_lm
+from .replies import fault_of, finish_reason, replies_of, stored_lm
+from .spent import Meter, Spent, metered, total
 from .transport import bound_replies
-from .window import REPLY_TOKENS, Drop, fit, remember_shown, reply_tokens, shorten
+from .window import REPLY_TOKENS, Drop, fit, options_of, remember_shown, reply_tokens, shorten
 
 ATTEMPTS = 3  # replies that may be asked for, until one can be used
 _MOST_REPLIES = 100  # with those of the cache, which an LM may claim for all of its replies
@@ -49,7 +46,6 @@ TIMEOUT = 120.0  # seconds of a request, if neither the limits nor the LM name a
 RETRIES = 3  # the default of `dspy.LM`
 _LEAST_REASONING = 16_000  # tokens of a reply, its reasoning included: DSPy lets such an LM have no fewer
 _SAMPLING = "questree_sampling"  # a setting of DSPy's goes where its LM goes
-_OPTIONS = ("temperature", "top_p", "max_tokens", "seed", "rollout_id", "reasoning_effort", "n")
 LONGEST_PROMPT, LONGEST_REPLY = 6000, 3000  # characters of them that a failure keeps
 
 logger = logging.getLogger(__name__)
@@ -79,9 +75,9 @@ def call(
         CallFailedError: with the cause, if no attempt gave a whole, parsable reply or the LM cannot be reached.
     """
     try:
-        asked = _Call(predict, dict(config or {}), drop, describe_style(inputs))
-        with told_call(asked.name, lambda: total(asked.spent)):
-            return asked.run()
+        made = _Call(predict, dict(config or {}), drop, describe_style(inputs))
+        with told_call(made.name, lambda: total(made.spent)):
+            return made.run()
     except CallFailedError as error:
         error.predict = predict
         raise
@@ -126,7 +122,8 @@ class _Call:
         self.cached = False
         self.cut: _CutReplyError | None = None
         self.last_reply = ""
-        self.spent: list[Spent] = []
+        self.spent = list[Spent]()
+        self.dropped = list[Dropped]()
 
     def run(self) -> dspy.Prediction:
         """Send requests until a reply can be used, or no further request is allowed."""
@@ -134,15 +131,13 @@ class _Call:
             while True:
                 check_deadline(self.name)
                 check_followed()
-                self.inputs = fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop)
+                fitted = fit(self.predict, self.inputs, self.lm, self.adapter, self.max_tokens, self.drop)
+                self.leave_out(*fitted)
                 try:
                     return remember_shown(self.request(), self.inputs)
                 except (AdapterParseError, _PartialReplyError) as error:
                     self.ask_for_another(error)
                 except LMError as error:
-                    if was_sent(error):
-                        self.spent.append(Spent(failed=1))
-                        enter(failed="context-window" if overflows(error) else cause_of(error))
                     if overflows(error):
                         self.shorten(error)
                     else:
@@ -156,45 +151,43 @@ class _Call:
         """Send one request, or look into the cache; return the reply if it is whole and can be parsed."""
         inputs, demos = self.shown()
         messages = self.adapter.format(self.predict.signature, demos, inputs)
-        begun, stored = begin("request", self.name, self.asked(messages))
+        begun, stored = begin("request", self.name, self.described(messages))
+        dropped, self.dropped = tuple(self.dropped), []
         # The copy shares the connection. Its history, usage and trace are those of this request alone.
         lm = stored_lm(self.lm, stored) if stored else self.lm.copy(num_retries=0, **_timeout(self.lm))
-        usage, trace = Usage(dspy.settings.usage_tracker), list[Any]()
+        meter, trace = None if stored else Meter(lm, messages), list[Any]()
         adapter = with_prompt(self.adapter, self.predict.signature, messages)
+        failed: BaseException | None = None
         try:
-            noted = dspy.context(adapter=adapter, trace=trace, usage_tracker=usage, **with_history())
-            with keyed_by_server(lm), noted:
-                asked = {"lm": lm, "config": self.config, "demos": demos, **inputs}
-                without_thread = partial(self.predict.acall, **asked) if _is_awaited(lm) else None
-                reply = within(_patience(lm), partial(self.predict, **asked), without_thread)
-        except AbandonedError as error:  # its thread may be about to end: nothing is known of the request
-            enter(exchange=begun.ended(fault=fault_of(error)))
-            raise
+            with keyed_by_server(lm), metered(meter, adapter=adapter, trace=trace):
+                given = {"lm": lm, "config": self.config, "demos": demos, **inputs}
+                without_thread = partial(self.predict.acall, **given) if _is_awaited(lm) else None
+                reply = within(_patience(lm), partial(self.predict, **given), without_thread)
         except AdapterParseError:
-            self.record(lm, usage, begun)
             self.refuse_partial(lm)
             raise
         except BaseException as error:
-            self.record(lm, usage, begun, fault_of(error) if isinstance(error, LMError) else None)
-            if isinstance(error, asyncio.CancelledError) and not lm.history:  # the question was cut off
-                self.spent.append(Spent(failed=1))
+            failed = error
             raise
-        self.record(lm, usage, begun)
+        finally:
+            # of an abandoned request, whose thread may be about to end, nothing else is known
+            history = [] if isinstance(failed, AbandonedError) else list(lm.history)
+            spent = meter.end(history, failed) if meter else stored.spent if stored else Spent()
+            self.spent.append(spent)
+            self.cached = spent.cached > 0
+            self.last_reply = next((str(one["text"] or "") for one in reversed(replies_of(history))), self.last_reply)
+            fault = fault_of(failed) if isinstance(failed, LMError) else None
+            end(begun, outcome=replies_of(history) or None, fault=fault, spent=spent, dropped=dropped)
         self.refuse_partial(lm)
         make_writable(reply)
         if dspy.settings.trace is not None:  # only now: a reply that was cut must not become a demonstration
             dspy.settings.trace.extend(trace)
         return reply
 
-    def record(self, lm: dspy.BaseLM, usage: Usage, begun: Exchange, fault: Fault | None = None) -> None:
-        """Enter a request, its reply and its cost into the ledger."""
-        for output in (output for entry in lm.history for output in entry.get("outputs") or []):
-            self.last_reply = str(output.get("text") or "") if isinstance(output, dict) else str(output)
-        entries = usage.described(lm.history)
-        self.cached = any(entry["cached"] for entry in entries)
-        spent = [add_up(entries)] if entries else []
-        self.spent += spent
-        enter(spent=spent, exchange=begun.ended(replies_of(entries), fault))
+    def leave_out(self, inputs: dict[str, Any], dropped: Dropped | None) -> None:
+        """Go on with these inputs, of which something may have been dropped."""
+        self.inputs = inputs
+        self.dropped += [dropped] if dropped else []
 
     def refuse_partial(self, lm: dspy.BaseLM) -> None:
         """Reject a reply that is not whole, even if it can be parsed."""
@@ -228,7 +221,7 @@ class _Call:
         shorter = shorten(self.predict, self.inputs, self.drop) if self.shortenings <= SHORTENINGS else None
         if shorter is None:
             raise self.failed("context-window", error) from error
-        self.inputs = shorter
+        self.leave_out(*shorter)
 
     def wait(self, error: LMError) -> None:
         """Wait before the same request is sent again, if it may be."""
@@ -267,11 +260,10 @@ class _Call:
         inputs = guarded(defaults | self.inputs, self.predict.signature, self.adapter)
         return inputs, shown_demonstrations(self.predict, self.adapter)
 
-    def asked(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    def described(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the prompt, each message as its role and its text, and how its reply is sampled."""
-        options = {**self.lm.kwargs, **self.predict.config, **self.config, "max_tokens": self.max_tokens}
-        texts = [[str(message["role"]), str(message["content"])] for message in messages]
-        return {"messages": texts, "options": {name: options.get(name) for name in _OPTIONS}}
+        options = options_of({**self.lm.kwargs, **self.predict.config, **self.config})
+        return {"messages": [[str(one["role"]), str(one["content"])] for one in messages], "options": options}
 
 
 @lru_cache(maxsize=64)

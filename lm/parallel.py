@@ -20,7 +20,7 @@ import dspy
 from dspy.utils.exceptions import LMTimeoutError
 
 from ..common.event_loop import awaited, on_loop, run
-from .ledger import Place, next_place, stand_at
+from .episode import Place, next_place, stand_at
 
 T = TypeVar("T")
 
@@ -29,9 +29,8 @@ def run_parallel(tasks: Sequence[Callable[[], T]]) -> list[T]:
     """Run independent tasks at the same time; return their results in the order of the tasks.
 
     Each has a thread of its own, or is a task of the event loop that runs the caller.
-    A task runs in a copy of the caller's context: its LM and adapter, its ledger, its MLflow trace. DSPy's own trace,
-    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first; and so
-    does the ledger get the searches.
+    A task runs in a copy of the caller's context: its LM and adapter, its episode, its MLflow trace. DSPy's own trace,
+    from which demonstrations are made, gets the calls in the order of the tasks as well, whichever ends first.
 
     Raises:
         Exception: that of the first task, in order, that failed; raised after all tasks have ended.

@@ -13,7 +13,7 @@ from ..common.text import dollars
 
 if TYPE_CHECKING:  # the command line reads the fields below for its options, without DSPy
     from .failure import Failure
-    from .ledger import Spent
+    from .spent import Spent
 
 _OF_THE_LM = frozenset({"auth", "unreachable", "refused", "server"})
 FATAL_CAUSES = _OF_THE_LM | {"error", "retrieval"}

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from ..common.event_loop import awaited, on_loop
 from ..common.text import printable
 from .failure import CallFailedError
-from .ledger import Spent
+from .spent import Spent
 
 
 class Event(BaseModel):

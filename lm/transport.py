@@ -26,8 +26,8 @@ from typing import Any
 import dspy
 
 from ..common.forks import renew_in_forks
-from .ledger import note_sent
 from .parallel import close_if_abandoned
+from .spent import note_sent
 
 transports: Any = import_module("dspy._vendor.lm15.transports")  # without the types that it claims to have
 

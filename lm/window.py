@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeVar
 
 import dspy
 
+from .episode import Dropped
 from .failure import CallFailedError
 from .guard import guarded, shown_demonstrations
-from .ledger import Dropped, enter
 from .limits import limits
 
 Drop = Literal["last", "first"]
@@ -44,11 +44,10 @@ def _tokens(piece: str) -> int:
 
 def fit(
     predict: dspy.Predict, inputs: dict[str, Any], lm: dspy.BaseLM, adapter: dspy.Adapter, reply: int | None, drop: Drop
-) -> dict[str, Any]:
-    """Return the inputs with as many of their passages as the LM's window has room for.
+) -> tuple[dict[str, Any], Dropped | None]:
+    """Return the inputs with as many of their passages as the LM's window has room for, and what was left out.
 
-    Passages are left out one by one; if a single one is still too long, it is cut. What was left out is entered into
-    the ledger.
+    Passages are left out one by one; if a single one is still too long, it is cut.
 
     Args:
         predict: the predictor that is to be called.
@@ -63,12 +62,12 @@ def fit(
     """
     window = limits().window or known_window(lm)
     if window is None:
-        return inputs
+        return inputs, None
     passages: list[str] = list(inputs.get("passages") or [])
     room = window - (reply or min(REPLY_TOKENS, window // 4)) - _prompt_tokens(predict, inputs, adapter)
     needed = [_shown_tokens(passage) for passage in passages]
     if sum(needed) <= room:
-        return inputs
+        return inputs, None
     if not passages or room <= _MESSAGE_TOKENS:
         raise CallFailedError(
             "context-window",
@@ -82,12 +81,11 @@ def fit(
     cut = sum(needed) > room
     if cut:
         kept = [_cut(kept[0], room)]
-    enter(dropped=_dropped(predict, passages, len(kept), drop, cut))
-    return {**inputs, "passages": kept}
+    return {**inputs, "passages": kept}, _dropped(predict, passages, len(kept), drop, cut)
 
 
-def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> dict[str, Any] | None:
-    """Return the inputs with a passage less, or with the only one halved; None if nothing can be shortened."""
+def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> tuple[dict[str, Any], Dropped] | None:
+    """Return the same with a passage less, or with the only one halved; None if nothing can be shortened."""
     passages: list[str] = list(inputs.get("passages") or [])
     if not passages or not passages[0]:
         return None
@@ -95,8 +93,7 @@ def shorten(predict: dspy.Predict, inputs: dict[str, Any], drop: Drop) -> dict[s
     if len(passages) == 1:
         words = passages[0].split()
         kept = [" ".join(words[: len(words) // 2])]
-    enter(dropped=_dropped(predict, passages, len(kept), drop, len(passages) == 1))
-    return {**inputs, "passages": kept}
+    return {**inputs, "passages": kept}, _dropped(predict, passages, len(kept), drop, len(passages) == 1)
 
 
 def remember_shown(reply: dspy.Prediction, inputs: dict[str, Any]) -> dspy.Prediction:
@@ -123,6 +120,15 @@ def reply_tokens(options: Mapping[str, Any]) -> int | None:
     """
     most: int | None = options.get("max_completion_tokens") or options.get("max_tokens")
     return most
+
+
+OPTIONS = ("temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "rollout_id", "n")
+"""Options of an LM that a reply may depend on."""
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options of an LM, or of a request, that a reply may depend on; None for one that is not given."""
+    return {name: options.get(name) for name in OPTIONS} | {"max_tokens": reply_tokens(options)}
 
 
 @lru_cache(maxsize=16)

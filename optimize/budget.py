@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import dspy
 
 from ..evaluation.run import Interrupted
 from ..lm.account import Account, Book
 from ..lm.policy import RunPolicy
+from ..lm.spent import Meter
 
 logger = logging.getLogger(__name__)
 
@@ -35,16 +35,15 @@ class LMBill(Account):
         super().__init__(book)
         self._policy = policy
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+    def begin(self, meter: Meter) -> None:
         """Let a call begin.
 
         Raises:
             BudgetSpentError: if there is nothing left to pay it with.
             KeyboardInterrupt: if the optimizer has ended: this is one of the threads that it left behind.
         """
-        self.check(instance)
-        with self._changed:
-            super().on_lm_start(call_id, instance, inputs)
+        self.check(meter.lm)
+        super().begin(meter)
 
     def check(self, lm: dspy.BaseLM | None = None) -> None:
         """Check that there is something left to spend, and that it is known what the LM costs.

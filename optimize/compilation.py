@@ -36,9 +36,9 @@ from ..evaluation.run_file import NAME, WritableFile, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
-from ..lm.ledger import Spent
 from ..lm.limits import limited
 from ..lm.policy import OutOfBudgetError, RunPolicy
+from ..lm.spent import Spent
 from ..programs import Program, saved_name
 from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of

@@ -15,7 +15,7 @@ from ..evaluation.evaluation import Evaluation
 from ..evaluation.leak import refuse_leak
 from ..evaluation.records import question_id
 from ..evaluation.run import Progress
-from ..lm.ledger import Spent
+from ..lm.spent import Spent
 from ..metrics import Interval, paired_interval
 from ..programs import Program, build_kind
 from ..programs.states import members_of

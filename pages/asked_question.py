@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from ..lm.failure import Failure
-from ..lm.ledger import Spent
+from ..lm.spent import Spent
 from ..metrics.citations import Mark, reference_marks, supporting_sentence, supports_fragment
 from ..programs import ReasoningTree
 from ..retrieval import Passage

@@ -17,7 +17,7 @@ from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import Record
 from ..evaluation.run_file import RunFile, find, reading
 from ..evaluation.stored_runs import StoredRun, records_of, runs_in, steps_of
-from ..lm.exchanges import Exchange
+from ..lm.episode import EpisodeStep
 
 RIGHT = 1.0
 """The score from which an answer counts as right, as in `questree analyse misled`."""
@@ -101,7 +101,7 @@ class ShownRuns:
         id = shown.rows[question].id
         return records_of(shown.file, shown.number, id=id)[id]
 
-    def asked(self, run: str, question: str) -> list[Exchange]:
+    def asked(self, run: str, question: str) -> list[EpisodeStep]:
         """Return what was asked for an answer outside the program; empty where that was not kept."""
         shown = self.runs[run]
         return steps_of(shown.file, shown.number, shown.rows[question].id)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..lm.exchanges import Exchange
+from ..lm.episode import EpisodeStep
 
 Message = tuple[str, str]
 """A role, and a text."""
@@ -17,7 +17,7 @@ class Step(NamedTuple):
 
     Attributes:
         number: among those of the question, from 1.
-        kind, by: see `Exchange`.
+        kind, by: see `EpisodeStep`.
         prompt: the messages without demonstrations; empty if it is no request.
         demonstrations: each as what was asked and what was replied.
         asked: what was asked, if it is no request.
@@ -37,29 +37,33 @@ class Step(NamedTuple):
     fault: str
 
 
-def step(number: int, exchange: Exchange) -> Step:
+def step(number: int, exchange: EpisodeStep) -> Step:
     """Return an exchange as a page shows it."""
-    messages = [(str(role), str(text)) for role, text in _listed(exchange.asked.get("messages"))]
+    messages = [(str(role), str(text)) for role, text in _listed(exchange.request.get("messages"))]
     first, between, last = messages[:1], messages[1:-1], messages[1:][-1:]
-    came = _listed(exchange.came)
+    came = _listed(exchange.outcome)
     request, search = exchange.kind == "request", exchange.kind == "search"
     return Step(
         number=number,
         kind=exchange.kind,
-        by=exchange.by,
+        by=exchange.name,
         prompt=[*first, *last],
         demonstrations=[(one[1], other[1]) for one, other in zip(between[::2], between[1::2], strict=False)],
-        asked="" if request else json.dumps(exchange.asked, ensure_ascii=False),
+        asked="" if request else json.dumps(exchange.request, ensure_ascii=False),
         replies=_replies(exchange, came),
         passages=[(str(one.get("title") or one.get("id")), str(one.get("text"))) for one in came] if search else [],
         fault=f"{exchange.fault.error}: {exchange.fault.message}" if exchange.fault else "",
     )
 
 
-def _replies(exchange: Exchange, came: Sequence[Any]) -> list[str]:
+def _replies(exchange: EpisodeStep, came: Sequence[Any]) -> list[str]:
     if exchange.kind == "request":
         return [str(one.get("text") or "") for one in came]
-    return [] if exchange.kind == "search" or exchange.came is None else [json.dumps(exchange.came, ensure_ascii=False)]
+    return (
+        []
+        if exchange.kind == "search" or exchange.outcome is None
+        else [json.dumps(exchange.outcome, ensure_ascii=False)]
+    )
 
 
 def _listed(value: Any) -> list[Any]:

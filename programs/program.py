@@ -18,10 +18,10 @@ from ..common.event_loop import run
 from ..common.secrets import without_secrets
 from ..common.sentences import sentences
 from ..common.text import neutralise, stated, text_or_none
+from ..lm.episode import episode, next_place, step
 from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
-from ..lm.ledger import Spent, enter, ledger
 from ..lm.limits import deadline, run_before_deadline
-from ..lm.outcomes import exchange
+from ..lm.spent import Spent
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
@@ -100,7 +100,7 @@ class Program(dspy.Module):
         began = time.perf_counter()
         text = neutralise(question).strip() if isinstance(question, str) else ""
         tree = ReasoningTree(question=text).watched_by(told_growth(watch))
-        with ledger() as kept, deadline(), asking(tree.question):
+        with episode() as kept, deadline(), asking(tree.question):
             try:
                 _check_question(question, tree.question, answer_style)
                 if self.lacks_retriever:  # before the LM is asked for what would then be searched
@@ -117,7 +117,7 @@ class Program(dspy.Module):
         if "rests_on" not in prediction:
             prediction.rests_on = basis(tree, prediction.answer, prediction.references)
         prediction.seen = distinct([ranked(prediction.passages, kept.found), tree.passages()])
-        prediction.spent, prediction.dropped = kept.spent, tuple(kept.dropped)
+        prediction.spent, prediction.dropped = kept.spent, kept.dropped
         prediction.seconds = time.perf_counter() - began
         return prediction
 
@@ -151,11 +151,9 @@ class Program(dspy.Module):
             found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)
             return without_secrets(found) if retriever.remote else found  # a server may repeat its token
 
-        with exchange("search", retriever.name, {"query": query, "k": k}, list[Passage]) as searched:
-            if not searched.stored:
-                searched.came = _Search(search)(query=query, k=k)
-        found: list[Passage] = searched.outcome
-        enter(found=found)  # at once: what was found stays known whatever becomes of the question
+        searched = partial(_Search(search).__call__, query=query, k=k)
+        found: list[Passage] = step("search", retriever.name, {"query": query, "k": k}, list[Passage], searched)
+        next_place()  # samples of the simulated LM are drawn by their places, and these are counted so
         return found
 
     def from_retriever(self, what: str, task: Callable[[], T], *, remote: bool) -> T:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import dspy
 from pydantic import Field
 
-from ..lm.outcomes import exchange
+from ..lm.episode import step
 from ..retrieval import Passage, Retriever
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
@@ -116,10 +116,8 @@ class Reviewing(Program):
 
         def similarity(texts: Any, others: Any) -> Any:
             compare = partial(by_embeddings, texts, others)
-            asked = {"texts": list(texts), "others": list(others)}
-            with exchange("comparison", retriever.name, asked, list[list[float]]) as compared:
-                if not compared.stored:
-                    compared.came = self.from_retriever("a comparison of texts", compare, remote=retriever.remote)
-            return compared.outcome
+            take = partial(self.from_retriever, "a comparison of texts", compare, remote=retriever.remote)
+            given = {"texts": list(texts), "others": list(others)}
+            return step("comparison", retriever.name, given, list[list[float]], take)
 
         return similarity

@@ -8,8 +8,8 @@ import dspy
 from pydantic import Field
 
 from ..common.placeholders import without_placeholders
+from ..lm.episode import step
 from ..lm.failure import CallFailedError
-from ..lm.outcomes import exchange
 from ..retrieval import DuplicateCheck, Passage, Reader, Retriever, Span
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
@@ -250,15 +250,16 @@ class SearChain(Program):
 
     def repeated(self, query: str, earlier: list[str]) -> int | None:
         """Return the index of the earlier query that this one repeats, or None."""
-        with exchange("comparison", "duplicates", {"query": query, "earlier": earlier}, int | None) as compared:
-            if not compared.stored or isinstance(self.duplicates, ExactDuplicates):
-                compared.came = self.from_retriever(
-                    "a comparison of queries",
-                    lambda: self.duplicates(query, earlier),
-                    remote=getattr(self.duplicates, "remote", False),
-                )
-        index: int | None = compared.outcome
-        return index
+        if isinstance(self.duplicates, ExactDuplicates):
+            return self.duplicates(query, earlier)
+
+        def compare() -> int | None:
+            remote = getattr(self.duplicates, "remote", False)
+            return self.from_retriever(
+                "a comparison of queries", lambda: self.duplicates(query, earlier), remote=remote
+            )
+
+        return step("comparison", "duplicates", {"query": query, "earlier": earlier}, int | None, compare)
 
     def continue_chain(
         self, tree: ReasoningTree, branch: list[Node], feedback: Feedback, answer_style: AnswerStyle

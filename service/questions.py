@@ -19,9 +19,10 @@ import dspy
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
 from ..lm.call import call
+from ..lm.episode import episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
-from ..lm.ledger import Spent, ledger, total
 from ..lm.progress import CallEnded, Event, telling
+from ..lm.spent import Spent, total
 from ..pages.asked_question import AskedQuestion
 from ..programs import ReasoningTree
 from ..programs.streams import NodeChanged, NodeGrown
@@ -379,7 +380,7 @@ class Service:
 
     def _restate(self, question: str, conversation: Sequence[str]) -> str:
         turns = [turn[:_CHARACTERS] for turn in conversation[-_TURNS:]]
-        with ledger():
+        with episode():
             reply = call(dspy.Predict(RestateQuestion), conversation=turns, question=question)
         return str(reply.restated).strip() or question
 

@@ -25,7 +25,7 @@ from dspy.lm15 import (
 )
 
 from ..data import Question
-from ..lm.ledger import here
+from ..lm.episode import here
 from .mind import Mind
 from .prompt import read_prompt
 from .reply import cut, pieces, write_reply

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from questree.lm.account import Account
 from questree.lm.failure import CallFailedError
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 from questree.programs import Program, ReasoningTree
 from questree.programs.program import answered
 from questree.retrieval import Passage

@@ -11,7 +11,7 @@ from typing import Any
 from questree.evaluation.kept_run import match_run
 from questree.evaluation.records import Record
 from questree.evaluation.run_file import writing
-from questree.lm.exchanges import Exchange
+from questree.lm.episode import EpisodeStep
 
 KEPT = ("run", "questions", "scores", "steps")
 
@@ -35,7 +35,11 @@ def kept(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def keep(
-    folder: Path, records: Iterable[Record], name: str = "", steps: Mapping[str, Sequence[Exchange]] = {}, **about: Any
+    folder: Path,
+    records: Iterable[Record],
+    name: str = "",
+    steps: Mapping[str, Sequence[EpisodeStep]] = {},
+    **about: Any,
 ) -> Path:
     """Write a run of these records into the file of a folder: an evaluation, or one of a comparison where named."""
     with writing(folder, "comparison" if name else "evaluation") as file:

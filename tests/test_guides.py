@@ -18,8 +18,9 @@ import questree
 from questree.cli import app
 from questree.data import KNOWN_TASKS
 from questree.evaluation import Evaluation, Record
+from questree.lm.episode import Dropped
 from questree.lm.failure import Cause, Failure
-from questree.lm.ledger import Dropped, Spent
+from questree.lm.spent import Spent
 from questree.metrics import METRICS
 from questree.optimize import OPTIMIZERS
 from questree.programs import PROGRAMS, Node, ReasoningTree, answered

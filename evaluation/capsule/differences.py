@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ...lm.exchanges import Exchange, Place
+from ...lm.episode import EpisodeStep, Place
 from ..records import Record
 
 Why = Literal[
@@ -57,19 +57,19 @@ class LeftError(BaseException):
         self.difference = difference
 
 
-def changed(stored: Exchange, begun: Exchange, number: int) -> Difference:
+def changed(stored: EpisodeStep, begun: EpisodeStep, number: int) -> Difference:
     """Return what differs between an exchange and the one that is begun at its place."""
     why: Why = "query changed"
-    text = "\n".join(_lines_that_differ(_as_text(stored.asked), _as_text(begun.asked)))
+    text = "\n".join(_lines_that_differ(_as_text(stored.request), _as_text(begun.request)))
     if stored.kind == "request":
-        same_prompt = stored.asked.get("messages") == begun.asked.get("messages")
+        same_prompt = stored.request.get("messages") == begun.request.get("messages")
         why = "sampling changed" if same_prompt else "prompt changed"
         if same_prompt:
-            text = f"{stored.asked.get('options')} → {begun.asked.get('options')}"
-    return Difference(place=stored.place, by=stored.by, number=number, why=why, text=text)
+            text = f"{stored.request.get('options')} → {begun.request.get('options')}"
+    return Difference(place=stored.place, by=stored.name, number=number, why=why, text=text)
 
 
-def left(begun: Exchange, stored: Exchange | None, before: Exchange | None, number: int) -> Difference:
+def left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None, number: int) -> Difference:
     """Return how a question leaves what was stored.
 
     Args:
@@ -78,19 +78,19 @@ def left(begun: Exchange, stored: Exchange | None, before: Exchange | None, numb
         before: what was asked last before it, or None.
         number: of the exchange.
     """
-    last = before.by if before else None
-    reread = before is not None and before.kind == "request" and last in (begun.by, stored.by if stored else None)
-    then = f"{stored.kind} {stored.by}" if stored else "nothing"
+    last = before.name if before else None
+    reread = before is not None and before.kind == "request" and last in (begun.name, stored.name if stored else None)
+    then = f"{stored.kind} {stored.name}" if stored else "nothing"
     after = f"after the same reply to {last}, " if before else ""
-    text = f"{after}{begun.kind} {begun.by} is asked, and {then} was"
+    text = f"{after}{begun.kind} {begun.name} is asked, and {then} was"
     why: Why = "parse changed" if reread else "asked otherwise"
-    return Difference(place=begun.place, by=last if reread and last else begun.by, number=number, why=why, text=text)
+    return Difference(place=begun.place, by=last if reread and last else begun.name, number=number, why=why, text=text)
 
 
-def unasked(stored: Exchange, number: int) -> Difference:
+def unasked(stored: EpisodeStep, number: int) -> Difference:
     """Return that an exchange is no longer made."""
     return Difference(
-        place=stored.place, by=stored.by, number=number, why="no longer asked", text=f"{stored.kind} {stored.by}"
+        place=stored.place, by=stored.name, number=number, why="no longer asked", text=f"{stored.kind} {stored.name}"
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from ...common.errors import QuestreeError
 from ...lm.account import Account
-from ...lm.exchanges import Exchange
+from ...lm.episode import EpisodeStep
 from ...lm.policy import RunPolicy
 from ...metrics import METRICS, metric
 from ...programs.registry import REGISTRY
@@ -147,35 +147,35 @@ def _asked_again(
     )
 
 
-def first_difference(then: Sequence[Exchange], now: Sequence[Exchange]) -> Difference | None:
+def first_difference(then: Sequence[EpisodeStep], now: Sequence[EpisodeStep]) -> Difference | None:
     """Return the first step of a question whose prompt, reply or passages differ; None if there is none."""
     stored, made = ({one.place: one for one in exchanges} for exchanges in (then, now))
-    last: Exchange | None = None
+    last: EpisodeStep | None = None
     for number, place in enumerate(sorted({*stored, *made}), start=1):
         was, is_ = stored.get(place), made.get(place)
         if is_ is None:
             return unasked(stored[place], number)
-        if was is None or (was.kind, was.by) != (is_.kind, is_.by):
+        if was is None or (was.kind, was.name) != (is_.kind, is_.name):
             return left(is_, was, last, number)
         if _shown(was) != _shown(is_):
             return changed(was, is_, number)
         if _said(was) != _said(is_):
             text = f"{_said(was)}\n→\n{_said(is_)}"
-            return Difference(place=place, by=was.by, number=number, why="reply changed", text=text)
+            return Difference(place=place, by=was.name, number=number, why="reply changed", text=text)
         last = was
     return None
 
 
-def _shown(asked: Exchange) -> object:
+def _shown(asked: EpisodeStep) -> object:
     """Return what an exchange asks; of a request the prompt alone, as each model has options of its own."""
-    return asked.asked.get("messages") if asked.kind == "request" else asked.asked
+    return asked.request.get("messages") if asked.kind == "request" else asked.request
 
 
-def _said(asked: Exchange) -> str:
+def _said(asked: EpisodeStep) -> str:
     """Return what came back: the texts of replies, the ids of passages, or why there is nothing."""
     if asked.fault is not None:
         return f"{asked.fault.error}: {asked.fault.message}"
-    came = asked.came if isinstance(asked.came, list) else [asked.came]
+    came = asked.outcome if isinstance(asked.outcome, list) else [asked.outcome]
     named = {"request": "text", "search": "id"}.get(asked.kind, "")
     return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
 
@@ -208,7 +208,7 @@ def _check(run: StoredRun, retriever: Retriever | None) -> None:
         raise QuestreeError(f"{run.name} compares texts as {name} does; give it with --retriever.")
 
 
-def _all_steps(run: StoredRun) -> Iterator[Exchange]:
+def _all_steps(run: StoredRun) -> Iterator[EpisodeStep]:
     return (step for record in run.records for step in run.steps(record.id))
 
 
@@ -225,7 +225,7 @@ class _KeptSearches(WrappingRetriever):
 
     def __init__(self, run: StoredRun, retriever: Retriever | None, name: str, fingerprint: str):
         super().__init__([] if retriever is None else [retriever], name, fingerprint)
-        self.found = {_query(one): one.came for one in _all_steps(run) if one.kind == "search" and one.fault is None}
+        self.found = {_query(one): one.outcome for one in _all_steps(run) if one.kind == "search" and one.fault is None}
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return the passages of each query, best first.
@@ -243,5 +243,5 @@ class _KeptSearches(WrappingRetriever):
         return self.members[0](query, k)
 
 
-def _query(search: Exchange) -> tuple[object, object]:
-    return search.asked.get("query"), search.asked.get("k")
+def _query(search: EpisodeStep) -> tuple[object, object]:
+    return search.request.get("query"), search.request.get("k")

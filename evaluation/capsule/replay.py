@@ -10,10 +10,9 @@ from typing import Any
 import dspy
 
 from ...common.errors import QuestreeError
-from ...lm.exchanges import Exchange
+from ...lm.episode import EpisodeStep, replaying
 from ...lm.guard import ADAPTERS, adapter_named
 from ...lm.limits import limited
-from ...lm.outcomes import replaying
 from ...lm.policy import Limits
 from ...metrics import METRICS, metric
 from ...programs import Program
@@ -169,20 +168,20 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
 class _Stored:
     """The steps of one question, and where the present code leaves them."""
 
-    def __init__(self, steps: list[Exchange]):
+    def __init__(self, steps: list[EpisodeStep]):
         self.ordered = steps
         self.numbered = {one.place: (number, one) for number, one in enumerate(steps, start=1)}
         self._differences: list[Difference] = []
         self._taken: set[tuple[int, ...]] = set()
 
-    def take(self, begun: Exchange) -> Exchange:
+    def take(self, begun: EpisodeStep) -> EpisodeStep:
         """Return the stored step; a changed prompt gets its stored reply, so that what follows can be compared.
 
         Raises:
             LeftError: if something else was asked there.
         """
         number, stored = self.numbered.get(begun.place, (0, None))
-        if stored is None or (stored.kind, stored.by) != (begun.kind, begun.by):
+        if stored is None or (stored.kind, stored.name) != (begun.kind, begun.name):
             before = [one for one in self.ordered if one.place < begun.place]
             raise LeftError(left(begun, stored, before[-1] if before else None, number or len(before) + 1))
         self._taken.add(stored.place)

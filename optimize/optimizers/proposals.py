@@ -11,8 +11,8 @@ import dspy
 
 from ...common.errors import QuestreeError
 from ...lm.call import call
+from ...lm.episode import is_open
 from ...lm.failure import CallFailedError, Failure
-from ...lm.ledger import is_open
 from .dspy_changes import replaced
 
 logger = logging.getLogger(__name__)

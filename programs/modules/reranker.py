@@ -8,7 +8,6 @@ import re
 import dspy
 
 from ...lm.call import call
-from ...lm.ledger import part_of_an_exchange
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever, check_search
 from ...signatures.reader import RankPassages
@@ -57,7 +56,7 @@ class LMRerankedRetriever(WrappingRetriever):
         """Return the passages in their new order, window by window, the last one first."""
         for start in window_starts(len(passages)):
             shown = passages[start : start + WINDOW]
-            with part_of_an_exchange(), dspy.context(trace=None):
+            with dspy.context(trace=None):
                 reply = call(self.rank, query=query, passages=numbered(shown))
             passages = [*passages[:start], *in_order(shown, reply.ranking), *passages[start + WINDOW :]]
         return [one.model_copy(update={"score": 1 / rank}) for rank, one in enumerate(passages, start=1)]

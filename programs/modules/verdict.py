@@ -12,7 +12,7 @@ import dspy
 from ...common.event_loop import no_coroutine, off_loop
 from ...common.text import text_or_none
 from ...lm.call import call
-from ...lm.outcomes import exchange
+from ...lm.episode import step
 from ...lm.window import shown_of
 from ...metrics import contains, normalise, rouge_l, stands_in, telling_sentence, without_marks
 from ...retrieval import Passage, Reader, Span
@@ -150,13 +150,13 @@ def _read(reader: Reader, query: str, passage: Passage) -> Span:
     if isinstance(reader, LMReader):
         span = reader(query=query, passage=passage)
         return span
-    asked = {"query": query, "passage": passage.model_dump(mode="json")}
-    with exchange("reading", reader.name, asked, Span) as reading:
-        if not reading.stored:
-            looked = off_loop(lambda: Read(reader)(query=query, passage=passage))
-            reading.came = no_coroutine(looked, reader.name)
-    span = reading.outcome
-    return span
+    given = {"query": query, "passage": passage.model_dump(mode="json")}
+
+    def look() -> Span:
+        looked: Span = off_loop(lambda: Read(reader)(query=query, passage=passage))
+        return no_coroutine(looked, reader.name)
+
+    return step("reading", reader.name, given, Span, look)
 
 
 class Read(dspy.Module):

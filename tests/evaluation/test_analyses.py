@@ -21,7 +21,7 @@ from questree.evaluation.analyses import (
 from questree.evaluation.records import Record, record_answer
 from questree.evaluation.stored_runs import StoredRun, stored_runs
 from questree.lm.failure import Failure
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 from questree.pages.answer_pages import case_studies, telling_questions
 from questree.programs import ReasoningTree
 from questree.programs.baselines.baseline import add_search

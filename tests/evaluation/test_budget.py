@@ -13,8 +13,8 @@ from questree.evaluation.repeats import repeat
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.call import call
-from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.spent import Spent
 
 
 def one_at_a_time(**budget):

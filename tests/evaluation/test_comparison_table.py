@@ -19,7 +19,7 @@ from questree.evaluation.comparison.result import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Cited, Record
 from questree.lm.failure import Failure
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 from questree.metrics import Interval
 from questree.programs import ReasoningTree
 

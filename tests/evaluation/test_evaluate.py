@@ -11,8 +11,8 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import reading
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.ledger import Spent
 from questree.lm.policy import RunPolicy
+from questree.lm.spent import Spent
 from questree.programs.program import answered
 from questree.retrieval import Passage
 

@@ -14,8 +14,8 @@ from questree.evaluation.lm_judge import Judge, agreement
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.spent import Spent
 from questree.metrics import metric
 
 ONE = RunPolicy(concurrency=1)

@@ -13,7 +13,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records
-from questree.lm.ledger import Spent, add_up
+from questree.lm.spent import Meter, Spent
 from questree.retrieval import Passage
 
 
@@ -132,6 +132,6 @@ def test_a_question_that_no_record_can_hold_is_refused_before_anything_is_asked(
 
 
 def test_a_server_that_claims_too_many_tokens_is_counted_within_what_a_sum_can_hold():
-    spent = add_up([{"usage": {"prompt_tokens": 10**400, "completion_tokens": 2}}])
+    spent = Meter(dspy.settings.lm, []).end([{"usage": {"prompt_tokens": 10**400, "completion_tokens": 2}}])
     assert isfinite(spent.tokens_in / 3 + spent.tokens_out)
     assert Spent.model_validate_json(spent.model_dump_json()) == spent

@@ -19,7 +19,7 @@ from questree.evaluation.capsule import replay
 from questree.evaluation.run import evaluate
 from questree.evaluation.run_file import RunFileError, find, reading, writing
 from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from questree.evaluation.run_file import writing
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 with writing(Path(sys.argv[1]), "evaluation") as file:
     for _ in range(1000):
         number = file.new_call()

@@ -17,8 +17,8 @@ from questree.evaluation.records import MetricError, Record, score
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
 from questree.evaluation.stored_runs import read_records
-from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.spent import Spent
 from questree.metrics import metric
 from questree.programs import build
 from questree.programs.program import answered

@@ -19,7 +19,7 @@ from fakes import ListReader, ListRetriever
 from questree.evaluation.identity import lm_facts
 from questree.lm.call import LONGEST_PROMPT, call, sampled
 from questree.lm.failure import CannotAskError, counting_failures
-from questree.lm.ledger import Spent, total
+from questree.lm.spent import Spent, total
 from questree.programs import SearChain, SearChainSettings
 from questree.retrieval import Passage
 
@@ -69,7 +69,7 @@ def test_replies_that_failed_a_question_do_not_fail_it_again(scripted):
 
 def test_an_lm_that_claims_all_its_replies_for_the_cache_ends_too(scripted, monkeypatch):
     monkeypatch.setattr("questree.lm.call._MOST_REPLIES", 5)
-    monkeypatch.setattr("questree.lm.ledger.Usage.add_usage", lambda *told: None)
+    monkeypatch.setattr("questree.lm.spent.Meter.add_usage", lambda *told: None)
     engine = scripted(*["no"] * 5)
     assert ask().failure.cause == "unparsable"
     assert len(engine.prompts) == 5

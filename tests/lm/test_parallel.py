@@ -13,9 +13,9 @@ from answering import Gate
 
 from questree.common.event_loop import run
 from questree.lm.call import call
+from questree.lm.episode import episode
 from questree.lm.failure import CallFailedError
-from questree.lm.ledger import ledger
-from questree.lm.parallel import together, within
+from questree.lm.parallel import run_parallel, within
 
 
 def test_results_come_in_the_order_of_the_tasks():
@@ -29,12 +29,12 @@ def test_results_come_in_the_order_of_the_tasks():
         second_is_done.set()
         return "second"
 
-    assert together([first, second]) == ["first", "second"]
+    assert run_parallel([first, second]) == ["first", "second"]
 
 
 def test_tasks_are_in_flight_together():
     barrier = threading.Barrier(20)
-    assert len(together([partial(barrier.wait, 20)] * 20)) == 20
+    assert len(run_parallel([partial(barrier.wait, 20)] * 20)) == 20
 
 
 def test_each_task_has_the_callers_context_to_itself():
@@ -46,15 +46,15 @@ def test_each_task_has_the_callers_context_to_itself():
         here.set(n)
         return found
 
-    assert together([partial(task, 5), partial(task, 6)]) == [1, 1]
+    assert run_parallel([partial(task, 5), partial(task, 6)]) == [1, 1]
     assert here.get() == 1
 
 
-def test_calls_reach_the_lm_and_the_ledger_of_the_caller(answering):
+def test_calls_reach_the_lm_and_the_episode_of_the_caller(answering):
     answering(lambda asked: {"answer": asked.given("question")})
     ask = dspy.Predict("question -> answer")
-    with ledger() as kept:
-        replies = together([partial(call, ask, question=f"q{n}") for n in range(3)])
+    with episode() as kept:
+        replies = run_parallel([partial(call, ask, question=f"q{n}") for n in range(3)])
     assert [reply.answer for reply in replies] == ["q0", "q1", "q2"]
     assert kept.spent.calls == 3
 
@@ -71,21 +71,21 @@ def test_the_trace_is_in_the_order_of_the_tasks_whichever_ends_first(answering):
     ask = dspy.Predict("question -> answer")
     with dspy.context(trace=[]):
         ask(question="before")
-        together([partial(ask, question=f"q{n}") for n in range(3)])
+        run_parallel([partial(ask, question=f"q{n}") for n in range(3)])
         assert [given["question"] for _, given, _ in dspy.settings.trace] == ["before", "q0", "q1", "q2"]
 
 
 def test_a_trace_that_is_off_stays_off(answering):
     answering(lambda asked: {"answer": "x"})
     with dspy.context(trace=None):
-        together([partial(dspy.Predict("question -> answer"), question="q")] * 2)
+        run_parallel([partial(dspy.Predict("question -> answer"), question="q")] * 2)
         assert dspy.settings.trace is None
 
 
 def test_the_trace_keeps_to_its_size(answering):
     answering(lambda asked: {"answer": "x"})
     with dspy.context(trace=[], max_trace_size=3):
-        together([partial(dspy.Predict("question -> answer"), question=f"q{n}") for n in range(5)])
+        run_parallel([partial(dspy.Predict("question -> answer"), question=f"q{n}") for n in range(5)])
         assert [given["question"] for _, given, _ in dspy.settings.trace] == ["q2", "q3", "q4"]
 
 
@@ -101,7 +101,7 @@ def test_the_first_failure_in_order_is_the_one_that_is_raised():
         raise CallFailedError("auth", "second")
 
     with pytest.raises(CallFailedError, match="first"):
-        together([first, second])
+        run_parallel([first, second])
 
 
 def test_plain_calls_on_an_event_loop_do_not_wait_for_each_other():

@@ -15,8 +15,8 @@ from run_files import rows
 
 from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import reading
-from questree.lm.ledger import Spent
 from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.spent import Spent
 from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.optimize.budget import BudgetSpentError, LMBill
@@ -157,8 +157,8 @@ def test_calls_are_paid_for_whatever_the_server_and_the_history_tell(by, history
 def test_a_budget_in_dollars_needs_a_price_of_the_lm_that_writes_instructions(mini):
     bill, writer = LMBill(RunPolicy(max_cost=5)), dspy.LM("openai/known-to-nobody", api_key="none")
     bill.add(Spent(tokens_out=1))
-    with pytest.raises(BudgetSpentError, match="no price of openai/known-to-nobody is known"):
-        bill.on_lm_start("1", writer, {})
+    with bill.open(), pytest.raises(BudgetSpentError, match="no price of openai/known-to-nobody is known"):
+        writer("Write an instruction.")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from questree.common.errors import QuestreeError
 from questree.lm.guard import complete_demonstrations
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 from questree.metrics import stands_in
 from questree.metrics.quotes import proving_sentences
 from questree.optimize import Examples

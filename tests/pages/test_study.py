@@ -11,7 +11,7 @@ from run_files import keep
 
 from questree.evaluation.records import Record
 from questree.evaluation.stored_runs import read_records
-from questree.lm.exchanges import Exchange
+from questree.lm.episode import EpisodeStep
 from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import Study
 from questree.programs import ReasoningTree
@@ -94,8 +94,8 @@ def test_no_text_becomes_markup(tmp_path):
     )  # fmt: skip
     prompt = {"messages": [["system", EVIL], ["user", EVIL], ["assistant", EVIL], ["user", EVIL]]}
     asked = [
-        Exchange(place=(1,), kind="request", by=EVIL, asked=prompt, came=[{"text": EVIL}]),
-        Exchange(place=(2,), kind="search", by=EVIL, asked={"query": EVIL}, came=[passage.model_dump()]),
+        EpisodeStep(place=(1,), kind="request", name=EVIL, request=prompt, outcome=[{"text": EVIL}]),
+        EpisodeStep(place=(2,), kind="search", name=EVIL, request={"query": EVIL}, outcome=[passage.model_dump()]),
     ]
     folder = keep(tmp_path, [record], EVIL, {EVIL: asked}, program=EVIL, task=EVIL, lm={"name": EVIL})
     shown = Study(EVIL, ShownRuns([folder]))

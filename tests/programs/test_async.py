@@ -14,8 +14,8 @@ from dspy.lm15 import Request, Response
 from tiny_world import QUESTIONS, RIVER, SURE, TitleRetriever
 
 from questree.common.event_loop import awaited, run
+from questree.lm.episode import episode
 from questree.lm.failure import CallFailedError, CannotAskError
-from questree.lm.ledger import ledger
 from questree.lm.limits import Limits, limited
 from questree.lm.parallel import run_parallel
 from questree.programs import PROGRAMS, build
@@ -171,11 +171,11 @@ def test_searches_of_a_slow_retriever_overlap():
     assert [one.failure for one in asyncio.run(at_once())] == [None, None]
 
 
-def test_a_ledger_around_several_questions_counts_them_all():
+def test_an_episode_around_several_questions_counts_them_all():
     program = build("direct", {})
 
     async def at_once() -> int:
-        with ledger() as kept:
+        with episode() as kept:
             several = await asyncio.gather(*(program.acall(question=one.question) for one in QUESTIONS))
         assert kept.spent.calls == sum(one.spent.calls for one in several)
         return kept.spent.calls

@@ -1,4 +1,4 @@
-"""A majority of compiled programs is one question: one deadline, one ledger, one tree."""
+"""A majority of compiled programs is one question: one deadline, one episode, one tree."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from parrot import NoSettings
 
 import questree
 from questree.lm import limits
+from questree.lm.episode import Dropped, begin, end
 from questree.lm.failure import CallFailedError
-from questree.lm.ledger import Dropped, Spent, enter
 from questree.lm.limits import check_deadline, limited
 from questree.lm.policy import Limits
+from questree.lm.spent import Spent
 from questree.programs import Program
 from questree.programs.composed import Majority
 from questree.programs.program import answered
@@ -30,7 +31,8 @@ class Says(Program):
         if self.clock:
             check_deadline("it begins")
             self.clock[0] += 0.8
-        enter(spent=[Spent(calls=2)], dropped=Dropped(call=str(self.answer)))
+        asked, _ = begin("request", "Says", {})
+        end(asked, spent=Spent(calls=2), dropped=(Dropped(call=str(self.answer)),))
         tree.grow(None, query=str(self.answer), found=tuple(self.retrieve(str(self.answer), 1)))
         if self.answer is None:
             raise CallFailedError("timeout", "late")

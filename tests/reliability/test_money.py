@@ -41,7 +41,7 @@ def asked(count=6, out=None, **policy):
 @pytest.mark.parametrize("budget", [{"max_tokens": 300}, {"max_cost": 1e-6}])
 def test_a_budget_bounds_where_the_server_does_not_count_tokens(usage, budget, counter, monkeypatch):
     counter.usage = usage
-    monkeypatch.setattr("questree.lm.ledger._prices", lambda model: (1e-6, 1e-6))
+    monkeypatch.setattr("questree.lm.spent._prices", lambda model: (1e-6, 1e-6))
     with pytest.raises(OutOfBudgetError, match="is spent"):
         asked(**budget)
     assert 1 <= counter.requests <= 3

@@ -22,7 +22,7 @@ from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import Program, ReasoningTree, answered, build
 from questree.programs.baselines.baseline import BaselineSettings

@@ -12,7 +12,7 @@ from tiny_world import RIVER
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.run_file import WritableFile
-from questree.lm.ledger import Spent
+from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
 from questree.retrieval.serving.server_limits import Refused

@@ -1,0 +1,250 @@
+"""A question as an ordered list of steps: each LM request, search, reading and comparison with what came of it.
+
+What a question spent, found and left out of prompts is read from the steps, and so are its record and its replay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+
+from ..common.manifests import json_hash
+from ..retrieval import Passage
+from .failure import CallFailedError, Cause
+from .spent import Spent, total
+
+T = TypeVar("T")
+
+Place = tuple[int, ...]
+"""Where a step stands among all steps of a question: tuples sort as the program asks."""
+
+Kind = Literal["request", "search", "comparison", "reading"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Fault(_Part):
+    """Why a step has no outcome.
+
+    Attributes:
+        error: the class of DSPy's error for a request; for everything else, the cause of the question's failure.
+        message: what was said of it.
+        status: of the HTTP reply, if there was one.
+    """
+
+    error: str
+    message: str
+    status: int | None = None
+
+
+class Dropped(_Part):
+    """What was left out of a prompt so that it fits the LM's window.
+
+    Attributes:
+        call: the signature's name.
+        passages: the beginnings of the passages that were left out, in their order.
+        cut: whether the only passage that remained was shortened.
+    """
+
+    call: str
+    passages: tuple[str, ...] = ()
+    cut: bool = False
+
+
+class EpisodeStep(_Part):
+    """One request to the world outside the program, and what came of it.
+
+    Attributes:
+        place: among all steps of the question.
+        kind: a request to the LM, a search, a comparison of texts, or a reading by a trained reader.
+        name: of the prompt, the retriever or the reader.
+        request: all that the outcome may depend on, as JSON: the prompt and how to sample; the query and k.
+        outcome: as JSON; of a request, its replies (``text``, ``reasoning``, ``finish``); None if there was none.
+        fault: why there was none.
+        spent: by this request, or by the LM requests that are part of it, as a reranker's are of a search.
+        dropped: what was left out of these prompts.
+    """
+
+    place: Place
+    kind: Kind
+    name: str
+    request: dict[str, JsonValue]
+    outcome: JsonValue = None
+    fault: Fault | None = None
+    spent: Spent = Spent()
+    dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of the request, and to whom."""
+        return json_hash([self.kind, self.name, self.request])[:16]
+
+
+@dataclass
+class Episode:
+    """The steps of a question; tasks that run at the same time add to it."""
+
+    steps: list[EpisodeStep] = field(default_factory=list)
+    places: Counter[Place] = field(default_factory=Counter)
+    """How many places were given under each place."""
+
+    @property
+    def ordered(self) -> list[EpisodeStep]:
+        """Return the steps in the order in which the program asks, whichever thread was the fastest."""
+        return sorted(self.steps, key=lambda step: step.place)
+
+    @property
+    def spent(self) -> Spent:
+        """Return the sum of all steps."""
+        return total(step.spent for step in self.steps)
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """Return what was left out of prompts."""
+        return tuple(one for step in self.ordered for one in step.dropped)
+
+    @property
+    def found(self) -> list[list[Passage]]:
+        """Return what each search found."""
+        searches = [step for step in self.ordered if step.kind == "search" and step.fault is None]
+        return [_adapter(list[Passage]).validate_python(step.outcome) for step in searches]
+
+
+_open: ContextVar[Episode | None] = ContextVar("questree_episode", default=None)
+_place: ContextVar[Place] = ContextVar("questree_place", default=())
+
+
+@contextmanager
+def episode() -> Iterator[Episode]:
+    """Collect the steps that are taken inside the block, also on threads that run in a copy of the context.
+
+    An episode around it gets them when the block ends, also if it raises; they have places of their own among its
+    steps.
+    """
+    new, outer, place = Episode(), _open.get(), next_place()
+    try:
+        with _collected(new, place):
+            yield new
+    finally:
+        if outer is not None:
+            outer.steps.extend(new.steps)
+
+
+@contextmanager
+def _collected(new: Episode, place: Place) -> Iterator[None]:
+    before, token = _place.set(place), _open.set(new)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+        _place.reset(before)
+
+
+def is_open() -> bool:
+    """Return whether this is part of a question."""
+    return _open.get() is not None
+
+
+def next_place() -> Place:
+    """Return the place of this thread's next step among all steps of the open episode."""
+    current, here = _open.get(), _place.get()
+    if current is None:
+        return here
+    current.places[here] += 1
+    return (*here, current.places[here])
+
+
+def here() -> Place:
+    """Return the place under which this context's steps are counted: which of several tasks it is."""
+    return _place.get()
+
+
+def stand_at(place: Place) -> None:
+    """Count the steps of this context under a place: those of one task of several that run at the same time."""
+    _place.set(place)
+
+
+class Source(Protocol):
+    """Where a replay takes outcomes from."""
+
+    def take(self, begun: EpisodeStep) -> EpisodeStep:
+        """Return the stored step for one that has no outcome yet."""
+
+
+_source: ContextVar[Source | None] = ContextVar("questree_replay", default=None)
+
+
+@contextmanager
+def replaying(source: Source) -> Iterator[None]:
+    """Take the outcome of every step in this block from a source: no LM, retriever or reader is asked."""
+    token = _source.set(source)
+    try:
+        yield
+    finally:
+        _source.reset(token)
+
+
+def is_replayed() -> bool:
+    """Return whether outcomes come from a source."""
+    return _source.get() is not None
+
+
+def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
+    """Return a new step without its outcome and, in a replay, the stored one; else None."""
+    # not checked again, which takes long: the request was made here
+    begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request)
+    source = _source.get()
+    return begun, None if source is None else source.take(begun)
+
+
+def end(begun: EpisodeStep, **fields: Any) -> None:
+    """Add a step with its outcome, fault, cost and what was dropped to the open episode, if there is one."""
+    if (current := _open.get()) is not None:
+        current.steps.append(begun.model_copy(update=fields))
+
+
+def step(kind: Kind, name: str, request: dict[str, Any], outcome: Any, take: Callable[[], T]) -> T:
+    """Take a step and return its outcome; in a replay, return the stored one.
+
+    Args:
+        kind, name, request: see `EpisodeStep`.
+        outcome: the type of the outcome, which can be written as JSON.
+        take: takes it. LM requests inside are part of this step, and no steps of their own.
+
+    Raises:
+        CallFailedError: that `take` raises, or in a replay raised then.
+    """
+    begun, stored = begin(kind, name, request)
+    if stored is not None:
+        end(stored)
+        if stored.fault is not None:
+            raise CallFailedError(cast("Cause", stored.fault.error), stored.fault.message)
+        return cast("T", _adapter(outcome).validate_python(stored.outcome))
+    inside, kept = Episode(), dict[str, Any]()
+    try:
+        with _collected(inside, ()):
+            taken = take()
+        kept["outcome"] = _adapter(outcome).dump_python(taken, mode="json")
+        return taken
+    except CallFailedError as error:
+        kept["fault"] = Fault(error=error.failure.cause, message=error.failure.message)
+        raise
+    except Exception as error:  # a reader's own: whoever asked it makes the same failure of it
+        kept["fault"] = Fault(error="reader", message=f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        end(begun, spent=inside.spent, dropped=inside.dropped, **kept)
+
+
+@lru_cache
+def _adapter(outcome: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(outcome)

@@ -1,0 +1,78 @@
+"""Replies as steps keep them, and an LM that gives them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import dspy
+from dspy.lm15 import FinishReason, Message, Request, Response, TextPart, ThinkingPart, Usage
+from dspy.utils.exceptions import LMError
+
+from .episode import EpisodeStep, Fault
+
+
+def replies_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the replies in entries of a `dspy.LM` history: text, reasoning and why each ended."""
+    return [_reply(entry, (entry.get("outputs") or [None])[0]) for entry in history]
+
+
+def _reply(entry: Mapping[str, Any], output: Any) -> dict[str, Any]:
+    text, reasoning = output, ""
+    if isinstance(output, dict):
+        text, reasoning = output.get("text"), str(output.get("reasoning_content") or "")
+    told = {"reasoning": reasoning, "finish": finish_reason(entry.get("response"))}
+    return {"text": None if text is None else str(text), **{name: one for name, one in told.items() if one}}
+
+
+def finish_reason(response: Any) -> str | None:
+    """Return why a reply ended, as its server says."""
+    if hasattr(response, "finish_reason"):
+        return str(response.finish_reason)
+    choices = getattr(response, "choices", None)
+    return str(choices[0].finish_reason) if choices else None
+
+
+def fault_of(error: LMError) -> Fault:
+    """Return what is kept of a request that got no reply."""
+    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _errors())
+    return Fault(error=kind, message=error.message, status=error.status)
+
+
+def stored_lm(lm: dspy.BaseLM, step: EpisodeStep) -> dspy.LM:
+    """Return an LM of the same name and options that gives the replies of a step, or fails as it failed."""
+    return dspy.LM(lm.model, engine=_StoredEngine(step), cache=False, num_retries=0, **lm.kwargs)
+
+
+def _errors() -> dict[str, type[LMError]]:
+    """Return DSPy's own kinds of failed requests by name."""
+    kinds = [LMError]
+    for kind in kinds:
+        kinds += [one for one in kind.__subclasses__() if one.__module__ == LMError.__module__]
+    return {kind.__name__: kind for kind in kinds}
+
+
+class _StoredEngine:
+    """The engine's contract (DSPy 3.4) over one step."""
+
+    def __init__(self, step: EpisodeStep):
+        self.fault = step.fault or Fault(error="LMConfigurationError", message="no further reply is stored")
+        self.replies = [one for one in step.outcome if isinstance(one, dict)] if isinstance(step.outcome, list) else []
+
+    def complete(self, request: Request) -> Response:
+        """Return the next reply.
+
+        Raises:
+            LMError: as it was raised then.
+        """
+        if not self.replies:
+            raise _errors().get(self.fault.error, LMError)(self.fault.message, status=self.fault.status)
+        reply = self.replies.pop(0)
+        parts = [TextPart(str(reply.get("text") or ""))]
+        thoughts = [ThinkingPart(str(reply["reasoning"]))] if reply.get("reasoning") else []
+        finish: Any = reply.get("finish") if reply.get("finish") in get_args(FinishReason) else "stop"
+        message = Message.assistant([*thoughts, *parts])
+        return Response(id=None, model=request.model, message=message, finish_reason=finish, usage=Usage())
+
+    def close(self) -> None:
+        """Do nothing: nothing is held open."""

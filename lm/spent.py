@@ -1,0 +1,204 @@
+"""What LM requests take: each is measured by a `Meter` while DSPy sends it; everything else is a sum of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from math import fsum
+from operator import attrgetter, mul
+from typing import Any, Protocol
+
+import dspy
+from dspy.utils.exceptions import LMError
+from pydantic import BaseModel, ConfigDict
+
+from ..common.caches import remembering
+from .failure import was_sent
+
+ACCOUNT = "questree_account"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
+_ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
+_MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
+
+
+class Spent(BaseModel):
+    """LM calls, and what they took.
+
+    A server saw ``calls - cached + failed`` requests, except those whose connection was refused: they count as failed.
+
+    Attributes:
+        calls: LM calls that got a reply, including those answered from the cache and those repeated.
+        cached: calls that the client answered from its cache.
+        failed: requests without a reply: turned away (429, 5xx), timed out, broken off, or rejected.
+        tokens_in: prompt tokens of the calls that were not cached, as the server counts them.
+        tokens_out: tokens of their replies.
+        words_in: words of all prompts (SearChain, section 4.3.5).
+        words_out: words of all replies.
+        cost: in US dollars, if the client knows the model's price.
+        estimated: calls whose tokens the server did not count: they are estimated, and their cost with them.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    words_in: int = 0
+    words_out: int = 0
+    cost: float = 0.0
+    estimated: int = 0
+
+
+_AMOUNTS = tuple(Spent.model_fields)
+_amounts = attrgetter(*_AMOUNTS)
+
+
+def total(spent: Iterable[Spent]) -> Spent:
+    """Add up."""
+    columns = dict(zip(_AMOUNTS, zip(*map(_amounts, spent), strict=True), strict=False))
+    # of nothing there are no columns: all is 0; fsum, since calls end in any order, and rounding must not depend on it
+    sums: dict[str, Any] = {name: fsum(column) if name == "cost" else sum(column) for name, column in columns.items()}
+    return Spent(**sums)
+
+
+class Till(Protocol):
+    """Whoever counts what is paid, before a request is sent and after it has ended."""
+
+    def begin(self, meter: Meter) -> None:
+        """Let a call begin, or raise."""
+
+    def send(self, meter: Meter) -> None:
+        """Note that a request is about to be sent, with all that was sent for its call by now."""
+
+    def end(self, meter: Meter, took: Spent) -> None:
+        """Count what a call took."""
+
+
+class Meter:
+    """One LM call while it is made, as DSPy's usage tracker. DSPy adds the usage of replies that came from a server.
+
+    Attributes:
+        lm: that is asked.
+        sent: what was sent by now, as if it got no reply.
+        number: of the call in the book of its account.
+    """
+
+    def __init__(self, lm: dspy.BaseLM, messages: Sequence[dict[str, Any]]):
+        self.lm, self.sent = lm, Spent()
+        self.number: int | None = None
+        self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
+        self._till: Till | None = dspy.settings.get(ACCOUNT)
+        if self._till:
+            self._till.begin(self)
+
+    def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
+        """Note that the reply came from the server."""
+        self._is_served = True
+        if self._outer is not None:
+            self._outer.add_usage(lm, usage)
+
+    def note_sent(self) -> None:
+        """Count a request before it is sent; an account has it on the disk when this returns."""
+        self._requests += 1
+        if self._till:
+            about = _taken({"model": self.lm.model, "messages": self._messages}, cached=False)
+            self.sent = total([self.sent, about])
+            self._till.send(self)
+
+    def end(self, entries: Sequence[dict[str, Any]], error: BaseException | None = None) -> Spent:
+        """Return what the call took.
+
+        Args:
+            entries: of the LM's history: one for each reply, or for several samples.
+            error: that it ended with.
+        """
+        samples = [max(len(entry.get("outputs") or [1]), 1) if self._is_served else 1 for entry in entries]
+        requests = [min(count, self._requests or count) for count in samples]
+        parts = [
+            _taken(entry, count, cached=not self._is_served) for entry, count in zip(entries, requests, strict=True)
+        ]
+        took = parts[0] if len(parts) == 1 else total(parts)
+        tried = isinstance(error, LMError) and was_sent(error)
+        if failed := max(self._requests - took.calls, int(tried), 0):
+            took = took.model_copy(update={"failed": failed})
+        if self._till:
+            self._till.end(self, took)
+        return took
+
+
+def note_sent() -> None:
+    """Note that a request of the LM call in this context is about to be sent."""
+    if isinstance(dspy.settings.usage_tracker, Meter):
+        dspy.settings.usage_tracker.note_sent()
+
+
+@contextmanager
+def metered(meter: Meter | None, **settings: Any) -> Iterator[None]:
+    """Measure the LM call in this block, under these settings of DSPy; the LM keeps its history, which tells of it."""
+    size = max(dspy.settings.max_history_size, _ENTRIES)
+    with dspy.context(usage_tracker=meter, disable_history=False, max_history_size=size, **settings):
+        yield
+
+
+def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
+    """Return what an entry of a history took. Tokens that no server counted are estimated: one for four bytes of text.
+
+    Args:
+        entry: of the history of a `dspy.LM`.
+        requests: that it stands for.
+        cached: whether the client's cache replied.
+    """
+    usage, texts_in, texts_out = (
+        entry.get("usage") or {},
+        _texts(entry.get("messages") or entry.get("prompt")),
+        _texts(entry.get("outputs")),
+    )
+    given = [min(usage.get(name) or 0, _MOST_TOKENS) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    tokens_in, tokens_out, both = given
+    cost, is_estimate = (entry.get("cost") or 0.0) if usage else 0.0, False
+    if not (cached or (tokens_in and tokens_out)):
+        guessed_out = tokens_out or _estimate(texts_out)
+        guessed_in = tokens_in or max(both - guessed_out, 0) or _estimate(texts_in)
+        is_estimate = (guessed_in, guessed_out) != (tokens_in, tokens_out)
+        tokens_in, tokens_out = guessed_in, guessed_out
+        cost = cost or sum(map(mul, _prices(str(entry.get("model"))), (tokens_in, tokens_out)))
+    return Spent(
+        calls=requests,
+        cached=cached,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        words_in=sum(map(_words_in, texts_in)),
+        words_out=sum(map(_words_in, texts_out)),
+        cost=cost,
+        estimated=is_estimate,
+    )
+
+
+@lru_cache(maxsize=64)
+def _prices(model: str) -> tuple[float, float]:
+    """Return US dollars for a token of a prompt and of a reply; 0 where DSPy knows no price."""
+    from dspy.clients.model_metadata import model_info  # reads a file
+
+    provider, _, name = model.partition("/")
+    info = model_info(provider, name) if name else {}
+    return float(info.get("input_cost_per_token") or 0), float(info.get("output_cost_per_token") or 0)
+
+
+def _texts(content: Any) -> list[str]:
+    """Return the texts of messages or outputs, each of which is a text, a list of parts, or a dict."""
+    if isinstance(content, dict):
+        return _texts(content.get("content") or content.get("text"))
+    if isinstance(content, (list, tuple)):
+        return [text for part in content for text in _texts(part)]
+    return [content] if isinstance(content, str) else []
+
+
+def _estimate(texts: Sequence[str]) -> int:
+    return sum(len(text.encode("utf-8", "replace")) + 3 for text in texts) // 4
+
+
+@remembering(256)  # the system message of a signature, most of a prompt, comes again and again
+def _words_in(text: str) -> int:
+    return len(text.split())
