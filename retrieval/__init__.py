@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .reranked import RerankedRetriever as RerankedRetriever
     from .retriever_names import open_retriever as open_retriever
     from .serving.client import RemoteRetriever as RemoteRetriever
-    from .serving.exchange import RemoteError as RemoteError
-    from .serving.exchange import RemoteSettings as RemoteSettings
+    from .serving.remote_requests import RemoteError as RemoteError
+    from .serving.remote_requests import RemoteSettings as RemoteSettings
 
 __getattr__ = lazily(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FiniteFloat
 
 from ..common.text import neutralise, without_surrogates
 
@@ -29,7 +29,7 @@ class Passage(BaseModel):
     id: _Text
     title: _Text = ""
     text: _Text
-    score: float = 0.0
+    score: FiniteFloat = 0.0
     linked_from: _Text = ""
 
     def shown(self, max_words: int | None = None) -> str:

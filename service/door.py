@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from ..pages.question_page import error_page
-from ..retrieval.serving.server_limits import Limits, Refused, RequestLimits, brings_token, is_for_here
+from ..retrieval.serving.server_limits import Refused, RequestLimits, ServerLimits, brings_token, is_for_here
 
 _OPEN = ("/login", "/static/", "/health")
 """Addresses that need no token: they hold nothing of anybody."""
@@ -80,13 +80,13 @@ class PageAuth(RequestLimits):
         return HTMLResponse(page, refused.status, refused.headers)
 
 
-def door_limits(token: str | None) -> Limits:
+def door_limits(token: str | None) -> ServerLimits:
     """Return how long a request to a server of programs may be; the queue of questions bounds its work.
 
     Args:
         token: that every request must bring; None serves this machine only.
     """
-    return Limits(body=_MOST_BYTES, token=token)
+    return ServerLimits(body=_MOST_BYTES, token=token)
 
 
 def cookie_of(token: str) -> str:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from ..retrieval.serving.listener import running as app_running
 from ..retrieval.serving.listener import serve as serve_app
-from ..retrieval.serving.server_limits import Limits, Refused, guarded
+from ..retrieval.serving.server_limits import Refused, ServerLimits, guarded
 from .engine import AsyncSimulatedEngine, SimulatedEngine
 from .reply import pieces
 
@@ -72,7 +72,7 @@ class Completion(BaseModel):
         return Request(model=self.model, messages=messages, system=system or None, config=config)
 
 
-def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> FastAPI:
+def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> FastAPI:
     """Return the application: ``/v1/chat/completions``, ``/v1/models``, ``/health``.
 
     The model is called ``simulated`` or ``recorded``, after the engine's mind; with its fingerprint behind it
@@ -105,7 +105,7 @@ def create_app(engine: SimulatedEngine, *, limits: Limits | None = None) -> Fast
     async def health(http: HttpRequest) -> JSONResponse:
         return JSONResponse({"status": "ok", "model": names[1]})
 
-    app = guarded("Simulated LM", limits or Limits(), openapi_url=None)
+    app = guarded("Simulated LM", limits or ServerLimits(), openapi_url=None)
     app.add_route("/v1/chat/completions", complete, methods=["POST"])
     app.add_route("/v1/models", models, methods=["GET"])
     app.add_route("/health", health, methods=["GET"])
@@ -117,7 +117,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8321,
     *,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve until interrupted, on loopback unless told otherwise.
@@ -135,7 +135,7 @@ def serve(
 
 
 @contextmanager
-def running(engine: SimulatedEngine, *, limits: Limits | None = None) -> Iterator[str]:
+def running(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; gives its ``api_base``.
 
     Raises:

@@ -14,9 +14,6 @@ def serve_retriever(
     port: options.Port = 8893,
     token_file: options.TokenFile = None,
     together: Annotated[int, typer.Option(min=1, help="At most so many queries in one call of the index.")] = 64,
-    window: Annotated[
-        float, typer.Option(min=0, max=1000, help="Milliseconds that a query waits for others to share a call with.")
-    ] = 0,
     max_queries: Annotated[int, typer.Option(min=1, help="At most so many queries in one request.")] = 256,
     max_passages: Annotated[
         int,
@@ -35,15 +32,15 @@ def serve_retriever(
     with needs_extra("serve"):
         from ..retrieval.serving.app import SearchLimits, create_app
         from ..retrieval.serving.listener import serve
-        from ..retrieval.serving.server_limits import Limits
+        from ..retrieval.serving.server_limits import ServerLimits
 
     token = read_token(token_file)
     check_binding(host, token)  # before an index is loaded
     retriever = open_retriever(index)
     app = create_app(
         retriever,
-        limits=Limits(body=max_bytes, token=token),
-        search_limits=SearchLimits(queries=max_queries, passages=max_passages, together=together, window=window / 1000),
+        limits=ServerLimits(body=max_bytes, token=token),
+        search_limits=SearchLimits(queries=max_queries, passages=max_passages, together=together),
     )
 
     def ready(address: str) -> None:

@@ -26,7 +26,7 @@ def serve(
     from ..simulate import is_simulated
 
     with needs_extra("serve"):
-        from ..retrieval.serving.server_limits import Limits
+        from ..retrieval.serving.server_limits import ServerLimits
         from ..simulate import serve as serve_engine
 
     model = Parts(settings).lm
@@ -36,7 +36,7 @@ def serve(
     def ready(address: str) -> None:
         echo(f"{model.model} at {address}/v1; use it with --lm openai/simulated --api-base {address}/v1")
 
-    serve_engine(model.engine, host=host, port=port, limits=Limits(token=read_token(token_file)), ready=ready)
+    serve_engine(model.engine, host=host, port=port, limits=ServerLimits(token=read_token(token_file)), ready=ready)
 
 
 options.add_command(app, serve, only=("task", "lm"))

@@ -17,7 +17,7 @@ from questree.programs import PROGRAMS, Program
 from questree.programs.registry import build
 from questree.retrieval import BaseRetriever, Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
-from questree.retrieval.serving.exchange import RemoteSettings
+from questree.retrieval.serving.remote_requests import RemoteSettings
 
 from .fault_counts import FaultCounts
 from .faulty_lm import CAUSES, LM_FAULTS, faulty_lm

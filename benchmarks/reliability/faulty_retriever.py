@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from questree.retrieval import Retriever
-from questree.retrieval.late_interaction.exact import ExactRetriever
 
 from .faulty_server import NO_HTTP, TRANSPORT, Fault, Schedule, at_fault
 
@@ -44,7 +43,6 @@ RETRIEVER_FAULTS = (
     Fault("no fingerprint", change=lambda results: {"results": results["results"]}),
     Fault("no ranking", change=lambda results: {**results, "results": []}),
     Fault("a ranking too many", change=lambda results: {**results, "results": [*results["results"], []]}),
-    Fault("no passages", change=_ranking(lambda found: [])),
     Fault("a passage twice", change=_ranking(lambda found: [found[0], *found[:-1]] if len(found) > 1 else None)),
     Fault("out of order", change=_ranking(_out_of_order)),
     Fault("a passage without text", change=_ranking(lambda found: [{**found[0], "text": None}, *found[1:]])),
@@ -66,9 +64,8 @@ RETRIEVER_FAULTS = (
 @contextmanager
 def faulty_retriever(retriever: Retriever, schedule: Schedule) -> Iterator[str]:
     """The retriever behind an address that is at fault, but for its health; for `RemoteRetriever`."""
-    name = ExactRetriever.name  # others may find nothing: by their names an empty ranking would be none of the faults
-    health: dict[str, Any] = {"status": "ok", "name": name, "fingerprint": retriever.fingerprint}
-    health |= {"passages": None, "similarity": False, "most_queries": 256, "most_bytes": 2**20}
+    health: dict[str, Any] = {"status": "ok", "name": retriever.name, "fingerprint": retriever.fingerprint}
+    health |= {"passages": None, "similarity": False, "most_queries": 256}
 
     def answer(path: str, body: bytes) -> tuple[int, Any]:
         if path == "/health":

@@ -15,7 +15,7 @@ import httpx
 from questree.retrieval import BM25Retriever, Passage
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.listener import running
-from questree.retrieval.serving.server_limits import Limits
+from questree.retrieval.serving.server_limits import ServerLimits
 
 HERE = "Host: 127.0.0.1"
 HONEST = {"queries": ["amber harbour"], "k": 3}
@@ -125,7 +125,7 @@ def send_hostile(times: int, seed: int = 0) -> Requested:
     """
     draw, found = Draw(seed), Requested()
     passages = [Passage(id=f"p{number}", text=f"amber harbour {number}") for number in range(50)]
-    app = create_app(_Comparing.from_passages(passages), limits=Limits(body=2**20))
+    app = create_app(_Comparing.from_passages(passages), limits=ServerLimits(body=2**20))
     with running(app) as address:
         right = _honest(address)
         for _ in range(times):

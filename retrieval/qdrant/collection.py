@@ -20,7 +20,7 @@ from ...common.forks import renew_in_forks
 from ..indexes.contents import FORMAT, Manifest
 from ..passage import Passage
 from ..serving.access import is_loopback
-from ..serving.exchange import PASSING, Passing, RemoteError, RemoteSettings, persist
+from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, retried
 from .address import KEY_VARIABLE, QdrantAddress
 from .embedded import hasten, is_folder, open_folder
 from .layout import TOKENS, WORDS, QdrantSettings, layout
@@ -127,7 +127,7 @@ class Collection:
             self._connected = _server(self.address.server, self.settings) if folder is None else open_folder(folder)
         return self._connected
 
-    def ask(self, what: Callable[[QdrantClient], T], seconds: float | None = None) -> T:
+    def ask(self, what: Callable[[QdrantClient], T]) -> T:
         """Return what a request to the client returns.
 
         Raises:
@@ -137,10 +137,9 @@ class Collection:
         if self.address.folder is not None:
             return self._ask_folder(what)
         server = self.address.server
-        return persist(
+        return retried(
             partial(self._attempt, what),
             self.settings,
-            seconds or self.settings.request_seconds,
             self._wait,
             server=f"Qdrant at {server}",
             advice=f"See that it runs: {server}/readyz",
@@ -163,13 +162,13 @@ class Collection:
         try:
             return what(self._client)
         except ResourceExhaustedResponse as busy:
-            raise Passing(f"HTTP 429: {busy}", busy.retry_after_s) from busy
+            raise TransientFault(f"HTTP 429: {busy}", busy.retry_after_s) from busy
         except UnexpectedResponse as refused:
             raise self._refusal(refused.status_code or 0, refused.content) from refused
         except (ResponseHandlingException, ValueError) as failed:
             problem = getattr(failed, "source", failed)
             if isinstance(problem, httpx.RequestError):
-                raise Passing(f"{type(problem).__name__}: {problem}") from failed
+                raise TransientFault(f"{type(problem).__name__}: {problem}") from failed
             raise RemoteError(
                 f"{self.address.server} gave an answer that qdrant-client {version('qdrant-client')} does not "
                 f"understand ({_first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
@@ -177,15 +176,15 @@ class Collection:
 
     def _refusal(self, status: int, body: bytes) -> Exception:
         fault = f"HTTP {status}: {_first_line(body.decode(errors='replace'))}"
-        if status in PASSING:
-            return Passing(fault)
+        if status in TRANSIENT:
+            return TransientFault(fault)
         if status == 404:
             return NoCollection(f"There is no collection {self.address.collection} at {self.address.server}.")
         advice = f" Put its key into {KEY_VARIABLE}." if status in (401, 403) else ""
         return RemoteError(f"Qdrant at {self.address.server} refused the request ({fault}).{advice}")
 
     def _check_server(self) -> None:
-        told = self.ask(lambda client: client.info().version, self.settings.health_seconds)
+        told = self.ask(lambda client: client.info().version)
         if _numbers(told) < _OLDEST_SERVER:
             raise RemoteError(
                 f"Qdrant at {self.address.server} is of version {told}, and 1.16 is the first that keeps what questree "

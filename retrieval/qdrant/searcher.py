@@ -18,7 +18,7 @@ from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
-from ..serving.exchange import RemoteSettings
+from ..serving.remote_requests import RemoteSettings
 from .collection import Collection
 from .layout import TOKENS, WORDS, QdrantSettings, rescoring
 from .words import Words, query_words

@@ -26,7 +26,7 @@ from ..indexes.index_kind import Progress, Report, counted
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
-from ..serving.exchange import RemoteError
+from ..serving.remote_requests import RemoteError
 from .address import QdrantAddress
 from .collection import Collection, Point, State
 from .layout import QdrantSettings

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +16,11 @@ from starlette.responses import JSONResponse, Response
 
 from ...common.errors import QueryError
 from ..base import check_search
-from ..contracts import Retriever
+from ..contracts import Retriever, check_found
 from ..passage import Passage
 from .batcher import Batcher, Rankings
-from .server_limits import Limits, Refused, guarded
-from .wire import ColbertQuery, Compare, Found, Health, Likeness, Results, Search
+from .server_limits import Refused, ServerLimits, guarded
+from .wire import ColbertQuery, Compare, Health, Likeness, Results, Search
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +33,13 @@ class SearchLimits:
         queries: the most in one request.
         passages: the most for each of them (k).
         in_answer: the most for all of them together; never fewer than ``passages``.
-        characters: the most of their titles and texts in an answer.
         together: the most queries in one call of the index.
-        window: seconds to wait for further searches before a call; see `Batcher`.
     """
 
     queries: int = 256
     passages: int = 1_000
     in_answer: int = 4_096
-    characters: int = 32 * 2**20
     together: int = 64
-    window: float = 0.0
 
     @property
     def most_passages(self) -> int:
@@ -53,7 +48,7 @@ class SearchLimits:
 
 
 def create_app(
-    retriever: Retriever, *, limits: Limits | None = None, search_limits: SearchLimits = SearchLimits()
+    retriever: Retriever, *, limits: ServerLimits | None = None, search_limits: SearchLimits = SearchLimits()
 ) -> FastAPI:
     """Return the application: ``/search``, ``/similarity`` and ``/health`` for `RemoteRetriever`, ``/`` for others.
 
@@ -62,40 +57,28 @@ def create_app(
     client puts them into prompts as they are.
 
     Args:
-        retriever: its ``batch`` is called by one thread only.
+        retriever: its ``batch`` is called by one thread at a time.
         limits: of every request.
         search_limits: of a search.
     """
-    most = search_limits
-    batcher = Batcher(retriever.batch, most=most.together, window=most.window)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        yield
-        await run_in_threadpool(batcher.close)
-
-    app = guarded("Retriever", limits or Limits(), openapi_url=None, lifespan=lifespan)
+    most, batcher = search_limits, Batcher(retriever.batch, most=search_limits.together)
+    app = guarded("Retriever", limits or ServerLimits(), openapi_url=None)
 
     async def found(queries: Sequence[str], k: int) -> Rankings:
         _check_size(len(queries), most.queries, "queries")
         _check_size(k, most.passages, "passages for a query")
         _check_size(k * len(queries), most.most_passages, "passages")
         try:
-            asked = check_search(queries, k)
+            checked = check_search(queries, k)
         except QueryError as problem:
             raise Refused(400, str(problem), "invalid_query") from None
         with _faults_told():
-            rankings = await asyncio.wrap_future(batcher.submit(asked, k))
-        _check_size(_characters(rankings), most.characters, "characters")
-        return rankings
+            return [check_found(ranking) for ranking in await batcher.search(checked, k)]
 
     @app.post("/search")
     async def search(asked: Search) -> Response:
         """Return the passages that are found for each query."""
-        rankings = await found(asked.queries, asked.k)
-        with _faults_told():
-            results = [[Found.of(passage) for passage in ranking] for ranking in rankings]
-            return _json(Results(fingerprint=retriever.fingerprint, results=results))
+        return _json(Results(fingerprint=retriever.fingerprint, results=await found(asked.queries, asked.k)))
 
     @app.post("/similarity")
     async def similarity(asked: Compare) -> Response:
@@ -127,8 +110,7 @@ def create_app(
     async def colbert(query: str, k: int = 10) -> Response:
         """Return what is found for one query, as ColBERT's server does."""
         (ranking,) = await found([query], k)
-        with _faults_told():
-            return _colbert_answer(ranking, retriever.fingerprint)
+        return _colbert_answer(ranking, retriever.fingerprint)
 
     @app.post("/")
     @app.post("/api/search")
@@ -148,15 +130,9 @@ def _faults_told() -> Iterator[None]:
     """Turn what goes wrong in the index, or with what it found, into an answer that says so."""
     try:
         yield
-    except Refused:
-        raise
     except Exception as fault:
         logger.exception("The index failed.")
         raise Refused(500, f"the index failed ({type(fault).__name__}: {fault})", "index_failed") from None
-
-
-def _characters(rankings: Rankings) -> int:
-    return sum(len(passage.title) + len(passage.text) for ranking in rankings for passage in ranking)
 
 
 def _check_size(given: int, most: int, what: str) -> None:

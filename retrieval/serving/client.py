@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, pairwise
+from typing import TypeVar
+from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ValidationError
+
+from ...common.forks import renew_in_forks
 from ..base import BaseRetriever, check_search
 from ..contracts import Similarity
-from ..dense import DenseRetriever
-from ..late_interaction.exact import ExactRetriever
-from ..late_interaction.plaid import PlaidRetriever
 from ..passage import Passage
-from .access import read_token
-from .exchange import Exchange, RemoteError, RemoteSettings, unusable
+from .access import TOKEN_VARIABLE, is_loopback, read_token
+from .remote_requests import (
+    TRANSIENT,
+    RemoteError,
+    RemoteSettings,
+    TransientFault,
+    first_line,
+    retried,
+    retry_after,
+)
 from .wire import Compare, Health, Likeness, Results, Search
 
-FIND_ALWAYS = (ExactRetriever.name, PlaidRetriever.name, DenseRetriever.name)
-"""Names of retrievers that find passages for any query. Others may find none: by words, fused, filtered, one's own."""
+Model = TypeVar("Model", bound=BaseModel)
 
-
+_CONNECTIONS = 64
+"""The most connections at a time; a thread that finds none free waits."""
 _TEXTS_TOGETHER = 64
 """Texts, on each side, that are compared by one request: some 200 KB of paragraphs."""
 
@@ -34,9 +45,9 @@ class RemoteRetriever(BaseRetriever):
 
     remote = True
 
-    def __init__(self, exchange: Exchange, health: Health) -> None:
-        self.name, self.fingerprint, self.address = health.name, health.fingerprint, exchange.address
-        self._exchange, self._health = exchange, health
+    def __init__(self, connection: Connection, health: Health) -> None:
+        self.name, self.fingerprint, self.address = health.name, health.fingerprint, connection.address
+        self._connection, self._health = connection, health
         self.place = partial(reconnect, self.address, self.fingerprint)
 
     @classmethod
@@ -53,14 +64,14 @@ class RemoteRetriever(BaseRetriever):
         Args:
             address: ``http://host:port``, or https.
             token: of a server that asks for one.
-            settings: timeouts, retries and bounds; by default those of `RemoteSettings`.
+            settings: timeouts and retries; by default those of `RemoteSettings`.
             wait: called with the seconds of each pause.
 
         Raises:
             RemoteError: if it is no address, or no retriever server answers there.
         """
-        exchange = Exchange(address, token, settings or RemoteSettings(), wait)
-        return cls(exchange, exchange.ask(Health, "/health"))
+        connection = Connection(address, token, settings or RemoteSettings(), wait)
+        return cls(connection, connection.ask(Health, "/health"))
 
     @property
     def similarity(self) -> Similarity | None:
@@ -75,32 +86,24 @@ class RemoteRetriever(BaseRetriever):
             RemoteError: if no usable answer came, or a query is longer than the server takes.
         """
         checked, together = check_search(queries, k), max(1, self._health.most_passages // k)
-        most = min(self._exchange.settings.queries_together, self._health.most_queries, together)
+        most = min(self._connection.settings.queries_together, self._health.most_queries, together)
         return [ranking for some in _parts(checked, most) for ranking in self._found(some, k)]
 
     def close(self) -> None:
         """Close the connections."""
-        self._exchange.close()
+        self._connection.close()
 
     def _found(self, queries: list[str], k: int) -> list[list[Passage]]:
-        answer = self._exchange.ask(Results, "/search", Search(queries=queries, k=k))
+        answer = self._connection.ask(Results, "/search", Search(queries=queries, k=k))
         self._check_index(answer.fingerprint)
         if len(answer.results) != len(queries):
-            raise self._refused(f"{len(answer.results)} rankings for {len(queries)} queries")
-        rankings = [[found.passage() for found in ranking] for ranking in answer.results]
-        for ranking in rankings:
-            self._check_ranking(ranking, k)
-        return rankings
-
-    def _check_ranking(self, ranking: list[Passage], k: int) -> None:
-        if not ranking and self.name in FIND_ALWAYS:
-            raise self._refused("no passage for a query, though its index finds some for any")
-        if len(ranking) > k:
-            raise self._refused(f"{len(ranking)} passages where {k} were asked for")
-        if len({passage.id for passage in ranking}) < len(ranking):
-            raise self._refused("the same passage twice for a query")
-        if any(one.score < other.score for one, other in pairwise(ranking)):
-            raise self._refused("passages that are not in the order of their scores")
+            raise self._connection.unusable(f"{len(answer.results)} rankings for {len(queries)} queries")
+        for ranking in answer.results:
+            if len(ranking) > k or len({passage.id for passage in ranking}) < len(ranking):
+                raise self._connection.unusable(f"more than {k} passages for a query, or one of them twice")
+            if any(one.score < other.score for one, other in pairwise(ranking)):
+                raise self._connection.unusable("passages that are not in the order of their scores")
+        return answer.results
 
     def _similarity(self, texts: Sequence[str], others: Sequence[str]) -> list[list[float]]:
         if not texts or not others:
@@ -113,10 +116,10 @@ class RemoteRetriever(BaseRetriever):
         return rows
 
     def _likeness(self, texts: list[str], others: list[str]) -> list[list[float]]:
-        answer = self._exchange.ask(Likeness, "/similarity", Compare(texts=texts, others=others))
+        answer = self._connection.ask(Likeness, "/similarity", Compare(texts=texts, others=others))
         self._check_index(answer.fingerprint)
         if [len(row) for row in answer.rows] != [len(others)] * len(texts):
-            raise self._refused("rows that do not fit the texts compared")
+            raise self._connection.unusable("rows that do not fit the texts compared")
         return answer.rows
 
     def _check_index(self, fingerprint: str) -> None:
@@ -125,9 +128,6 @@ class RemoteRetriever(BaseRetriever):
                 f"{self.address} now serves the index {fingerprint}, and served {self.fingerprint} when this run "
                 "began: their passages must not be mixed. Serve the old index again, or start the run anew."
             )
-
-    def _refused(self, what: str) -> RemoteError:
-        return unusable(self.address, what)
 
 
 def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
@@ -144,3 +144,102 @@ def reconnect(address: str, fingerprint: str) -> RemoteRetriever:
     retriever = RemoteRetriever.connect(address, token=read_token())
     retriever._check_index(fingerprint)
     return retriever
+
+
+class Connection:
+    """Requests to the retriever server at one address; safe in several threads.
+
+    Raises:
+        RemoteError: if it is no address.
+    """
+
+    def __init__(
+        self, address: str, token: str | None, settings: RemoteSettings, wait: Callable[[float], None]
+    ) -> None:
+        self._host, self._token = _host(address), token
+        self.address, self.settings = address.rstrip("/"), settings
+        self._wait = wait
+        self.renew()
+        renew_in_forks(self)
+
+    def renew(self) -> None:
+        """Begin with no connections; those of another process are not used."""
+        import httpx
+
+        self._client = httpx.Client(
+            timeout=httpx.Timeout(self.settings.answer_seconds, connect=self.settings.connect_seconds),
+            limits=httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS),
+            headers={"Authorization": f"Bearer {self._token}"} if self._token else {},
+            trust_env=not is_loopback(self._host),  # a proxy of the environment leads away from this machine
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(self, model: type[Model], path: str, message: BaseModel | None = None) -> Model:
+        """Return the answer to a message, or to a request without one, as a model.
+
+        Raises:
+            RemoteError: if no attempt was answered, the request was refused, or the answer does not fit the model.
+        """
+        content = None if message is None else message.model_dump_json()
+        body = retried(
+            lambda: self._attempt(path, content),
+            self.settings,
+            self._wait,
+            server=f"The retriever server at {self.address}",
+            advice=f"See that it runs: questree serve-retriever INDEX; its health: {self.address}/health",
+        )
+        try:
+            return model.model_validate_json(body)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            raise self.unusable(f"{'.'.join(map(str, fault['loc'])) or 'answer'}: {fault['msg']}") from None
+
+    def _attempt(self, path: str, content: str | None) -> bytes:
+        import httpx
+
+        method, headers = "GET" if content is None else "POST", {"Content-Type": "application/json"}
+        try:
+            response = self._client.request(method, self.address + path, content=content, headers=headers)
+        except httpx.RequestError as problem:
+            raise TransientFault(f"{type(problem).__name__}: {problem}") from problem
+        if response.status_code == 200:
+            return response.content
+        fault = f"HTTP {response.status_code}: {_message(response.content)}"
+        if response.status_code in TRANSIENT:
+            raise TransientFault(fault, retry_after(response.headers.get("Retry-After")))
+        advice = "See that it is the address of a retriever server."
+        if response.status_code in (401, 403):
+            advice = f"Put the server's token into {TOKEN_VARIABLE}."
+        raise RemoteError(f"{self.address} refused the request ({fault}). {advice}")
+
+    def unusable(self, what: str) -> RemoteError:
+        """Return the error of an answer that cannot be used."""
+        return RemoteError(
+            f"{self.address} gave an answer that cannot be used ({what}). See that it is a retriever server of this "
+            "version of questree (questree serve-retriever) and that no proxy stands between."
+        )
+
+
+def _host(address: str) -> str:
+    """Return the host of an address, or refuse the address."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError as problem:
+        raise RemoteError(f"{address} is no address ({problem}). Write http://host:port.") from None
+    if parts.username is not None or parts.password is not None:
+        raise RemoteError(f"Give no name or password in an address: a server's token goes into {TOKEN_VARIABLE}.")
+    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
+        raise RemoteError(f"{address} is no address of a retriever server. Write http://host:port.")
+    return host
+
+
+def _message(body: bytes) -> str:
+    """Return the message of an error, cut short."""
+    try:
+        return first_line(json.loads(body)["error"]["message"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return first_line(body.decode(errors="replace"))

@@ -18,11 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .access import is_loopback
 
-_RETRY_AFTER = 1  # seconds
-
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """How long a request may be, and who may ask.
 
     Attributes:
@@ -57,7 +55,7 @@ class Refused(Exception):
     @property
     def headers(self) -> dict[str, str]:
         """Return the headers of the answer that belong to its status."""
-        headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": str(_RETRY_AFTER)}}.get(self.status, {})
+        headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}.get(self.status, {})
         headers |= {} if self.retry else {"x-should-retry": "false"}
         return headers | ({"Allow": self.allowed} if self.allowed else {})
 
@@ -67,7 +65,7 @@ class Refused(Exception):
         return {"error": {"message": str(self), "type": kind, "param": None, "code": self.code}}
 
 
-def guarded(title: str, limits: Limits, *, guard: type[RequestLimits] | None = None, **given: Any) -> FastAPI:
+def guarded(title: str, limits: ServerLimits, *, guard: type[RequestLimits] | None = None, **given: Any) -> FastAPI:
     """Return an application without routes that keeps to limits and refuses in one form.
 
     Args:
@@ -109,7 +107,7 @@ async def _refuse_invalid(request: Request, error: Exception) -> Response:
 class RequestLimits:
     """ASGI middleware that holds an application to its limits and answers the requests that are `Refused`."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self._app, self.limits = app, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,10 +140,10 @@ class RequestLimits:
     async def _read(self, receive: Receive) -> Receive:
         """Read the body, and return what gives it to the application."""
         body = await _body(receive, self.limits.body)
-        first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def again() -> Message:
-            return first.pop() if first else await receive()
+            return whole.pop() if whole else await receive()
 
         return again
 

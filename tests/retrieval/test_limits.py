@@ -15,7 +15,7 @@ from questree.common.errors import QuestreeError
 from questree.retrieval.serving.access import check_binding, is_loopback, read_token
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.listener import listening, running, serve
-from questree.retrieval.serving.server_limits import Limits
+from questree.retrieval.serving.server_limits import ServerLimits
 from questree.simulate import Mind, SimulatedEngine, World
 from questree.simulate import create_app as create_simulated
 from questree.simulate import serve as serve_simulated
@@ -32,43 +32,33 @@ def kind(request) -> str:
     return request.param
 
 
-def made(kind: str, limits: Limits) -> Any:
+def made(kind: str, limits: ServerLimits) -> Any:
     if kind == "retriever":
         return create_app(ListRetriever({"q": "text"}), limits=limits)
     return create_simulated(SimulatedEngine(Mind(World(QUESTIONS), BLANK)), limits=limits)
 
 
-def replies(kind: str, limits: Limits, method: str, path: str, *, times: int = 1, **sent: Any) -> list[httpx.Response]:
-    """To so many requests at one time."""
-
-    async def all_at_once() -> list[httpx.Response]:
+def reply(kind: str, limits: ServerLimits, method: str, path: str, **sent: Any) -> httpx.Response:
+    async def answered() -> httpx.Response:
         transport = httpx.ASGITransport(app=made(kind, limits))
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return list(await asyncio.gather(*(client.request(method, path, **sent) for _ in range(times))))
+            return await client.request(method, path, **sent)
 
-    return asyncio.run(all_at_once())
+    return asyncio.run(answered())
 
 
-def posted(kind: str, limits: Limits, **changed: Any) -> httpx.Response:
+def posted(kind: str, limits: ServerLimits, **changed: Any) -> httpx.Response:
     path, body = ASKED[kind]
-    return replies(kind, limits, "POST", path, **{"json": body, **changed})[0]
-
-
-def health(kind: str, limits: Limits) -> httpx.Response:
-    return replies(kind, limits, "GET", "/health")[0]
-
-
-def test_a_request_within_the_limits_is_answered(kind):
-    assert posted(kind, Limits()).status_code == 200
+    return reply(kind, limits, "POST", path, **{"json": body, **changed})
 
 
 @pytest.mark.parametrize("given", [None, "", "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, "Bearer é"])
 def test_without_its_token_a_server_answers_nothing(kind, given):
     headers = {} if given is None else {"Authorization": given.encode()}
-    reply = posted(kind, Limits(token=TOKEN), headers=headers)
-    assert (reply.status_code, reply.json()["error"]["code"]) == (401, "invalid_token")
-    assert TOKEN not in reply.text
-    assert health(kind, Limits(token=TOKEN)).status_code == 401
+    refused = posted(kind, ServerLimits(token=TOKEN), headers=headers)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (401, "invalid_token")
+    assert TOKEN not in refused.text
+    assert reply(kind, ServerLimits(token=TOKEN), "GET", "/health").status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -87,37 +77,37 @@ def test_without_its_token_a_server_answers_nothing(kind, given):
     ],
 )
 def test_without_a_token_it_answers_no_page_of_elsewhere(kind, headers):
-    reply = posted(kind, Limits(), headers=headers)
-    assert (reply.status_code, reply.json()["error"]["code"]) == (403, "foreign")
-    with_token = posted(kind, Limits(token=TOKEN), headers=headers | {"Authorization": f"Bearer {TOKEN}"})
+    refused = posted(kind, ServerLimits(), headers=headers)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "foreign")
+    with_token = posted(kind, ServerLimits(token=TOKEN), headers=headers | {"Authorization": f"Bearer {TOKEN}"})
     assert with_token.status_code == 200
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8893", "127.0.0.1:1", "[::1]", "[::1]:8893"])
 def test_without_a_token_it_answers_this_machine(kind, host):
-    assert posted(kind, Limits(), headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
+    assert posted(kind, ServerLimits(), headers={"Host": host, "Origin": f"http://{host}"}).status_code == 200
 
 
 def test_a_body_that_is_no_json_is_a_400(kind):
     for body in (b"", b"{", b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b"[]", b"1e400"):
-        assert posted(kind, Limits(), json=None, content=body).status_code == 400
+        assert posted(kind, ServerLimits(), json=None, content=body).status_code == 400
 
 
 def test_with_its_token_it_does(kind):
     for scheme in ("Bearer", "bearer"):  # in any case, as HTTP has it
-        assert posted(kind, Limits(token=TOKEN), headers={"Authorization": f"{scheme} {TOKEN}"}).status_code == 200
+        assert (
+            posted(kind, ServerLimits(token=TOKEN), headers={"Authorization": f"{scheme} {TOKEN}"}).status_code == 200
+        )
 
 
 def test_a_long_body_is_refused_whether_its_length_is_told_or_not(kind):
-    reply = posted(kind, Limits(body=10))
-    assert (reply.status_code, reply.json()["error"]["code"]) == (413, "request_too_large")
-
     async def pieces():
         for _ in range(10):
             yield b"  "
 
-    reply = posted(kind, Limits(body=10), json=None, content=pieces())
-    assert reply.status_code == 413
+    for sent in ({}, {"json": None, "content": pieces()}):
+        refused = posted(kind, ServerLimits(body=10), **sent)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (413, "request_too_large")
 
 
 def test_more_connections_than_it_takes_are_turned_away():
@@ -130,7 +120,7 @@ def test_more_connections_than_it_takes_are_turned_away():
 def test_other_machines_are_not_served_without_a_token(kind):
     def served() -> None:
         if kind == "retriever":
-            serve(made(kind, Limits()), "0.0.0.0", 0)
+            serve(made(kind, ServerLimits()), "0.0.0.0", 0)
         else:
             serve_simulated(SimulatedEngine(Mind(World(QUESTIONS), BLANK)), "0.0.0.0", 0)
 
@@ -168,7 +158,7 @@ def test_a_token_that_is_none_is_refused(tmp_path, content):
 
 
 def test_limits_do_not_show_their_token():
-    assert TOKEN not in repr(Limits(token=TOKEN))
+    assert TOKEN not in repr(ServerLimits(token=TOKEN))
 
 
 def test_answers_do_not_wait_for_acknowledgements():
@@ -177,7 +167,7 @@ def test_answers_do_not_wait_for_acknowledgements():
 
 
 def test_an_address_that_is_taken_is_named():
-    with running(made("retriever", Limits())) as address:
+    with running(made("retriever", ServerLimits())) as address:
         port = int(address.rsplit(":", 1)[1])
         with pytest.raises(QuestreeError, match=f"127.0.0.1:{port} cannot be listened at.*--port"):
             listening("127.0.0.1", port)

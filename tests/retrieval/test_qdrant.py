@@ -30,8 +30,8 @@ from questree.retrieval.qdrant.searcher import QdrantRetriever
 from questree.retrieval.qdrant.upload import add, upload
 from questree.retrieval.retriever_names import named_members, open_retriever
 from questree.retrieval.serving.app import create_app
-from questree.retrieval.serving.exchange import RemoteError, RemoteSettings
 from questree.retrieval.serving.listener import running
+from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
 
 from .conftest import WORDS, make_checkpoint
 from .fake_qdrant import FakeQdrant

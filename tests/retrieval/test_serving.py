@@ -13,13 +13,13 @@ import pytest
 from fakes import ListRetriever
 
 from questree.common.errors import QueryError
-from questree.retrieval import BM25Retriever, BM25Settings, FusionRetriever, Passage, Retriever, load_index
+from questree.retrieval import BM25Retriever, Passage, Retriever, load_index
 from questree.retrieval.retriever_names import open_retriever
 from questree.retrieval.serving.app import SearchLimits, create_app
 from questree.retrieval.serving.client import RemoteRetriever
-from questree.retrieval.serving.exchange import RemoteError
 from questree.retrieval.serving.listener import running
-from questree.retrieval.serving.server_limits import Limits
+from questree.retrieval.serving.remote_requests import RemoteError
+from questree.retrieval.serving.server_limits import ServerLimits
 
 QUERIES = ["amber lagoon", "harbor pebble", "fjord", "willow summit north", "?!"]
 
@@ -32,7 +32,7 @@ def index(passages) -> BM25Retriever:
 @pytest.fixture(scope="module")
 def address(index) -> Iterator[str]:
     limits = SearchLimits(queries=8, passages=50, in_answer=100)
-    with running(create_app(index, limits=Limits(body=4_000), search_limits=limits)) as address:
+    with running(create_app(index, limits=ServerLimits(body=4_000), search_limits=limits)) as address:
         yield address
 
 
@@ -46,18 +46,6 @@ def test_what_is_found_over_http_is_what_is_found_in_process(address, index):
     assert remote.batch(QUERIES, k=3) == index.batch(QUERIES, k=3)
     assert remote.batch([], k=3) == []
     assert isinstance(remote, Retriever)
-
-
-def test_what_gathers_by_words_may_find_nothing_over_http_too(rerank_folder):
-    index = load_index(rerank_folder)
-    with running(create_app(index)) as other:
-        assert RemoteRetriever.connect(other).batch(["?!", "amber"], k=2) == [[], index("amber", k=2)]
-
-
-def test_a_served_fusion_may_find_nothing(passages, index):
-    fusion = FusionRetriever([index, BM25Retriever.from_passages(passages, BM25Settings(k1=2))])
-    with running(create_app(fusion)) as other:
-        assert RemoteRetriever.connect(other)("zebra", k=2) == fusion("zebra", k=2) == []
 
 
 def test_health_names_the_index(address, index):
@@ -98,29 +86,21 @@ def test_threads_get_what_one_thread_gets(address, index):
 
 def test_texts_are_compared_by_the_server_s_encoder(exact_folder, address):
     exact = load_index(exact_folder)
-    with running(create_app(exact)) as other:
+    many = [f"harbor pebble {'fjord ' * n}" for n in range(20)]
+    with running(create_app(exact, search_limits=SearchLimits(queries=3))) as other:
         remote = RemoteRetriever.connect(other)
-        texts = ["amber lagoon", "harbor pebble"]
-        for of, others in ((texts, ["fjord"]), (texts, []), ([], texts)):
-            assert remote.similarity(of, others) == exact.similarity(of, others)
+        for of, others in ((["amber lagoon"] * 4, many), (many, []), ([], many)):
+            for row, expected in zip(remote.similarity(of, others), exact.similarity(of, others), strict=True):
+                assert row == pytest.approx(expected, abs=1e-5)
         for body in (b'{"texts": [], "others": ["a"]}', b'{"texts": ["a"], "others": []}', b"[" * 9_000):
             assert httpx.post(f"{other}/similarity", content=body).status_code == 400
     assert RemoteRetriever.connect(address).similarity is None
 
 
-def test_more_texts_than_a_request_holds_are_compared_in_several(exact_folder):
-    exact = load_index(exact_folder)
-    with running(create_app(exact, search_limits=SearchLimits(queries=3))) as other:
-        remote = RemoteRetriever.connect(other)
-        texts, others = ["amber lagoon"] * 4, [f"harbor pebble {'fjord ' * n}" for n in range(20)]
-        for row, expected in zip(remote.similarity(texts, others), exact.similarity(texts, others), strict=True):
-            assert row == pytest.approx(expected, abs=1e-5)
-
-
 def test_it_is_opened_by_its_address_with_the_token_of_the_environment(index, monkeypatch):
     token = "a-token-that-is-long-enough"
     monkeypatch.delenv("QUESTREE_TOKEN", raising=False)
-    with running(create_app(index, limits=Limits(token=token))) as address:
+    with running(create_app(index, limits=ServerLimits(token=token))) as address:
         with pytest.raises(RemoteError, match=r"401.*QUESTREE_TOKEN") as refused:
             open_retriever(address)
         monkeypatch.setenv("QUESTREE_TOKEN", token)
@@ -232,37 +212,34 @@ def test_a_posted_colbert_query_that_makes_no_sense_is_a_400(address, body):
 
 
 class Odd(ListRetriever):
-    """An index whose scores are no numbers, or whose comparison fails."""
+    """An index that gives whatever it is told to, also as similarities."""
 
-    def __init__(self, score: float) -> None:
+    def __init__(self, found):
         super().__init__({"q": "text"})
-        self.score = score
+        self.found = found
 
     def batch(self, queries, k=1):
-        return [[Passage(id="a", text="text", score=self.score)] for _ in queries]
+        return [[self.found()] for _ in queries]
 
     @property
     def similarity(self):
-        def compare(texts, others):
-            return [[self.score]]
-
-        return compare
+        return lambda texts, others: [[self.found().score]]
 
 
-@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
-def test_scores_that_are_no_numbers_are_the_index_s_fault(score):
-    with running(create_app(Odd(score))) as address:
+def unwell(score):
+    return Passage(id="a", text="text").model_copy(update={"score": score})
+
+
+def fails():
+    raise OSError("the disk is gone")
+
+
+@pytest.mark.parametrize("found", [lambda: unwell(math.nan), lambda: unwell(-math.inf), fails])
+def test_what_is_no_ranking_is_the_index_s_fault(found):
+    with running(create_app(Odd(found))) as address:
         replies = [
             httpx.post(f"{address}/search", json={"queries": ["q"], "k": 1}),
             httpx.post(f"{address}/similarity", json={"texts": ["q"], "others": ["a"]}),
             httpx.get(f"{address}/?query=q&k=1"),
         ]
     assert [(reply.status_code, reply.json()["error"]["code"]) for reply in replies] == [(500, "index_failed")] * 3
-
-
-def test_an_answer_has_a_bounded_size():
-    long = ListRetriever({"q": "x" * 1_000})
-    with running(create_app(long, search_limits=SearchLimits(characters=2_500))) as address:
-        replies = [httpx.post(f"{address}/search", json={"queries": ["q"] * n, "k": 1}) for n in (2, 3)]
-    assert [reply.status_code for reply in replies] == [200, 400]
-    assert "2500 are the most" in replies[1].json()["error"]["message"]

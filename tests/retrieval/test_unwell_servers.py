@@ -9,8 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from threading import Thread
+from contextlib import contextmanager
 from typing import Any
 
 import dspy
@@ -24,9 +23,8 @@ from questree.programs.tree import ReasoningTree
 from questree.retrieval import BaseRetriever
 from questree.retrieval.duplicates import RetrieverDuplicates
 from questree.retrieval.serving.client import RemoteRetriever
-from questree.retrieval.serving.exchange import Exchange, RemoteError, RemoteSettings
 from questree.retrieval.serving.listener import running
-from questree.retrieval.serving.wire import Health
+from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
 
 
 class Script:
@@ -54,9 +52,9 @@ class Script:
         await Response(body, status, headers)(scope, receive, send)
 
 
-def health(**changed: Any) -> dict[str, Any]:
+def health() -> dict[str, Any]:
     good = {"status": "ok", "name": "colbert-exact", "fingerprint": "f1", "passages": 2, "similarity": True}
-    return {**good, "most_queries": 8, **changed}
+    return {**good, "most_queries": 8}
 
 
 def found(id: str = "a", **changed: Any) -> dict[str, Any]:
@@ -83,7 +81,7 @@ def unwell(scripted):
     """A client with its script, the pauses it took, and few retries."""
     script, address = scripted
     script.answers, waits = [], []
-    settings = RemoteSettings(retries=3, first_pause=0.5, longest_pause=4, most_bytes=10_000)
+    settings = RemoteSettings(retries=3, first_pause=0.5, longest_pause=4)
     return RemoteRetriever.connect(address, settings=settings, wait=waits.append), script, waits
 
 
@@ -129,12 +127,12 @@ def test_the_server_s_wish_to_wait_is_heeded_up_to_a_cap(unwell, header, least, 
 
 
 @pytest.mark.parametrize(
-    ("status", "says"), [(401, "QUESTREE_TOKEN"), (404, "address"), (307, "address"), (400, "HTTP")]
+    ("status", "says"), [(401, "QUESTREE_TOKEN"), (404, "address"), (307, "address"), (400, "address")]
 )
 def test_a_refusal_is_not_asked_again(unwell, status, says):
     remote, script, waits = unwell
     script.answers = [(status, {"Location": "http://127.0.0.1:9/"}, {"error": {"message": "not so"}})]
-    with pytest.raises(RemoteError, match=rf"HTTP {status}: not so.*{says}|{says} {status}: not so"):
+    with pytest.raises(RemoteError, match=rf"HTTP {status}: not so.*{says}"):
         remote("q")
     assert waits == []
 
@@ -153,20 +151,16 @@ def test_a_refusal_is_not_asked_again(unwell, status, says):
         (results(fingerprint=7), "fingerprint"),
         (results(results=None), "results"),
         (results([without(found(), "id")]), r"results\.0\.0\.id"),
-        (results([without(found(), "title")]), r"results\.0\.0\.title"),
         (results([without(found(), "text")]), r"results\.0\.0\.text"),
-        (results([without(found(), "score")]), r"results\.0\.0\.score"),
         (results([found(id=3)]), r"results\.0\.0\.id"),
         (results([found(score="high")]), r"results\.0\.0\.score"),
         (results([found(score=float("nan"))]), r"results\.0\.0\.score"),
         (json.dumps(results()).replace("text of a", "\\ud800").encode(), "JSON"),
-        (results([]), "no passage"),
         (results([found("a")], [found("b")]), "2 rankings for 1"),
         (results(results=[]), "0 rankings for 1"),
-        (results([found("a"), found("b"), found("c")]), "3 passages where 2"),
-        (results([found("a"), found("a")]), "same passage twice"),
+        (results([found("a"), found("b"), found("c")]), "more than 2 passages"),
+        (results([found("a"), found("a")]), "one of them twice"),
         (results([found("a"), found("b", score=2.0)]), "order"),
-        (results([found(text="x" * 20_000)]), "more than 10,000 bytes"),
     ],
 )
 def test_an_answer_that_cannot_be_used_is_refused_by_name(unwell, answer, says):
@@ -207,45 +201,6 @@ def test_a_server_that_stalls_is_left():
             RemoteRetriever.connect(
                 f"http://127.0.0.1:{silent.getsockname()[1]}", settings=settings, wait=lambda _: None
             )
-
-
-@contextmanager
-def dripping(head: bytes, drop: bytes) -> Iterator[str]:
-    """A server that answers each request with a beginning, and then with drops for as long as anyone reads them."""
-
-    def answer(one: socket.socket) -> None:
-        with one, suppress(OSError):
-            one.recv(1 << 16)
-            one.sendall(head)
-            while True:
-                one.sendall(drop)
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                Thread(target=answer, args=(listening.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        Thread(target=accept, daemon=True).start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        listening.shutdown(socket.SHUT_RDWR)
-
-
-BODY = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@pytest.mark.parametrize("short", ["answer_seconds", "request_seconds", "health_seconds"])
-def test_an_answer_that_drips_is_given_up_as_a_whole(short):
-    settings = RemoteSettings(retries=1, first_pause=0, most_bytes=2**40, **{short: 0.1})
-    given_up = r"gave no answer in [12] attempts.*(too long as a whole|timed out)"  # a busy machine may pause the drops
-    with dripping(BODY, b"1\r\n \r\n") as address:
-        if short != "request_seconds":
-            with pytest.raises(RemoteError, match=rf"{address} {given_up}"):
-                RemoteRetriever.connect(address, settings=settings, wait=lambda _: None)
-        known = RemoteRetriever(Exchange(address, None, settings, lambda _: None), Health(**health()))
-        if short != "health_seconds":
-            with pytest.raises(RemoteError, match=given_up):
-                known("q")
 
 
 def test_no_attempt_is_begun_when_the_time_is_over(scripted):

@@ -12,7 +12,7 @@ import pytest
 from tiny_world import QUESTIONS, RIVER, TitleRetriever, request
 
 from questree.programs import SearChain
-from questree.retrieval.serving.server_limits import Limits
+from questree.retrieval.serving.server_limits import ServerLimits
 from questree.signatures.chain_of_query import PlanChain
 from questree.simulate import Mind, SimulatedEngine, Traits, World, lm_of
 from questree.simulate.server import running
@@ -24,7 +24,7 @@ _HALF_A_CHARACTER = rb'{"model": "simulated", "messages": [{"role": "user", "con
 
 @pytest.fixture(scope="module")
 def api_base() -> Iterator[str]:
-    with running(SimulatedEngine(MIND), limits=Limits(body=20_000)) as base:
+    with running(SimulatedEngine(MIND), limits=ServerLimits(body=20_000)) as base:
         yield base
 
 
