@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1024
 """Passages in a chunk: some 30 MB of token embeddings, a quarter of a minute of encoding on two cores."""
-_RECORD = ".chunk.json"
 ROWS = {"f2": ".f16", "u1": ".u8"}
 """The ends of the names of files of rows, by the rows' type."""
 
@@ -72,6 +71,13 @@ class ChunkRecord:
     filled: int
     sha256: str
 
+    @classmethod
+    def of(cls, made_from: str, lengths: Sequence[int], filled: int, rows: bytes | memoryview) -> ChunkRecord:
+        """Return the record of rows."""
+        digest = hashlib.sha256(json.dumps([made_from, list(lengths), filled]).encode())
+        digest.update(rows)
+        return cls(made_from, list(lengths), filled, digest.hexdigest())
+
 
 def chunk_count(passages: int) -> int:
     """Return how many chunks hold so many passages."""
@@ -103,51 +109,38 @@ def source_of(texts: Sequence[str], encoder: str) -> str:
     return json_hash([encoder, *texts], ascii=True)
 
 
-def write_chunk(
-    folder: Path,
-    number: int,
-    texts: Sequence[str],
-    encoder: PassageEncoder,
-    made_from: str,
-    progress: Callable[[int], None],
-) -> ChunkRecord:
-    """Encode texts into a chunk and return its record, which is written last."""
-    chunk = encoded(texts, encoder, progress)
-    return store_chunk(folder, number, chunk, made_from=made_from, row_type=encoder.row_type)
-
-
-@dataclass(frozen=True)
-class EncodedChunk:
-    """The embeddings of some texts.
-
-    Attributes:
-        lengths: the number of rows of each.
-        filled: how many of them fill the encoder's window.
-        rows: of all of them, one behind the other.
-    """
-
-    lengths: list[int]
-    filled: int
-    rows: bytes | memoryview
-
-
-def encoded(texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None]) -> EncodedChunk:
-    """Encode texts and return their embeddings."""
+def encoded(
+    texts: Sequence[str], encoder: PassageEncoder, progress: Callable[[int], None] = lambda _: None
+) -> tuple[list[int], int, memoryview]:
+    """Return the number of rows of each text, how many texts fill the window, and all rows one behind the other."""
     import numpy as np
 
     before = encoder.filled
     matrices = [matrix.numpy() for matrix in encoder.passages(texts, progress)]
     rows = np.ascontiguousarray(np.concatenate(matrices), dtype=encoder.row_type)
-    return EncodedChunk([len(matrix) for matrix in matrices], encoder.filled - before, rows.data.cast("B"))
+    return [len(matrix) for matrix in matrices], encoder.filled - before, rows.data.cast("B")
 
 
-def store_chunk(folder: Path, number: int, chunk: EncodedChunk, *, made_from: str, row_type: str) -> ChunkRecord:
-    """Write a chunk and return its record, which is written last."""
-    digest = _digest(made_from, chunk.lengths, chunk.filled, chunk.rows)
-    record = ChunkRecord(made_from, chunk.lengths, chunk.filled, digest)
-    _write(rows_file(folder, number, row_type), chunk.rows)
-    _write(_record_file(folder, number), json.dumps(asdict(record)).encode())
+def write_chunk(
+    folder: Path,
+    number: int,
+    passages: PassageStore,
+    encoder: PassageEncoder,
+    identity: str,
+    progress: Callable[[int], None] = lambda _: None,
+) -> ChunkRecord:
+    """Encode the passages of a chunk, write it and return its record."""
+    texts = texts_of(passages, number)
+    lengths, filled, rows = encoded(texts, encoder, progress)
+    record = ChunkRecord.of(source_of(texts, identity), lengths, filled, rows)
+    store_chunk(folder, number, record, rows, encoder.row_type)
     return record
+
+
+def store_chunk(folder: Path, number: int, record: ChunkRecord, rows: bytes | memoryview, row_type: str) -> None:
+    """Write a chunk; its record is written last."""
+    _write(rows_file(folder, number, row_type), rows)
+    _write(_record_file(folder, number), json.dumps(asdict(record)).encode())
 
 
 def read_record(folder: Path, number: int) -> ChunkRecord:
@@ -169,7 +162,7 @@ def is_whole(folder: Path, number: int, record: ChunkRecord, dim: int, row_type:
         rows = read_rows(folder, number, record, dim, row_type)
     except IndexRefused:
         return False
-    return _digest(record.made_from, record.lengths, record.filled, rows.data.cast("B")) == record.sha256
+    return record == ChunkRecord.of(record.made_from, record.lengths, record.filled, rows.data.cast("B"))
 
 
 def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type: str = "f2") -> np.ndarray[Any, Any]:
@@ -192,11 +185,9 @@ def read_rows(folder: Path, number: int, record: ChunkRecord, dim: int, row_type
 
 def remove_others(folder: Path, numbers: Iterable[int], row_type: str = "f2") -> None:
     """Remove all but these chunks from the folder, such as files of a killed writer or of a longer corpus."""
-    kept = [(rows_file(folder, number, row_type), _record_file(folder, number)) for number in numbers]
-    names = {path.name for paths in kept for path in paths}
-    for found in folder.iterdir():
-        if found.name not in names:
-            found.unlink()
+    kept = [path for number in numbers for path in (rows_file(folder, number, row_type), _record_file(folder, number))]
+    for found in set(folder.iterdir()).difference(kept):
+        found.unlink()
 
 
 def rows_file(folder: Path, number: int, row_type: str = "f2") -> Path:
@@ -205,13 +196,7 @@ def rows_file(folder: Path, number: int, row_type: str = "f2") -> Path:
 
 
 def _record_file(folder: Path, number: int) -> Path:
-    return folder / f"{number:06d}{_RECORD}"
-
-
-def _digest(made_from: str, lengths: Sequence[int], filled: int, rows: bytes | memoryview) -> str:
-    digest = hashlib.sha256(json.dumps([made_from, list(lengths), filled]).encode())
-    digest.update(rows)
-    return digest.hexdigest()
+    return folder / f"{number:06d}.chunk.json"
 
 
 def _write(path: Path, content: bytes | memoryview) -> None:

@@ -1,7 +1,7 @@
 """Workers on a Ray cluster: processes on many machines, or on this one, that are given jobs one by one.
 
-A worker is given texts only: the name of what does the work, and JSON. It makes the rest by itself. Ray is imported
-here, and by nothing else.
+A worker is given texts only: the name of what does the work, and JSON. It makes the rest by itself. Ray starts a worker
+that is lost again, and gives it its jobs anew. Ray is imported here, and by nothing else.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import logging
 import os
 import re
 import socket
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from logging.handlers import QueueHandler
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Protocol
@@ -31,12 +30,11 @@ from ...common.secrets import without_secrets
 from ...common.text import printable
 
 LOCAL = "ray"
-ATTEMPTS = 3  # workers that a job may be given to, if they are lost
+ATTEMPTS = 3  # at a job, if its worker is lost
+RESTARTS = 100  # of a worker: machines of a cluster may come and go
 CORE_GROUP = 4  # cores of a worker that computes: more of them for one encoder gain little
 PATIENCE = 600.0  # seconds without any worker: it may load a large index, or wait for cores that others use
-SILENCE = 30.0  # of them, before the user is told
 
-_LOOK = 0.5  # seconds between looks at whether workers are still to come
 _ANSWER = 10.0  # seconds in which the head of a cluster must answer
 _OBJECTS = 512 * 2**20  # bytes of results on their way, in a cluster of this machine alone
 _SAME = ("questree", "dspy")  # packages that must have one version everywhere
@@ -74,7 +72,11 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         ClusterError: if it is something else, Ray is not installed, the cluster does not answer, or another version
             of Ray or Python runs there.
     """
-    ray = _ray(on)
+    if not re.fullmatch(r"ray(://[^\s/:]+:\d{1,5})?", on):
+        raise ClusterError(f"--on {on}: name `ray` for this machine, or the address of a cluster: ray://HOST:10001")
+    os.environ.setdefault(_OWN_LINES, ".")  # it tells of each worker that dies, also on our stdout
+    with needs_extra("cluster"):
+        ray = import_module("ray")
     if ray.is_initialized():
         yield Cluster(ray, on, workers)
         return
@@ -88,11 +90,9 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         raise
     except Exception as error:  # of Ray, gRPC and the operating system
         ray.shutdown()  # after a failure to join, Ray would still take every later call for one to that cluster
-        hint = ". Is this the port of Ray's client server, and does it want a token (RAY_AUTH_MODE=token)?"
-        listens = isinstance(error, ConnectionError)
-        raise ClusterError(
-            f"The cluster {on} cannot be used: {_in_one_line(error)}{hint if listens else ''}"
-        ) from error
+        hint = " Is this the port of Ray's client server, and does it want a token (RAY_AUTH_MODE=token)?"
+        said = f"The cluster {on} cannot be used: {_in_one_line(error)}."
+        raise ClusterError(said + (hint if isinstance(error, ConnectionError) else "")) from error
     try:
         yield Cluster(ray, on, workers)
     finally:
@@ -108,17 +108,8 @@ def _start_here(ray: Any) -> None:
     except Exception as error:  # Ray has no class of its own for this
         if _TOO_SLOW not in str(error):
             raise
-        logger.warning("Ray did not start within the 30 seconds that it allows itself: once more")
         ray.shutdown()
         start()
-
-
-def _ray(on: str) -> Any:
-    if not re.fullmatch(r"ray(://[^\s/:]+:\d{1,5})?", on):
-        raise ClusterError(f"--on {on}: name `ray` for this machine, or the address of a cluster: ray://HOST:10001")
-    os.environ.setdefault(_OWN_LINES, ".")  # it tells of each worker that dies, and so do we
-    with needs_extra("cluster"):
-        return import_module("ray")
 
 
 def _check_answers(on: str) -> None:
@@ -160,11 +151,10 @@ class Cluster:
             given: as JSON.
             jobs: how many are done at the same time, by all workers together.
         """
-        cores = self._sum("CPU")
+        cores = sum(self._each("CPU"))
         number = self.wanted or max(1, min(jobs, int(cores)))
-        options = {"num_cpus": min(1.0, cores / number)}
-        with self._workers(made_by, given, number, options, places=-(-jobs // number)) as workers:
-            yield workers
+        with self._workers(made_by, given, number, places=-(-jobs // number), num_cpus=min(1.0, cores / number)) as all:
+            yield all
 
     @contextmanager
     def computing(self, made_by: str, given: Any) -> Iterator[Workers]:
@@ -173,74 +163,59 @@ class Cluster:
         Args:
             made_by, given: as for `waiting`.
         """
-        gpus, cores = int(self._sum("GPU")), int(self._sum("CPU"))
-        if gpus:
-            number, options = self.wanted or gpus, {"num_gpus": 1}
+        cores = [int(node) for node in self._each("CPU")]
+        if gpus := int(sum(self._each("GPU"))):
+            number, needs = self.wanted or gpus, {"num_gpus": 1}
         else:
-            smallest = min((int(node) for node in self._each("CPU")), default=1)
-            group = max(1, min(CORE_GROUP, smallest, cores // (self.wanted or 1)))
-            number, options = self.wanted or max(1, cores // group), {"num_cpus": group}
-        with self._workers(made_by, given, number, options, places=1) as workers:
-            yield workers
+            group = max(1, min(CORE_GROUP, min(cores, default=1), sum(cores) // (self.wanted or 1)))
+            number, needs = self.wanted or max(1, sum(cores) // group), {"num_cpus": group}
+        with self._workers(made_by, given, number, places=1, **needs) as all:
+            yield all
 
     def _each(self, resource: str) -> list[float]:
         """Return how much of a resource each node has that has some."""
         nodes = (node["Resources"].get(resource, 0) for node in self.ray.nodes() if node["Alive"])
         return [amount for amount in nodes if amount]
 
-    def _sum(self, resource: str) -> float:
-        return sum(self._each(resource))
-
     @contextmanager
-    def _workers(
-        self, made_by: str, given: Any, number: int, options: dict[str, Any], *, places: int
-    ) -> Iterator[Workers]:
-        actor = self.ray.remote(_Worker).options(scheduling_strategy="SPREAD", **options)
-        workers = Workers(self.ray, lambda: actor.remote(made_by, json.dumps(given), os.getcwd()), number, places)
+    def _workers(self, made_by: str, given: Any, number: int, *, places: int, **needs: float) -> Iterator[Workers]:
+        actor = self.ray.remote(_Worker).options(
+            scheduling_strategy="SPREAD", max_restarts=RESTARTS, max_task_retries=ATTEMPTS - 1, **needs
+        )
+        with _connection():
+            actors = [actor.remote(made_by, json.dumps(given), os.getcwd()) for _ in range(number)]
+            workers = Workers(self.ray, actors, places)
         try:
             yield workers
         finally:
             workers.end()
 
 
-@dataclass(eq=False)
-class _Place:
-    """A worker, as those who give it jobs know it."""
-
-    actor: Any
-
-
 _Ready = tuple[str, dict[str, str]]
 """What a worker says when it has started: why it cannot work, if so, and versions of packages."""
 
 
-@dataclass(eq=False)
-class _News:
-    """What a worker that was started says of itself, or the error that it died of."""
-
-    worker: _Place
-    told: Future[_Ready]
-
-
 class Workers:
-    """Workers of one kind. One that is lost is replaced, and what it was doing is given to another.
+    """Workers of one kind, which Ray starts again if they are lost.
 
     Args:
         ray: the library.
-        make: starts a process.
-        number: of workers.
+        actors: the workers.
         places: jobs that each does at a time.
     """
 
-    def __init__(self, ray: Any, make: Callable[[], Any], number: int, places: int):
-        self.number = number
-        self._ray, self._make, self._places = ray, make, places
-        self._starting, self._ready = set[_Place](), set[_Place]()
-        self._free = SimpleQueue[_Place | _News]()
-        self._problem, self._died_at_start, self._warned = "", 0, False
-        self._warnings = Counter[str]()
-        self._lock = Lock()
-        self._fill()
+    def __init__(self, ray: Any, actors: Sequence[Any], places: int):
+        self.number = len(actors)
+        self._ray, self._places = ray, places
+        self._left, self._ready = list(actors), False
+        self._free = SimpleQueue[tuple[Any, Future[_Ready] | None] | None]()
+        self._problem, self._warned, self._lock = "", set[str](), Lock()
+        for actor in actors:
+            # called on Ray's own thread, which must wait for nothing
+            actor.ready.remote().future().add_done_callback(partial(self._tell, actor))
+
+    def _tell(self, actor: Any, ready: Future[_Ready]) -> None:
+        self._free.put((actor, ready))
 
     def share(self, content: str) -> Any:
         """Return what stands for a long text in a job; the text goes to each machine once."""
@@ -250,115 +225,92 @@ class Workers:
         """Give a job to a worker, wait for its result and return it. Called on many threads.
 
         Raises:
-            WorkerLostError: if several workers were lost at it.
+            WorkerLostError: if it was lost each time that it was at the job.
             ClusterError: if the work cannot be done, or there is no worker; says why.
         """
-        lost = ""
-        for _ in range(ATTEMPTS):
+        errors = self._ray.exceptions
+        while True:
             worker = self._take()
             try:
                 with _connection():
-                    problem, result, warnings = worker.actor.do.remote(*job).future().result()
-            except self._ray.exceptions.RayTaskError:  # a fault of ours: every worker would have it
-                raise
-            except self._ray.exceptions.RayError as error:
-                lost = _in_one_line(error)
-                self._give_up(worker, lost)
+                    problem, result, warnings = worker.do.remote(*job).future().result()
+            except errors.ActorDiedError as error:  # Ray starts it no more
+                self._drop(worker, _in_one_line(error))
                 continue
-            self._free.put(worker)
-            self._pass_on(warnings)
+            except errors.RayTaskError:  # a fault of ours: every worker would have it
+                raise
+            except errors.RayError as error:
+                self._free.put((worker, None))
+                raise WorkerLostError(
+                    f"{ATTEMPTS} workers were lost at it, often for lack of memory: {_in_one_line(error)}"
+                ) from error
+            self._free.put((worker, None))
+            self._show(warnings)
             if problem:
                 raise ClusterError(problem)
             return bytes(result)
-        raise WorkerLostError(f"{ATTEMPTS} workers were lost at it, often for lack of memory: {lost}")
 
     def end(self) -> None:
-        """Stop all workers, free whoever waits for one, and tell how often they warned of the same."""
-        with self._lock:
-            for said, times in self._warnings.items():
-                if times > 1:
-                    logger.warning("Workers warned %d times: %s", times, said)
-            self._warnings.clear()
-            self._problem = self._problem or "The workers were ended."
-            for worker in self._starting | self._ready:
-                self._kill(worker)
+        """Stop all workers, and free whoever waits for one."""
+        self._stop("The workers were ended.")
+        for worker in self._left:
+            with suppress(Exception):
+                self._ray.kill(worker)
 
-    def _pass_on(self, warnings: Iterable[str]) -> None:
+    def _stop(self, problem: str) -> None:
+        self._problem = self._problem or problem
+        self._free.put(None)
+
+    def _show(self, warnings: Sequence[str]) -> None:
         """Show what workers warn of, each once."""
         with self._lock:
-            for said in map(printable, warnings):
-                if said not in self._warnings:
+            for said in dict.fromkeys(map(printable, warnings)):
+                if said not in self._warned:
                     logger.warning("A worker warned: %s", said)
-                self._warnings[said] += 1
+                self._warned.add(said)
 
-    def _take(self) -> _Place:
+    def _take(self) -> Any:
         """Return a worker that has room for a job."""
-        since = time.monotonic()
-        while not self._problem:
-            self._fill()
-            with suppress(Empty):
-                found = self._free.get(timeout=_LOOK)
-                if isinstance(found, _News):
-                    self._hear(found.worker, found.told)
-                elif found in self._ready:  # of one that was lost, other places may still be here
-                    return found
-            if self._ready:
-                since = time.monotonic()
-            elif time.monotonic() > since + PATIENCE:
-                self._problem = (
-                    f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray status` "
-                    "there tells), or fewer than --workers asks for."
-                )
-            elif time.monotonic() > since + SILENCE and not self._warned:
-                self._warned = True
-                logger.warning(
-                    "Waiting for the first worker: it loads what it needs, or the cluster has no free cores."
-                )
-        raise ClusterError(self._problem)
-
-    def _fill(self) -> None:
-        """Start the workers that are missing; each is given jobs once it says that it is ready."""
-        with self._lock:
-            while not self._problem and len(self._starting) + len(self._ready) < self.number:
-                with _connection():
-                    worker = _Place(self._make())
-                    ready = worker.actor.ready.remote().future()
-                self._starting.add(worker)
-                # called on Ray's own thread, which must wait for nothing
-                ready.add_done_callback(partial(self._tell, worker))
-
-    def _tell(self, worker: _Place, told: Future[_Ready]) -> None:
-        self._free.put(_News(worker, told))
-
-    def _hear(self, worker: _Place, told: Future[_Ready]) -> None:
-        """Take what a new worker says of itself."""
-        with self._lock:
-            self._starting.discard(worker)
+        while True:
             try:
-                problem, versions = told.result()
-            except Exception as error:  # it died, or its machine
-                self._died_at_start += 1
-                lasting = "No module named" in str(error) or self._died_at_start >= ATTEMPTS * self.number
-                self._problem = self._problem or (_not_started(error) if lasting else "")
-                return
-            self._problem = self._problem or problem or _other_versions(versions)
-            self._died_at_start = 0
-            self._ready.add(worker)
-            if not self._problem:
-                for _ in range(self._places):
-                    self._free.put(worker)
+                found = self._free.get(timeout=None if self._ready else PATIENCE)
+            except Empty:
+                if not self._ready:
+                    self._stop(
+                        f"The cluster has started no worker for {PATIENCE:.0f} s. It may have no free cores (`ray "
+                        "status` there tells), or fewer than --workers asks for."
+                    )
+                continue
+            if found is None or self._problem:
+                self._free.put(None)  # for the next who waits
+                raise ClusterError(self._problem)
+            worker, ready = found
+            if ready is None:
+                return worker
+            self._hear(worker, ready)
 
-    def _give_up(self, worker: _Place, why: str) -> None:
-        """Count a worker as lost."""
+    def _hear(self, worker: Any, ready: Future[_Ready]) -> None:
+        """Take what a new worker says of itself."""
+        try:
+            problem, versions = ready.result()
+        except Exception as error:  # it died as it started, as often as it was tried
+            self._drop(worker, _not_started(error))
+            return
+        if problem := problem or _other_versions(versions):
+            self._stop(problem)
+            return
+        self._ready = True
+        for _ in range(self._places):
+            self._free.put((worker, None))
+
+    def _drop(self, worker: Any, why: str) -> None:
+        """Do without a worker that is gone for good."""
         with self._lock:
-            if worker in self._ready and not self._problem:
-                logger.warning("A worker was lost. What it was doing is done again by another one: %s", why)
-                self._ready.discard(worker)
-                self._kill(worker)  # it may only be out of reach
-
-    def _kill(self, worker: _Place) -> None:
-        with suppress(Exception):
-            self._ray.kill(worker.actor)
+            if worker in self._left:
+                self._left.remove(worker)
+                logger.warning("A worker was lost for good: %s", why)
+            if not self._left:
+                self._stop(why)
 
 
 @contextmanager
@@ -380,7 +332,8 @@ def _other_versions(there: dict[str, str]) -> str:
     here = installed_versions(_SAME)
     if there == here:
         return ""
-    return f"The cluster has {_listed(there)}, and here is {_listed(here)}: install the same on every machine."
+    listed = [", ".join(f"{name} {number}" for name, number in one.items()) or "no Questree" for one in (there, here)]
+    return f"The cluster has {listed[0]}, and here is {listed[1]}: install the same on every machine."
 
 
 def _not_started(error: Exception) -> str:
@@ -390,16 +343,14 @@ def _not_started(error: Exception) -> str:
     return f"The cluster cannot start workers: {said}"
 
 
-def _listed(versions: dict[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "no Questree"
-
-
 class _Worker:
     """The process of a worker. Everything that it tells is plain text or bytes."""
 
     def __init__(self, made_by: str, given: str, folder: str):
-        self._problem, self._warnings = "", _Warnings()
-        logging.getLogger(__name__.partition(".")[0]).addHandler(self._warnings)
+        self._problem, self._warnings = "", SimpleQueue[logging.LogRecord]()
+        handler = QueueHandler(self._warnings)
+        handler.setLevel(logging.WARNING)
+        logging.getLogger(__name__.partition(".")[0]).addHandler(handler)
         with suppress(OSError):  # on a machine without that folder, paths must be absolute
             os.chdir(folder)
         module, _, name = made_by.partition(":")
@@ -418,23 +369,8 @@ class _Worker:
             problem, result = "", await asyncio.wrap_future(self._work.start(*job))
         except Exception as error:
             problem, result = _told(error), b""
-        return problem, result, self._warnings.taken()
-
-
-class _Warnings(logging.Handler):
-    """Keeps what a worker warns of, until it is sent."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._kept = deque[str]()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a warning."""
-        self._kept.append(without_secrets(record.getMessage()))
-
-    def taken(self) -> list[str]:
-        """Return what is kept, and keep it no longer."""
-        return [self._kept.popleft() for _ in range(len(self._kept))]
+        warnings = [self._warnings.get() for _ in range(self._warnings.qsize())]
+        return problem, result, [without_secrets(warning.getMessage()) for warning in warnings]
 
 
 def _told(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,16 +64,15 @@ def encode_corpus(
     kept = _kept(folder, passages, encoder, identity, report)
     remove_others(folder, kept, encoder.row_type)
     missing = [number for number in range(chunk_count(len(passages))) if number not in kept]
-    count = _Report(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
+    count = _Count(report, len(passages), kept, (folder.parent / PASSAGES).stat().st_size, size)
+    order: dict[str, Any] = {"load": load, "identity": identity, "finish": count.finish}
     if cluster and missing:
-        encode_on_cluster(cluster, folder, missing, encoder=encoder, load=load, identity=identity, report=count)
-    elif devices:
-        encode_on(devices, folder, missing, load=load, identity=identity, report=count)
+        encode_on_cluster(cluster, folder, missing, encoder=encoder, **order)
+    elif devices and missing:
+        encode_on(devices, folder, missing, **order)
     else:
         for number in missing:
-            texts = texts_of(passages, number)
-            source = source_of(texts, identity)
-            count.finish(write_chunk(folder, number, texts, encoder=encoder, made_from=source, progress=count.add))
+            count.finish(write_chunk(folder, number, passages, encoder, identity, count.add))
     remove_others(folder, range(chunk_count(len(passages))), encoder.row_type)  # also what a dead process left
     if count.filled:
         logger.warning(
@@ -87,56 +87,47 @@ def _kept(
     folder: Path, passages: PassageStore, encoder: PassageEncoder, identity: str, report: Report
 ) -> dict[int, ChunkRecord]:
     """Return the chunks that hold what would be written now; warn of those that do not."""
-    kept, damaged, outdated = {}, [], []
+    kept: dict[int, ChunkRecord] = {}
     found = sorted(int(path.name[:6]) for path in folder.glob("[0-9]" * 6 + ".chunk.json"))
     for checked, number in enumerate(found):
         report(Progress("checking what is encoded already (in chunks)", checked, len(found)))
-        try:
-            record = read_record(folder, number)
-        except IndexRefused:
-            damaged.append(number)
-            continue
-        if number >= chunk_count(len(passages)) or record.made_from != source_of(texts_of(passages, number), identity):
-            outdated.append(number)
-        elif is_whole(folder, number, record, encoder.dim, encoder.row_type):
-            kept[number] = record
-        else:
-            damaged.append(number)
-    if damaged:
-        logger.warning("%d encoded chunks are damaged and are encoded again: %s.", len(damaged), _some(damaged))
-    if outdated:
+        with suppress(IndexRefused):
+            record, made_from = read_record(folder, number), source_of(texts_of(passages, number), identity)
+            if record.made_from == made_from and is_whole(folder, number, record, encoder.dim, encoder.row_type):
+                kept[number] = record
+    if len(kept) < len(found):
         logger.warning(
-            "%d encoded chunks are of other passages or of another encoder and are encoded again.", len(outdated)
+            "%d encoded chunks are damaged, or of other passages or another encoder, and are encoded again.",
+            len(found) - len(kept),
         )
     return kept
 
 
-def _some(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
-
-
-class _Report:
+class _Count:
     """The count of what is encoded, and the report of it."""
 
     def __init__(
         self, report: Report, total: int, kept: dict[int, ChunkRecord], other_bytes: int, size: Callable[[float], float]
     ) -> None:
         self._report, self._total, self._other_bytes, self._size = report, total, other_bytes, size
-        self._kept = self._done = sum(len(record.lengths) for record in kept.values())
+        self._kept = self._finished = sum(len(record.lengths) for record in kept.values())
         self._rows = sum(sum(record.lengths) for record in kept.values())
-        self._counted = self._kept
+        self._begun = 0
         self.filled = sum(record.filled for record in kept.values())
         self.add(0)
 
     def add(self, more: int) -> None:
-        """Count so many passages more."""
-        self._done += more
-        expected = self._size(self._rows / self._counted * self._total) + self._other_bytes if self._counted else 0
-        self._report(Progress("encoding", self._done, self._total, kept=self._kept, bytes=int(expected)))
+        """Count so many passages more of a chunk that is not finished."""
+        self._begun += more
+        done, expected = self._finished + self._begun, 0.0
+        if self._finished:
+            expected = self._size(self._rows / self._finished * self._total) + self._other_bytes
+        self._report(Progress("encoding", done, self._total, kept=self._kept, bytes=int(expected)))
 
     def finish(self, record: ChunkRecord) -> None:
-        """Note that a chunk is finished."""
+        """Count a chunk that is finished."""
         self._rows += sum(record.lengths)
-        self._counted += len(record.lengths)
+        self._finished += len(record.lengths)
         self.filled += record.filled
+        self._begun = 0
         self.add(0)

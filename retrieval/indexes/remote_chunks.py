@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from .chunks import ChunkRecord, EncodedChunk, PassageEncoder, encoded, source_of, store_chunk, texts_of
+from .chunks import ChunkRecord, PassageEncoder, encoded, source_of, store_chunk, texts_of
 from .cluster import Cluster, ClusterError
 from .contents import PassageStore
-from .workers import WorkReport
 
 
 class _Head(BaseModel):
@@ -35,15 +34,14 @@ def encode_on_cluster(
     encoder: PassageEncoder,
     load: partial[Any],
     identity: str,
-    report: WorkReport,
+    finish: Callable[[ChunkRecord], None],
 ) -> None:
     """Encode chunks on the workers of a cluster; a free worker takes the next chunk.
 
     Args:
         cluster: whose workers encode.
-        folder, chunks, identity, report: as for `encode_on`.
+        folder, chunks, load, identity, finish: as for `encode_on`.
         encoder: of this process; rows must be like its own.
-        load: makes the encoder there: a function of a module, and plain values.
 
     Raises:
         ClusterError: if the workers cannot encode, or send back what is no chunk.
@@ -53,21 +51,21 @@ def encode_on_cluster(
 
     def encode(number: int) -> ChunkRecord:
         texts = texts_of(passages, number)
-        chunk = _read(workers.do(json.dumps(texts)), len(texts), encoder)
-        return store_chunk(folder, number, chunk, made_from=source_of(texts, identity), row_type=encoder.row_type)
+        head, rows = _read(workers.do(json.dumps(texts)), len(texts), encoder)
+        record = ChunkRecord.of(source_of(texts, identity), head.lengths, head.filled, rows)
+        store_chunk(folder, number, record, rows, encoder.row_type)
+        return record
 
-    with cluster.computing(f"{__name__}:Encoding", given) as workers:
-        threads = ThreadPoolExecutor(workers.number)
+    with cluster.computing(f"{__name__}:Encoding", given) as workers, ThreadPoolExecutor(workers.number) as threads:
         try:
             for record in threads.map(encode, chunks):
-                report.add(len(record.lengths))
-                report.finish(record)
+                finish(record)
         finally:
             workers.end()  # so that no thread waits for one
             threads.shutdown(cancel_futures=True)
 
 
-def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> EncodedChunk:
+def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> tuple[_Head, bytes]:
     """Return the chunk that a worker sent back.
 
     Raises:
@@ -79,9 +77,9 @@ def _read(reply: bytes, texts: int, encoder: PassageEncoder) -> EncodedChunk:
         wanted = sum(head.lengths) * encoder.dim * int(encoder.row_type[1])
         if len(head.lengths) != texts or min(head.lengths) < 1 or len(rows) != wanted:
             raise ValueError(f"it holds {len(head.lengths)} passages and {len(rows)} bytes, of {texts} and {wanted}")
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:
         raise ClusterError(f"A worker sent back what is no chunk of {texts} passages: {error}.") from error
-    return EncodedChunk(head.lengths, head.filled, rows)
+    return head, rows
 
 
 class Encoding:
@@ -97,6 +95,5 @@ class Encoding:
         return self._thread.submit(self._encode, json.loads(texts))
 
     def _encode(self, texts: list[str]) -> bytes:
-        chunk = encoded(texts, self._encoder, lambda more: None)
-        head = _Head(lengths=chunk.lengths, filled=chunk.filled).model_dump_json()
-        return b"".join([head.encode(), b"\n", chunk.rows])
+        lengths, filled, rows = encoded(texts, self._encoder)
+        return b"".join([_Head(lengths=lengths, filled=filled).model_dump_json().encode(), b"\n", rows])

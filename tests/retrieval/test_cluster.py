@@ -7,9 +7,7 @@ import logging
 import socket
 import subprocess
 import sys
-import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -25,6 +23,10 @@ class RayError(Exception):
 
 
 class RayTaskError(RayError):
+    pass
+
+
+class ActorDiedError(RayError):
     pass
 
 
@@ -54,7 +56,7 @@ class Actor:
 class Ray:
     """What `Workers` takes of Ray."""
 
-    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, ActorDiedError=ActorDiedError)
 
     def __init__(self):
         self.killed = []
@@ -63,8 +65,8 @@ class Ray:
         self.killed.append(actor)
 
 
-def workers(actors, number=1, places=1, ray=None):
-    return Workers(ray or Ray(), iter(actors).__next__, number, places)
+def workers(*actors, places=1, ray=None):
+    return Workers(ray or Ray(), actors, places)
 
 
 def raising(error):
@@ -74,139 +76,81 @@ def raising(error):
     return fail
 
 
+def never_ready():
+    silent = Actor()
+    silent.ready.remote = lambda: SimpleNamespace(future=Future)
+    return silent
+
+
 def test_jobs_are_shared_by_the_places_of_all_workers():
-    pool = workers([Actor(), Actor()], number=2, places=2)
+    ray = Ray()
+    pool = workers(Actor(), Actor(), places=2, ray=ray)
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(pool.do, "abcdefgh")) == [letter.encode() for letter in "abcdefgh"]
-
-
-def test_a_lost_worker_is_replaced_and_its_job_is_done_by_the_next():
-    ray, lost = Ray(), Actor(do=raising(RayError("killed")))
-    pool = workers([lost, Actor()], places=3, ray=ray)
-    assert pool.do("job") == b"job"
-    assert ray.killed == [lost]
     pool.end()
     assert len(ray.killed) == 2
 
 
-def test_a_job_that_every_worker_is_lost_at_is_given_up():
-    pool = workers([*(Actor(do=raising(RayError("killed"))) for _ in range(cluster.ATTEMPTS)), Actor()])
+def test_a_job_at_which_workers_are_lost_is_given_up_and_the_next_is_done():
+    outcomes = iter([RayError("killed")])
+
+    def do(job):
+        for error in outcomes:
+            raise error
+        return "", job.encode()
+
+    pool = workers(Actor(do))
     with pytest.raises(WorkerLostError, match="3 workers were lost at it, often for lack of memory: killed"):
         pool.do("job")
     assert pool.do("another") == b"another"
 
 
-def test_a_fault_of_the_code_is_no_lost_worker():
-    with pytest.raises(RayTaskError, match="ours"):
-        workers([Actor(do=raising(RayTaskError("ours")))]).do("job")
+def test_a_worker_that_ray_starts_no_more_is_done_without():
+    dead = Actor(raising(ActorDiedError("it was restarted too often")))
+    pool = workers(dead, Actor(), places=2)
+    assert [pool.do(job) for job in "abc"] == [b"a", b"b", b"c"]
+    with pytest.raises(ClusterError, match="restarted too often"):
+        workers(dead).do("job")
 
 
-def test_a_lost_connection_is_named():
-    with pytest.raises(ClusterError, match=r"The connection to the cluster was lost: gone\. See that it runs\."):
-        workers([Actor(do=raising(ConnectionError("gone")))]).do("job")
+LASTING = [
+    (Actor(raising(RayTaskError("ours"))), RayTaskError, "ours"),
+    (Actor(raising(ConnectionError("gone"))), ClusterError, r"connection to the cluster was lost: gone\. See that"),
+    (Actor(problem="There is no index at x."), ClusterError, "no index at x"),
+    (Actor(do=lambda job: ("There is no index at x.", b"")), ClusterError, "no index at x"),
+    (Actor(versions={"questree": "0.0.1"}), ClusterError, r"The cluster has questree 0\.0\.1, and here is .*: install"),
+    (Actor(ready=raising(RayError("No module named 'questree'"))), ClusterError, "Questree is not installed where"),
+    (Actor(ready=raising(RayError("out of memory"))), ClusterError, "cannot start workers: out of memory"),
+]
 
 
-def test_a_connection_that_is_lost_with_a_worker_is_named():
-    def make():
-        if made:
-            raise ConnectionError("gone")
-        made.append(Actor(do=raising(RayError("killed"))))
-        return made[0]
-
-    made = []
-    with pytest.raises(ClusterError, match="The connection to the cluster was lost: gone"):
-        Workers(Ray(), make, 1, 1).do("job")
+@pytest.mark.parametrize(("actor", "error", "said"), LASTING, ids=[said for _, _, said in LASTING])
+def test_what_every_worker_would_meet_ends_the_work(actor, error, said):
+    with pytest.raises(error, match=said):
+        workers(actor).do("job")
 
 
-def test_what_a_worker_lacks_ends_the_work():
-    with pytest.raises(ClusterError, match="no index at x"):
-        workers([Actor(problem="There is no index at x.")]).do("job")
-    with pytest.raises(ClusterError, match="no index at x"):
-        workers([Actor(do=lambda job: ("There is no index at x.", b""))]).do("job")
-
-
-def test_another_version_on_the_cluster_is_named():
-    with pytest.raises(ClusterError, match=r"The cluster has questree 0\.0\.1, and here is .*: install the same"):
-        workers([Actor(versions={"questree": "0.0.1"})]).do("job")
-
-
-def test_a_cluster_without_questree_is_named():
-    failing = Actor(ready=raising(RayError("No module named 'questree'")))
-    with pytest.raises(ClusterError, match="Questree is not installed where the cluster runs its workers"):
-        workers([failing]).do("job")
-
-
-def test_workers_that_die_as_they_start_are_not_started_for_ever():
-    dying = (Actor(ready=raising(RayError("out of memory"))) for _ in range(cluster.ATTEMPTS))
-    with pytest.raises(ClusterError, match="cannot start workers: out of memory"):
-        workers(dying).do("job")
-
-
-def test_those_that_start_in_between_let_a_long_run_lose_any_number():
-    """On a cluster whose machines come and go, some workers die as they start, all along."""
-
-    class Once(Actor):
-        def __init__(self):
-            jobs = iter([("", b"done")])
-            super().__init__(do=lambda job: next(jobs, None) or raising(RayError("killed"))())
-
-    dying = Actor(ready=raising(RayError("its machine has gone")))
-    pool = workers(one for _ in range(6) for one in (dying, Once()))
-    assert [pool.do("job") for _ in range(6)] == [b"done"] * 6
-
-
-def test_nobody_waits_for_ever_for_a_worker_that_is_never_ready(monkeypatch, caplog):
-    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=count(step=cluster.SILENCE / 2).__next__))
-    monkeypatch.setattr(cluster, "_LOOK", 0.001)
-    silent = Actor()
-    silent.ready.remote = lambda: SimpleNamespace(future=Future)
-    with pytest.raises(ClusterError, match="started no worker for 600 s"):
-        workers([silent]).do("job")
-    assert [record.message.partition(":")[0] for record in caplog.records] == ["Waiting for the first worker"]
+def test_nobody_waits_for_ever_for_a_worker_that_is_never_ready(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.01)
+    with pytest.raises(ClusterError, match="started no worker for"):
+        workers(never_ready()).do("job")
 
 
 def test_the_end_frees_whoever_waits():
-    silent = Actor()
-    silent.ready.remote = lambda: SimpleNamespace(future=Future)
-    pool = workers([silent])
-    with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(pool.do, "job")
+    pool = workers(never_ready())
+    with ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(pool.do, "job") for _ in range(2)]
         pool.end()
-        with pytest.raises(ClusterError, match="ended"):
-            waiting.result()
+        for one in waiting:
+            with pytest.raises(ClusterError, match="ended"):
+                one.result()
 
 
-def test_what_ray_tells_while_it_is_called_holds_nobody_up():
-    """Ray calls back on a thread of its own, and `kill` waits for that thread."""
-    late = Future()
-    starting = Actor()
-    starting.ready.remote = lambda: SimpleNamespace(future=lambda: late)
-
-    class Busy(Ray):
-        heard = None
-
-        def kill(self, actor):
-            if not late.done():
-                told = threading.Thread(target=late.set_exception, args=[RayError("killed")], daemon=True)
-                told.start()
-                told.join(5)
-                self.heard = not told.is_alive()
-
-    ray = Busy()
-    workers([Actor(), starting], number=2, ray=ray).end()
-    assert ray.heard
-
-
-def test_what_workers_warn_of_is_shown_once_and_counted_in_the_end(caplog):
-    pool = workers([Actor(warns=["the disk is \x1b[1mfull"]), Actor(warns=["slow"])], number=2)
+def test_what_workers_warn_of_is_shown_once(caplog):
+    pool = workers(Actor(warns=["the disk is \x1b[1mfull"]), Actor(warns=["slow"]))
     for job in "abc":
         pool.do(job)
-    pool.end()
-    assert caplog.messages == [
-        "A worker warned: the disk is [1mfull",
-        "A worker warned: slow",
-        "Workers warned 2 times: the disk is [1mfull",
-    ]
+    assert caplog.messages == ["A worker warned: the disk is [1mfull", "A worker warned: slow"]
 
 
 class Warns:
@@ -225,17 +169,21 @@ class Warns:
 
 def test_a_worker_sends_what_it_warned_of_once(monkeypatch, workplace):
     monkeypatch.setattr(cluster, "import_module", {"here": SimpleNamespace(work=Warns)}.__getitem__)
+    logger = logging.getLogger("questree")
+    before = list(logger.handlers)
     worker = cluster._Worker("here:work", "null", ".")
     try:
         for job in ("a", "b"):
             assert asyncio.run(worker.do(job)) == ("", b"done", [f"no room for {job}"])
     finally:
-        logging.getLogger("questree").removeHandler(worker._warnings)
+        logger.handlers = before
 
 
 PRINTED = """
-from questree.retrieval.indexes.cluster import _ray
-_ray("ray")
+from questree.retrieval.indexes import cluster
+cluster._start_here = lambda ray: None
+with cluster.connected("ray"):
+    pass
 from ray._private.worker import print_to_stdstream
 print_to_stdstream({"lines": ["A worker died"], "pid": "raylet", "is_err": False}, ignore_prefix=False)
 """
@@ -282,12 +230,11 @@ class Starting(Ray):
 TOO_SLOW = Exception("The current node timed out during startup. This could happen because ...")
 
 
-def test_ray_is_started_once_more_if_it_was_too_slow(monkeypatch, caplog):
+def test_ray_is_started_once_more_if_it_was_too_slow(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", ray := Starting(TOO_SLOW))
     with connected("ray") as found:
         assert found.ray is ray
         assert (ray.started, ray.ended) == (2, 1)
-    assert "did not start within the 30 seconds" in caplog.text
 
 
 @pytest.mark.parametrize("errors", [[TOO_SLOW, TOO_SLOW], [OSError("no room")]])

@@ -139,7 +139,7 @@ def test_only_chunks_whose_passages_changed_are_done_again(index, caplog):
     with caplog.at_level(logging.WARNING):
         encoded(index, again)
     assert again.encoded == SIZE + 3  # the third chunk, and the fifth, which is shorter now
-    assert "3 encoded chunks are of other passages" in caplog.text  # those, and one that is no more
+    assert "3 encoded chunks are damaged, or of other passages" in caplog.text  # those, and one that is no more
     assert max(content(index)) == "000004.f16"
 
 
@@ -186,7 +186,7 @@ def test_a_chunk_whose_process_is_killed_is_done_again_once(index, tmp_path):
 
 def test_a_chunk_that_kills_its_process_twice_ends_the_build(index, tmp_path):
     (marks := tmp_path / "marks").mkdir()
-    with pytest.raises(QuestreeError, match=r"died twice at chunk 2 .*-9"):
+    with pytest.raises(QuestreeError, match="died twice at chunk 2 "):
         encoded(index, devices=["cpu", "cpu"], loader=partial(load_dying, SIZE, marks, " 19", 2))
     assert len(list(marks.iterdir())) == 2
     again = Once()
