@@ -12,7 +12,6 @@ from ..metrics import Interval, normalise, normalise_title, passage_fingerprint,
 from ..metrics.answer_scores import pattern_in
 from ..metrics.found_passages import gold_names
 from ..retrieval import Passage, Retriever
-from ..retrieval.corpora.corpus import SeenIds
 
 _REPORT_EVERY = 10_000  # passages
 
@@ -98,9 +97,10 @@ def audit(
     if not questions:
         raise QuestreeError("There are no questions to audit; choose another split or a higher limit.")
     corpora = list(_corpora(retriever))
-    total, looked, seen = sum(map(len, corpora)), _Looked(questions), SeenIds()
+    total, looked, seen = sum(map(len, corpora)), _Looked(questions), set[str]()
     for done, passage in enumerate((corpus[place] for corpus in corpora for place in range(len(corpus))), start=1):
-        if seen.add(passage.id):  # members of a fusion mostly have one corpus
+        if passage.id not in seen:  # members of a fusion mostly have one corpus
+            seen.add(passage.id)
             looked.at(passage)
         if on_progress and (done % _REPORT_EVERY == 0 or done == total):
             on_progress("passages", done, total)

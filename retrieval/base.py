@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from ..common.errors import QueryError
+from ..common.errors import IndexRefused, QueryError
 from .contracts import Passages, Retriever, Similarity
 from .kept_results import Kept
 from .passage import Passage
@@ -129,6 +129,19 @@ class NeuralRetriever(IndexRetriever):
         """Return the encoder's comparison of texts."""
         similarity: Similarity = self.encoder.similarity
         return similarity
+
+
+def reopened(connect: Callable[[str], BaseRetriever], name: str, fingerprint: str) -> BaseRetriever:
+    """Return the retriever that a pickle names.
+
+    Raises:
+        IndexRefused: if another index is there by now.
+        QuestreeError: as `connect` raises it.
+    """
+    retriever = connect(name)
+    if retriever.fingerprint != fingerprint:
+        raise IndexRefused(f"{name} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}.")
+    return retriever
 
 
 def check_search(queries: Sequence[str], k: int) -> list[str]:

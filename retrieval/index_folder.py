@@ -7,14 +7,13 @@ import os
 import shutil
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError, unknown_name
+from ..common.errors import CheckpointError, IndexRefused, QuestreeError, unknown_name
 from ..common.files import make_folder, read_unswapped
 from ..common.lazy import PartsByName
-from .base import IndexRetriever
+from .base import IndexRetriever, reopened
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import (
     CorpusRecord,
@@ -25,9 +24,8 @@ from .indexes.contents import (
     manifest_in,
     read_manifest,
     seal,
-    write_passages,
 )
-from .indexes.index_kind import IndexKind, Order, Report, counted
+from .indexes.index_kind import IndexKind, Order, Report, store_corpus
 from .passage import Passage
 
 if TYPE_CHECKING:  # whoever opens an index reads no corpus
@@ -113,20 +111,14 @@ def build_index(
         QuestreeError: if ``out`` is taken or being built, the disk is full, or PLAID has no compiler or too small a
             corpus.
     """
-    from .corpora.corpus import SeenIds, named_corpus
+    from .corpora.corpus import CorpusSource
 
-    chosen_kind(kind, 0).check_encodes(*_on(cluster))  # refused before the corpus is read
-    found = [] if bad is None else bad
-    before = len(found)
-    name, passages = named_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=SeenIds())
+    chosen_kind(kind, 0).check_encodes(*(["--on"] if cluster else []))  # refused before the corpus is read
+    source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)
     order = {"settings": settings, "checkpoint": checkpoint, "precision": precision, "devices": devices}
-    order |= {"cluster": cluster}
     with building(Path(out), overwrite=overwrite) as work:
-        count, digest = write_passages(work.folder, counted(passages, progress))
-        if not count:
-            raise CorpusError("The corpus holds no passage: there is nothing to index.")
-        record = CorpusRecord(name=name, sha256=digest, passages=count, skipped=len(found) - before)
-        _write(work, chosen_kind(kind, count), record, {**order, "report": progress})
+        record = store_corpus(work.folder, source, progress)
+        _write(work, chosen_kind(kind, record.passages), record, {**order, "cluster": cluster, "report": progress})
     return Path(out)
 
 
@@ -161,26 +153,25 @@ def add_to_index(
         IndexRefused: if there is no index, or it is incomplete, foreign or damaged.
         CheckpointError: if the checkpoint by which it was built cannot be found.
     """
-    from .corpora.corpus import SeenIds, named_corpus
+    from .corpora.corpus import CorpusSource
 
-    folder, found = Path(index), [] if bad is None else bad
-    before = len(found)
+    folder = Path(index)
+    source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)
     read_manifest(folder)  # where there is no index, nothing is made
     with building(folder, overwrite=True) as work:
         manifest = manifest_in(folder)  # now nobody else can replace it
-        kind = _extensible(folder, manifest)
-        kind.check_encodes(*_on(cluster))
-        old, seen = PassageStore(folder), SeenIds()
-        for passage in old:
-            seen.add(passage.id)
-        name, new = named_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=found, seen=seen)
-        count, digest = write_passages(work.folder, counted(chain(old, new), progress))
+        kind = _known_kind(folder, manifest)
+        if kind.cannot_add:
+            raise QuestreeError(
+                f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
+                "Build it again from the whole corpus."
+            )
+        kind.check_encodes(*(["--on"] if cluster else []))
+        record = store_corpus(work.folder, source, progress, (manifest.corpus, PassageStore(folder)))
         if kind.work:
             _link(folder / kind.work, work.folder / kind.work)
-        was = manifest.corpus
-        skipped = was.skipped + len(found) - before
-        record = CorpusRecord(name=f"{was.name} + {name}", sha256=digest, passages=count, skipped=skipped)
-        _write(work, kind, record, {**kind.again(manifest), "devices": devices, "cluster": cluster, "report": progress})
+        order = {**kind.again(manifest), "devices": devices, "cluster": cluster, "report": progress}
+        _write(work, kind, record, order)
     return folder
 
 
@@ -208,22 +199,15 @@ def load_index(
         folder, lambda: former_folder(folder), lambda place: _loaded(place, checkpoint, full=full_check)
     )
     if corpus is not None:
-        _check_corpus(folder, manifest, corpus)
-    retriever.place = partial(reopen, str(folder.resolve()), retriever.fingerprint)
-    return retriever
+        from .corpora.corpus import CorpusSource
 
-
-def reopen(folder: str, fingerprint: str) -> IndexRetriever:
-    """Load the index that a pickle names by its folder.
-
-    Raises:
-        IndexRefused: as `load_index`; or another index stands there by now.
-    """
-    retriever = load_index(folder)
-    if retriever.fingerprint != fingerprint:
-        raise IndexRefused(
-            f"{folder} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}."
-        )
+        source = CorpusSource(corpus, skip_bad=manifest.corpus.skipped > 0)
+        if corpus_hash(source.passages()) != manifest.corpus.sha256:
+            raise IndexRefused(
+                f"{folder} is stale: it was built from {manifest.corpus.name} ({manifest.corpus.passages} passages) "
+                "and the corpus given holds other passages. Build it again."
+            )
+    retriever.place = partial(reopened, load_index, str(folder.resolve()), retriever.fingerprint)
     return retriever
 
 
@@ -259,10 +243,6 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 
 
-def _on(cluster: Cluster | None) -> list[str]:
-    return ["--on"] if cluster else []
-
-
 def _link(source: Path, target: Path) -> None:
     """Put the files of a folder into another by links, or by copies on a file system without links."""
     make_folder(target)
@@ -274,29 +254,7 @@ def _link(source: Path, target: Path) -> None:
                 shutil.copyfile(path, target / path.name)
 
 
-def _extensible(folder: Path, manifest: Manifest) -> IndexKind:
-    """Return the kind of an index to which passages can be added; refuse another."""
-    kind = _known_kind(folder, manifest)
-    if kind.cannot_add:
-        raise QuestreeError(
-            f"Nothing can be added to {folder}, an index of kind {kind.name}: {kind.cannot_add}. "
-            "Build it again from the whole corpus."
-        )
-    return kind
-
-
 def _known_kind(folder: Path, manifest: Manifest) -> IndexKind:
     if manifest.kind not in KINDS:
         raise IndexRefused(f"{folder} is foreign: its kind, {manifest.kind!r}, is not known here.")
     return KINDS[manifest.kind]
-
-
-def _check_corpus(folder: Path, manifest: Manifest, corpus: str | Path | Iterable[Passage]) -> None:
-    from .corpora.corpus import SeenIds, named_corpus
-
-    _, passages = named_corpus(corpus, skip_bad=manifest.corpus.skipped > 0, bad=[], seen=SeenIds())
-    if corpus_hash(passages) != manifest.corpus.sha256:
-        raise IndexRefused(
-            f"{folder} is stale: it was built from {manifest.corpus.name} ({manifest.corpus.passages} passages) and "
-            "the corpus given holds other passages. Build it again."
-        )

@@ -123,10 +123,9 @@ def _member(part: str) -> str:
 def _open(member: str) -> Retriever:
     """Open one retriever; what it is made of is imported only here."""
     if member.startswith(_ADDRESSES):
-        from .serving.access import read_token
         from .serving.client import RemoteRetriever
 
-        return RemoteRetriever.connect(member, token=read_token())
+        return RemoteRetriever.connect(member)
     if QdrantAddress.means(member):
         from .qdrant.searcher import QdrantRetriever
 

@@ -15,6 +15,7 @@ from .screen import Screen, echo
 
 if TYPE_CHECKING:
     from ..retrieval import BadLine, Progress
+    from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.index_kind import Report
 
 _BETWEEN_LINES = 30.0
@@ -94,6 +95,7 @@ def index(
     The same command goes on where it was interrupted.
     """
 
+    from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.cluster import connected
     from ..retrieval.links_beside import links_wanted
     from .options import named_values, refuse
@@ -118,12 +120,12 @@ def index(
     bad: list[BadLine] = []
     given = named_values(values, "--set")
     with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Screen(stderr=True)) as report:
-        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad, "progress": report}
+        reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad}
         order = {"checkpoint": checkpoint, "overwrite": overwrite}
         if engine is not None:
-            said = _uploaded(corpus, engine, add, given, order, reading)
+            said = _uploaded(CorpusSource(corpus, **reading), engine, add, given, order, report)
         else:
-            reading |= {"devices": device or (), "cluster": cluster}
+            reading |= {"devices": device or (), "cluster": cluster, "progress": report}
             said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
             if (made := links_wanted(cast(Path, out), links, report)) is not None:
                 said += f"\n{made}: its links; use them with --retriever {quote(f'linked:{out}')}"
@@ -167,7 +169,7 @@ def _built(
 
 
 def _uploaded(
-    corpus: Path, engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], reading: dict[str, Any]
+    source: CorpusSource, engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], report: Report
 ) -> str:
     """Make or enlarge the index in a collection of Qdrant, and return what is said of it."""
     from ..retrieval.indexes.index_kind import named_settings
@@ -175,10 +177,10 @@ def _uploaded(
     from ..retrieval.qdrant.layout import QdrantSettings
 
     if add:
-        manifest = upload.add(corpus, engine, **reading)
+        manifest = upload.add(source, engine, progress=report)
     else:
         settings = named_settings("qdrant", QdrantSettings, values)
-        manifest = upload.upload(corpus, engine, settings=settings, **order, **reading)
+        manifest = upload.upload(source, engine, settings=settings, **order, progress=report)
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}"
     return f"{engine}: {held}; use it with --retriever {quote(engine)}"
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...common.errors import CorpusError, unknown_name
 from ...common.packed_files import uncompressed
@@ -24,7 +23,6 @@ FORMATS: dict[str, CorpusFormat] = {form.name: form for form in (HOTPOTQA, KILT,
 """The forms that are read, the particular before the general, in the order in which they are recognised."""
 
 _NAMED_IN_A_WARNING = 20
-_EMPTY = 0
 _BAD_AT_MOST = 10_000
 """Bad lines that are left out of a corpus with fewer passages; each is kept in memory."""
 _SHOWN = 100  # characters of an id
@@ -39,36 +37,58 @@ class BadLine:
     file: str = ""
 
 
-class SeenIds:
-    """A set of ids that holds a 64-bit hash of each: 12 to 24 bytes an id, where a set of strings takes 130.
+class CorpusSource:
+    """A corpus that is read once: its name, its passages, and how many of its lines are bad.
 
-    270 MB for Wikipedia's 21 million passages. Two different ids are taken for the same with a chance of 1 in 80,000
-    there, 1 in 40 million at a million.
+    Args:
+        corpus: a file or folder for `read_corpus`, or passages.
+        corpus_format, skip_bad, bad: as for `read_corpus`.
     """
 
-    def __init__(self) -> None:
-        self._table = array("Q", bytes(8 * 1024))
-        self._count = 0
+    def __init__(
+        self,
+        corpus: str | Path | Iterable[Passage],
+        *,
+        corpus_format: str | None = None,
+        skip_bad: bool = False,
+        bad: list[BadLine] | None = None,
+    ) -> None:
+        self._corpus, self._format, self._skip_bad = corpus, corpus_format, skip_bad
+        self._bad = [] if bad is None else bad
+        self._before = len(self._bad)
+        self.name = Path(corpus).name if isinstance(corpus, (str, Path)) else "passages"
 
-    def __len__(self) -> int:
-        return self._count
+    def passages(self, behind: Iterable[Passage] = ()) -> Iterator[Passage]:
+        """Yield passages that are there already, and then those of the corpus, whose ids must be new.
 
-    def add(self, id_: str) -> bool:
-        """Remember an id and return True, or return False if it was seen before."""
-        hashed = int.from_bytes(hashlib.blake2b(id_.encode(), digest_size=8).digest(), "little") or 1
-        if not _put(self._table, hashed):
-            return False
-        self._count += 1
-        if 3 * self._count > 2 * len(self._table):
-            self._grow()
-        return True
+        Raises:
+            CorpusError: if one is taken, or one is no `Passage`; and as `read_corpus`.
+        """
+        seen = set[str]()
+        yield from _once(behind, seen)
+        if isinstance(self._corpus, (str, Path)):
+            how: dict[str, Any] = {"corpus_format": self._format, "skip_bad": self._skip_bad, "bad": self._bad}
+            yield from read_corpus(self._corpus, **how, seen=seen)
+        else:
+            yield from _once(self._corpus, seen)
 
-    def _grow(self) -> None:
-        larger = array("Q", bytes(16 * len(self._table)))
-        for hashed in self._table:
-            if hashed != _EMPTY:
-                _put(larger, hashed)
-        self._table = larger
+    @property
+    def skipped(self) -> int:
+        """Return how many bad lines were left out so far."""
+        return len(self._bad) - self._before
+
+
+def _once(passages: Iterable[Passage], seen: set[str]) -> Iterator[Passage]:
+    """Yield passages whose ids are all new."""
+    for passage in passages:
+        if not isinstance(passage, Passage):
+            raise CorpusError(
+                f"A {type(passage).__name__} is no passage: give questree.Passage(id=…, title=…, text=…), or a file."
+            )
+        if passage.id in seen:
+            raise CorpusError(f"There are two passages of the id {passage.id!r}: ids must be unique in an index.")
+        seen.add(passage.id)
+        yield passage
 
 
 def read_corpus(
@@ -77,9 +97,9 @@ def read_corpus(
     corpus_format: str | None = None,
     skip_bad: bool = False,
     bad: list[BadLine] | None = None,
-    seen: SeenIds | None = None,
+    seen: set[str] | None = None,
 ) -> Iterator[Passage]:
-    """Yield the passages of a corpus; it is never held whole, only a hash of each id (see `SeenIds`).
+    """Yield the passages of a corpus; it is never held whole, only its ids.
 
     The forms are JSON lines (``id`` or ``_id``, ``title``, ``text``; without an id the line's number is it), ColBERT's
     and DPR's tab-separated lines, HotpotQA's Wikipedia abstracts (the archive, or its folder) and KILT's knowledge
@@ -96,7 +116,7 @@ def read_corpus(
         CorpusError: if there is no such file or format, no passage in it, or a bad line (with ``skip_bad``: many of
             them, and more than passages).
     """
-    bad, seen = [] if bad is None else bad, SeenIds() if seen is None else seen
+    bad, seen = [] if bad is None else bad, set[str]() if seen is None else seen
     already_bad, count = len(bad), 0
     for passage in _passages(Path(path), corpus_format, seen, bad=bad if skip_bad else None):
         count += 1
@@ -107,38 +127,7 @@ def read_corpus(
         raise CorpusError(f"{path} holds no passage. Expected one JSON object or tab-separated passage a line.")
 
 
-def named_corpus(
-    corpus: str | Path | Iterable[Passage],
-    *,
-    corpus_format: str | None = None,
-    skip_bad: bool,
-    bad: list[BadLine],
-    seen: SeenIds,
-) -> tuple[str, Iterable[Passage]]:
-    """Return the name of a corpus, and its passages, which are read (see `read_corpus`) when they are asked for."""
-    if isinstance(corpus, (str, Path)):
-        passages = read_corpus(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad, seen=seen)
-        return Path(corpus).name, passages
-    return "passages", once(corpus, seen)
-
-
-def once(passages: Iterable[Passage], seen: SeenIds) -> Iterator[Passage]:
-    """Yield passages whose ids are all new.
-
-    Raises:
-        CorpusError: if one is taken, or one is no `Passage`.
-    """
-    for passage in passages:
-        if not isinstance(passage, Passage):
-            raise CorpusError(
-                f"A {type(passage).__name__} is no passage: give questree.Passage(id=…, title=…, text=…), or a file."
-            )
-        if not seen.add(passage.id):
-            raise CorpusError(f"There are two passages of the id {passage.id!r}: ids must be unique in an index.")
-        yield passage
-
-
-def _passages(path: Path, corpus_format: str | None, seen: SeenIds, bad: list[BadLine] | None) -> Iterator[Passage]:
+def _passages(path: Path, corpus_format: str | None, seen: set[str], bad: list[BadLine] | None) -> Iterator[Passage]:
     """Yield the passages of good lines.
 
     Args:
@@ -163,9 +152,10 @@ def _passages(path: Path, corpus_format: str | None, seen: SeenIds, bad: list[Ba
                 if is_header:
                     continue
             for passage in parse(text, number):
-                if not seen.add(passage.id):
+                if passage.id in seen:
                     shown = repr(passage.id[:_SHOWN])
                     raise BadText(f"the id {shown} stands on an earlier line too, or in the index that is added to")
+                seen.add(passage.id)
                 good += 1
                 yield passage
         except BadText as problem:
@@ -212,15 +202,3 @@ def _decoded(line: bytes, number: int) -> str:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as problem:
         raise BadText(f"not UTF-8 (byte {problem.start})") from None
-
-
-def _put(table: array[int], hashed: int) -> bool:
-    """Put a hash into a table with open addressing and linear probing, whose length is a power of two."""
-    mask = len(table) - 1
-    place = hashed & mask
-    while (there := table[place]) != _EMPTY:
-        if there == hashed:
-            return False
-        place = (place + 1) & mask
-    table[place] = hashed
-    return True

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...common.errors import QuestreeError, unknown_name
+from ...common.errors import CorpusError, QuestreeError, unknown_name
 from ..base import IndexRetriever
 from ..passage import Passage
-from .contents import CheckpointRecord, Manifest, PassageStore
+from .contents import CheckpointRecord, CorpusRecord, Manifest, PassageStore, write_passages
 
 if TYPE_CHECKING:
+    from ..corpora.corpus import CorpusSource
     from .cluster import Cluster
 
 
@@ -40,8 +41,29 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
-    """Yield the passages, and report how many are read."""
+def store_corpus(
+    folder: Path, source: CorpusSource, report: Report, behind: tuple[CorpusRecord, Iterable[Passage]] | None = None
+) -> CorpusRecord:
+    """Write the passages of a corpus into a folder, behind those of an index if there is one; return what they are.
+
+    Args:
+        folder: that gets them.
+        source: the corpus.
+        report: called with how many are read.
+        behind: the record of the index to which they are added, and its passages.
+
+    Raises:
+        CorpusError: if there is no passage, or as `CorpusSource.passages`.
+    """
+    record, there = behind or (None, ())
+    count, digest = write_passages(folder, _counted(source.passages(there), report))
+    if not count:
+        raise CorpusError("The corpus holds no passage: there is nothing to index.")
+    name, skipped = (f"{record.name} + {source.name}", record.skipped) if record else (source.name, 0)
+    return CorpusRecord(name=name, sha256=digest, passages=count, skipped=skipped + source.skipped)
+
+
+def _counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
     for number, passage in enumerate(passages, 1):
         if number % 1000 == 0:
             report(Progress("reading", number, 0))

@@ -1,4 +1,4 @@
-"""A collection of Qdrant: every request to it, bounded in time, sent again after a failure in passing, or named."""
+"""A collection of Qdrant: every request to it, sent again after a failure in passing, or refused by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,11 +19,10 @@ from ...common.forks import renew_in_forks
 from ..indexes.contents import FORMAT, Manifest
 from ..passage import Passage
 from ..serving.access import is_loopback
-from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, retried
+from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, first_line, retried
 from .address import KEY_VARIABLE, QdrantAddress
 from .embedded import hasten, is_folder, open_folder
-from .layout import TOKENS, WORDS, QdrantSettings, layout
-from .words import Words
+from .layout import QdrantSettings, layout, passage_of
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -35,8 +33,6 @@ _KEY = "questree"
 """The name of what we keep in the collection's metadata, which Qdrant has since 1.16."""
 _OLDEST_SERVER = (1, 16)
 _PAGE = 1_000
-_MADE_FOR = "index"
-"""The field of a point that holds the fingerprint of the index which it was made for."""
 
 
 class NoCollection(RemoteError):
@@ -59,22 +55,12 @@ class State(BaseModel):
     base: Manifest | None = None
 
 
-@dataclass(frozen=True)
-class Point:
-    """What is stored for a passage; ``rows`` is (tokens, dim), an array of numpy."""
-
-    position: int
-    passage: Passage
-    words: Words
-    rows: Any
-
-
 class Collection:
     """A collection on a server or in a folder; it need not exist yet. Safe in several threads.
 
     Args:
         address: of it.
-        settings: patience and bounds of requests to a server.
+        settings: patience with a server.
         wait: called with the seconds of each pause.
 
     Raises:
@@ -95,7 +81,12 @@ class Collection:
         self.renew()
         if address.folder is None:
             renew_in_forks(self)
-            self._check_server()
+            told = self.ask(lambda client: client.info().version)
+            if tuple(map(int, re.findall(r"\d+", told)[:2])) < _OLDEST_SERVER:
+                raise RemoteError(
+                    f"Qdrant at {address.server} is of version {told}, and 1.16 is the first that keeps what questree "
+                    "writes with a collection. Upgrade it."
+                )
 
     @classmethod
     def held(
@@ -124,8 +115,19 @@ class Collection:
         """Return the client. Opening it makes a folder where there is none, so it is opened when it is first used."""
         if self._connected is None:
             folder = self.address.folder
-            self._connected = _server(self.address.server, self.settings) if folder is None else open_folder(folder)
+            self._connected = self._of_server() if folder is None else open_folder(folder)
         return self._connected
+
+    def _of_server(self) -> QdrantClient:
+        from qdrant_client import QdrantClient
+
+        return QdrantClient(
+            url=self.address.server,
+            api_key=os.environ.get(KEY_VARIABLE) or None,
+            check_compatibility=False,  # it asks in a thread of its own, and only warns
+            timeout=max(1, round(self.settings.answer_seconds)),
+            trust_env=not is_loopback(urlsplit(self.address.server).hostname or ""),  # a proxy leads away from here
+        )
 
     def ask(self, what: Callable[[QdrantClient], T]) -> T:
         """Return what a request to the client returns.
@@ -134,9 +136,14 @@ class Collection:
             RemoteError: if no attempt was answered, the request was refused, or the answer cannot be understood.
             QuestreeError: if the folder cannot be read or written.
         """
-        if self.address.folder is not None:
-            return self._ask_folder(what)
-        server = self.address.server
+        if not (server := self.address.server):
+            try:
+                return what(self._client)
+            except (OSError, sqlite3.Error) as problem:
+                raise QuestreeError(
+                    f"{self.address} cannot be read or written: {problem}. Make room, or name another folder; "
+                    "what was written before is there."
+                ) from problem
         return retried(
             partial(self._attempt, what),
             self.settings,
@@ -144,15 +151,6 @@ class Collection:
             server=f"Qdrant at {server}",
             advice=f"See that it runs: {server}/readyz",
         )
-
-    def _ask_folder(self, what: Callable[[QdrantClient], T]) -> T:
-        try:
-            return what(self._client)
-        except (OSError, sqlite3.Error) as problem:
-            raise QuestreeError(
-                f"{self.address} cannot be read or written: {problem}. Make room, or name another folder; "
-                "what was written before is there."
-            ) from problem
 
     def _attempt(self, what: Callable[[QdrantClient], T]) -> T:
         import httpx
@@ -171,25 +169,17 @@ class Collection:
                 raise TransientFault(f"{type(problem).__name__}: {problem}") from failed
             raise RemoteError(
                 f"{self.address.server} gave an answer that qdrant-client {version('qdrant-client')} does not "
-                f"understand ({_first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
+                f"understand ({first_line(problem)}). See that it is Qdrant, of the same minor version or the next."
             ) from failed
 
     def _refusal(self, status: int, body: bytes) -> Exception:
-        fault = f"HTTP {status}: {_first_line(body.decode(errors='replace'))}"
+        fault = f"HTTP {status}: {first_line(body.decode(errors='replace'))}"
         if status in TRANSIENT:
             return TransientFault(fault)
         if status == 404:
             return NoCollection(f"There is no collection {self.address.collection} at {self.address.server}.")
         advice = f" Put its key into {KEY_VARIABLE}." if status in (401, 403) else ""
         return RemoteError(f"Qdrant at {self.address.server} refused the request ({fault}).{advice}")
-
-    def _check_server(self) -> None:
-        told = self.ask(lambda client: client.info().version)
-        if _numbers(told) < _OLDEST_SERVER:
-            raise RemoteError(
-                f"Qdrant at {self.address.server} is of version {told}, and 1.16 is the first that keeps what questree "
-                "writes with a collection. Upgrade it."
-            )
 
     def state(self) -> State | None:
         """Return what the collection holds, or None if there is no collection.
@@ -217,8 +207,6 @@ class Collection:
 
     def create(self, dim: int, settings: QdrantSettings, state: State) -> None:
         """Make the collection, empty."""
-        from qdrant_client import models
-
         name, metadata = self.address.collection, {_KEY: state.model_dump_json()}
         try:
             self.ask(lambda client: client.create_collection(name, metadata=metadata, **layout(dim, settings)))
@@ -228,8 +216,6 @@ class Collection:
                 raise
         if self.address.folder is not None:
             hasten(self._client)
-        else:
-            self.ask(lambda client: client.create_payload_index(name, _MADE_FOR, models.PayloadSchemaType.KEYWORD))
 
     def mark(self, state: State) -> None:
         """Write what the collection holds."""
@@ -240,70 +226,33 @@ class Collection:
         """Remove the collection."""
         self.ask(lambda client: client.delete_collection(self.address.collection))
 
-    def count(self, index: str) -> int:
-        """Return how many points were made for an index."""
-        from qdrant_client import models
+    def count(self) -> int:
+        """Return how many passages are there."""
+        return self.ask(lambda client: client.count(self.address.collection, exact=True)).count
 
-        made = models.Filter(must=[_made_for(index)])
-        return self.ask(lambda client: client.count(self.address.collection, made, exact=True)).count
+    def there(self, positions: Sequence[int]) -> set[int]:
+        """Return those of the positions that hold a passage."""
+        found = self.ask(lambda client: client.retrieve(self.address.collection, positions, with_payload=False))
+        return {int(point.id) for point in found}
 
-    def made_for(self, positions: Sequence[int]) -> dict[int, str]:
-        """Return, of the passages at these positions that are there, for which index each was made."""
-        found = self.ask(lambda client: client.retrieve(self.address.collection, positions, with_payload=[_MADE_FOR]))
-        return {int(point.id): str((point.payload or {}).get(_MADE_FOR)) for point in found}
-
-    def put(self, points: Sequence[Point], index: str) -> None:
-        """Write passages with their vectors, over those that have the positions."""
-        from qdrant_client import models
-
-        made = [
-            models.PointStruct(
-                id=point.position,
-                vector={
-                    TOKENS: point.rows.tolist(),
-                    WORDS: models.SparseVector(indices=point.words[0], values=point.words[1]),
-                },
-                payload={**point.passage.model_dump(include={"id", "title", "text"}), _MADE_FOR: index},
-            )
-            for point in points
-        ]
-        self.ask(lambda client: client.upsert(self.address.collection, made))
-
-    def take_over(self, base: str, index: str) -> None:
-        """Let the points that were made for an index be those of a larger one."""
-        from qdrant_client import models
-
-        old = models.Filter(must=[_made_for(base)])
-        self.ask(lambda client: client.set_payload(self.address.collection, {_MADE_FOR: index}, points=old))
-
-    def drop_others(self, index: str) -> None:
-        """Remove the points that were made for another index."""
-        from qdrant_client import models
-
-        others = models.FilterSelector(filter=models.Filter(must_not=[_made_for(index)]))
-        self.ask(lambda client: client.delete(self.address.collection, others))
+    def put(self, points: Sequence[models.PointStruct]) -> None:
+        """Write passages with their vectors."""
+        self.ask(lambda client: client.upsert(self.address.collection, list(points)))
 
     def passages(self, count: int) -> Iterator[Passage]:
-        """Yield the passages at the first so many positions."""
+        """Yield the passages at the first so many positions.
+
+        Raises:
+            IndexRefused: if one is missing, or none of ours.
+        """
         for first in range(0, count, _PAGE):
             positions = range(first, min(first + _PAGE, count))
-            found = self.ask(lambda client, some=positions: client.retrieve(self.address.collection, some))  # type: ignore[misc]
+            found = self.ask(partial(_retrieve, self.address.collection, positions))
             by_position = {int(point.id): point for point in found}
             for position in positions:
                 if position not in by_position:
                     raise IndexRefused(f"{self.address} is damaged: passage {position} is missing. Build it again.")
-                yield self.passage(by_position[position])
-
-    def passage(self, point: models.Record | models.ScoredPoint) -> Passage:
-        """Return the passage of a point.
-
-        Raises:
-            IndexRefused: if it is none of ours.
-        """
-        try:
-            return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})
-        except ValidationError:
-            raise IndexRefused(f"{self.address} holds a point that questree did not write: {point.id}.") from None
+                yield passage_of(by_position[position], self.address)
 
     def query(self, requests: Sequence[models.QueryRequest]) -> list[list[models.ScoredPoint]]:
         """Return the points that each request finds."""
@@ -311,29 +260,5 @@ class Collection:
         return [one.points for one in found]
 
 
-def _made_for(index: str) -> models.FieldCondition:
-    from qdrant_client import models
-
-    return models.FieldCondition(key=_MADE_FOR, match=models.MatchValue(value=index))
-
-
-def _server(server: str, settings: RemoteSettings) -> QdrantClient:
-    from qdrant_client import QdrantClient
-
-    return QdrantClient(
-        url=server,
-        api_key=os.environ.get(KEY_VARIABLE) or None,
-        check_compatibility=False,  # it asks in a thread of its own, and only warns
-        timeout=max(1, round(settings.answer_seconds)),
-        trust_env=not is_loopback(urlsplit(server).hostname or ""),  # a proxy leads away from this machine
-    )
-
-
-def _numbers(told: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version."""
-    return tuple(map(int, re.findall(r"\d+", told)[:2]))
-
-
-def _first_line(problem: object) -> str:
-    """Return the beginning of an error, in one line."""
-    return " ".join(str(problem).split())[:200]
+def _retrieve(collection: str, positions: Sequence[int], client: QdrantClient) -> Any:
+    return client.retrieve(collection, positions)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...common.errors import QuestreeError, unknown_name
+from pydantic import ValidationError
+
+from ...common.errors import IndexRefused, QuestreeError, unknown_name
+from ..passage import Passage
+from .words import Words
 
 if TYPE_CHECKING:
     from qdrant_client import models
@@ -90,3 +94,23 @@ def rescoring(settings: QdrantSettings) -> models.SearchParams | None:
     if settings.quantization == "none":
         return None
     return models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=_RESCORED))
+
+
+def point_of(position: int, passage: Passage, words: Words, rows: Any) -> models.PointStruct:
+    """Return what is stored for a passage; ``rows`` is (tokens, dim), an array of numpy."""
+    from qdrant_client import models
+
+    vectors: dict[str, Any] = {TOKENS: rows.tolist(), WORDS: models.SparseVector(indices=words[0], values=words[1])}
+    return models.PointStruct(id=position, vector=vectors, payload=passage.model_dump(include={"id", "title", "text"}))
+
+
+def passage_of(point: models.Record | models.ScoredPoint, address: object) -> Passage:
+    """Return the passage of a point.
+
+    Raises:
+        IndexRefused: if it is none of ours.
+    """
+    try:
+        return Passage.model_validate({**(point.payload or {}), "score": getattr(point, "score", 0.0)})
+    except ValidationError:
+        raise IndexRefused(f"{address} holds a point that questree did not write: {point.id}.") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...common.errors import IndexRefused
-from ..base import BaseRetriever, check_search
+from ..base import BaseRetriever, check_search, reopened
 from ..bm25 import BM25Settings
 from ..contracts import Similarity
 from ..encoders import checkpoint_of
@@ -20,7 +20,7 @@ from ..late_interaction.encoder import Encoder
 from ..passage import Passage
 from ..serving.remote_requests import RemoteSettings
 from .collection import Collection
-from .layout import TOKENS, WORDS, QdrantSettings, rescoring
+from .layout import TOKENS, WORDS, QdrantSettings, passage_of, rescoring
 from .words import Words, query_words
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class QdrantRetriever(BaseRetriever):
         self._words = BM25Settings(**{name: value for name, value in words.items() if name != "mean_length"})
         self._collection, self._passages = collection, manifest.corpus.passages
         self._known: Kept[tuple[str, int], list[Passage]] = Kept()
-        self.place = partial(reconnect, str(collection.address), self.fingerprint)
+        self.place = partial(reopened, QdrantRetriever.connect, str(collection.address), self.fingerprint)
 
     @classmethod
     def connect(
@@ -133,29 +133,17 @@ class QdrantRetriever(BaseRetriever):
     def _ranked(self, points: Sequence[models.ScoredPoint]) -> list[Passage]:
         """Return the passages of points, best first; of equal ones the earlier first."""
         ordered = sorted(points, key=lambda point: (-point.score, point.id))
-        return [self._collection.passage(point) for point in ordered]
+        return [passage_of(point, self._collection.address) for point in ordered]
 
     def _check_unchanged(self) -> None:
         state = self._collection.state()
         if state is None or not state.finished or state.manifest.fingerprint != self.fingerprint:
-            there = "is gone" if state is None else f"holds the index {state.manifest.fingerprint}"
-            if state is not None and not state.finished:
-                there = f"is being written, as {there.removeprefix('holds ')}"
+            there = "is gone"
+            if state is not None:
+                there = (
+                    f"{'holds' if state.finished else 'is being written, as'} the index {state.manifest.fingerprint}"
+                )
             raise IndexRefused(
                 f"{self._collection.address} {there}, and held {self.fingerprint} when this run began: their passages "
                 "must not be mixed. Start the run anew when it is finished, or search the old index under another name."
             )
-
-
-def reconnect(address: str, fingerprint: str) -> QdrantRetriever:
-    """Return the retriever over the collection that a pickle names by its address; the key comes from the environment.
-
-    Raises:
-        RemoteError, IndexRefused, CheckpointError: as `QdrantRetriever.connect`; or another index is there by now.
-    """
-    retriever = QdrantRetriever.connect(address)
-    if retriever.fingerprint != fingerprint:
-        raise IndexRefused(
-            f"{address} holds the index {retriever.fingerprint}; the program was saved with {fingerprint}."
-        )
-    return retriever

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ValidationError
 
 from ...common.forks import renew_in_forks
-from ..base import BaseRetriever, check_search
+from ..base import BaseRetriever, check_search, reopened
 from ..contracts import Similarity
 from ..passage import Passage
 from .access import TOKEN_VARIABLE, is_loopback, read_token
@@ -48,7 +48,7 @@ class RemoteRetriever(BaseRetriever):
     def __init__(self, connection: Connection, health: Health) -> None:
         self.name, self.fingerprint, self.address = health.name, health.fingerprint, connection.address
         self._connection, self._health = connection, health
-        self.place = partial(reconnect, self.address, self.fingerprint)
+        self.place = partial(reopened, RemoteRetriever.connect, self.address, self.fingerprint)
 
     @classmethod
     def connect(
@@ -63,14 +63,14 @@ class RemoteRetriever(BaseRetriever):
 
         Args:
             address: ``http://host:port``, or https.
-            token: of a server that asks for one.
+            token: of a server that asks for one; by default that of the variable ``QUESTREE_TOKEN``.
             settings: timeouts and retries; by default those of `RemoteSettings`.
             wait: called with the seconds of each pause.
 
         Raises:
             RemoteError: if it is no address, or no retriever server answers there.
         """
-        connection = Connection(address, token, settings or RemoteSettings(), wait)
+        connection = Connection(address, token or read_token(), settings or RemoteSettings(), wait)
         return cls(connection, connection.ask(Health, "/health"))
 
     @property
@@ -133,17 +133,6 @@ class RemoteRetriever(BaseRetriever):
 def _parts(texts: Sequence[str], most: int) -> list[list[str]]:
     """Return the texts in their order, so many together at most."""
     return [list(texts[first : first + most]) for first in range(0, len(texts), most)]
-
-
-def reconnect(address: str, fingerprint: str) -> RemoteRetriever:
-    """Return the retriever of the server that a pickle names by its address; the token comes from the environment.
-
-    Raises:
-        RemoteError: as `RemoteRetriever.connect`; or the server has another index by now.
-    """
-    retriever = RemoteRetriever.connect(address, token=read_token())
-    retriever._check_index(fingerprint)
-    return retriever
 
 
 class Connection:

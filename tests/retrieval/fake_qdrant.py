@@ -86,17 +86,10 @@ class FakeQdrant:
                 for one in local.retrieve(name, of.ids, of.with_payload, of.with_vector or False)
             ]
         if asked == "POST/points/count":
-            return {"count": local.count(name, models.CountRequest.model_validate_json(body).filter).count}
+            return {"count": local.count(name).count}
         if asked == "POST/points/query/batch":
             searches = models.QueryRequestBatch.model_validate_json(body).searches
             return [one.model_dump(mode="json") for one in local.query_batch_points(name, searches)]
-        if asked == "PUT/points":
-            local.upsert(name, models.PointsList.model_validate_json(body).points)
-        elif asked == "POST/points/delete":
-            local.delete(name, models.FilterSelector.model_validate_json(body))
-        elif asked == "POST/points/payload":
-            given = models.SetPayload.model_validate_json(body)
-            local.set_payload(name, given.payload, given.filter)
-        else:
-            assert asked == "PUT/index", asked
+        assert asked == "PUT/points", asked
+        local.upsert(name, models.PointsList.model_validate_json(body).points)
         return {"operation_id": 0, "status": "completed"}

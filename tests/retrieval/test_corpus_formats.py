@@ -16,7 +16,7 @@ from questree.common import packed_files
 from questree.common.errors import CorpusError
 from questree.retrieval import BadLine, Passage, read_corpus
 from questree.retrieval.corpora import corpus, corpus_format
-from questree.retrieval.corpora.corpus import FORMATS, SeenIds
+from questree.retrieval.corpora.corpus import FORMATS
 
 
 def ids(path, **how) -> list[str]:
@@ -242,22 +242,6 @@ def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
     bad: list[BadLine] = []
     assert ids(file, skip_bad=True, bad=bad) == ["1", "3"]
     assert [one.number for one in bad] == [3, 4]
-
-
-def test_seen_ids_are_a_set():
-    draw, seen, known = random.Random(4), SeenIds(), set()
-    for _ in range(5_000):
-        id_ = str(draw.randrange(8_000))
-        assert seen.add(id_) is (id_ not in known)
-        known.add(id_)
-    assert len(seen) == len(known)
-
-
-def test_seen_ids_are_small():
-    seen = SeenIds()
-    for number in range(100_000):
-        seen.add(f"article-{number}")
-    assert len(seen._table) * 8 / 100_000 < 24.1  # bytes an id
 
 
 # Files that unpack to more than text does

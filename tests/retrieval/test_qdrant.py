@@ -20,14 +20,16 @@ pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BM25Retriever, Passage, build_index, load_index
+from questree.retrieval.base import reopened
+from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction import encoder
 from questree.retrieval.late_interaction.encoder import Encoder
+from questree.retrieval.qdrant import upload as uploading
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
 from questree.retrieval.qdrant.searcher import QdrantRetriever
-from questree.retrieval.qdrant.upload import add, upload
 from questree.retrieval.retriever_names import named_members, open_retriever
 from questree.retrieval.serving.app import create_app
 from questree.retrieval.serving.listener import running
@@ -35,6 +37,15 @@ from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettin
 
 from .conftest import WORDS, make_checkpoint
 from .fake_qdrant import FakeQdrant
+
+
+def upload(corpus, address, **order):
+    return uploading.upload(CorpusSource(corpus), address, **order)
+
+
+def add(corpus, address):
+    return uploading.add(CorpusSource(corpus), address)
+
 
 QUERY = "amber fjord willow summit"
 WITHOUT_WORDS = ["?!", "the of and", "日本語", "\x00"]
@@ -107,10 +118,8 @@ def test_it_is_opened_by_its_address_and_travels_by_it(address, retriever):
     opened = open_retriever(address)
     assert (opened.name, opened.fingerprint) == ("qdrant", retriever.fingerprint)
     assert ids(pickle.loads(pickle.dumps(opened))(QUERY, k=3)) == ids(retriever(QUERY, k=3))
-    opened.fingerprint = "other"
-    opened.place = opened.place.func, (address, "other")
     with pytest.raises(IndexRefused, match="saved with other"):
-        opened.place[0](*opened.place[1])
+        reopened(QdrantRetriever.connect, address, "other")
 
 
 def test_it_may_find_nothing_behind_a_server_of_ours_too(retriever):
@@ -188,13 +197,9 @@ def whole(address) -> list[Any]:
     In bfloat16 the last bits of an embedding depend on the passages that were encoded with it.
     """
     return [
-        (id, {**payload, "index": ""}, words, pytest.approx(np.array(tokens), abs=0.02))
+        (id, payload, words, pytest.approx(np.array(tokens), abs=0.02))
         for id, payload, words, tokens in content(address)
     ]
-
-
-def points_of(address: str) -> list[Any]:
-    return [(id, {**payload, "index": ""}, *vectors) for id, payload, *vectors in content(address)]
 
 
 def stop_after(monkeypatch, count: int, problem: BaseException) -> list[int]:
@@ -226,7 +231,7 @@ def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_check
     manifest = upload(passages, at, **order, progress=told.append)
     assert encoded == [len(passages) - 48]  # 32 of a whole chunk, and a request of 16
     assert (told[-1].done, told[-1].kept) == (len(passages), 48)
-    assert points_of(at) == whole
+    assert content(at) == whole
     upload(passages, at, **order)  # again: nothing is missing
     assert encoded == [len(passages) - 48]
     assert QdrantRetriever.connect(at).fingerprint == manifest.fingerprint
@@ -235,6 +240,7 @@ def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_check
 KILLED = """
 import os, signal, sys
 from questree.retrieval import read_corpus
+from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.indexes import chunks
 from questree.retrieval.qdrant.collection import Collection
 from questree.retrieval.qdrant.layout import QdrantSettings
@@ -243,14 +249,14 @@ from questree.retrieval.qdrant.upload import upload
 corpus, address, checkpoint = sys.argv[1:]
 put, chunks.CHUNK, left = Collection.put, 32, [2]
 
-def putting(self, points, index):
+def putting(self, points):
     left[0] -= 1
     if left[0] < 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    put(self, points, index)
+    put(self, points)
 
 Collection.put = putting
-upload(read_corpus(corpus), address, checkpoint=checkpoint, settings=QdrantSettings(candidates=10_000))
+upload(CorpusSource(corpus), address, checkpoint=checkpoint, settings=QdrantSettings(candidates=10_000))
 """
 
 
@@ -265,7 +271,7 @@ def test_after_a_kill_it_goes_on_to_the_same_points(
     encoded = stop_after(monkeypatch, -1, RuntimeError())
     upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
     assert encoded == [len(passages) - 64]
-    assert points_of(at) == whole
+    assert content(at) == whole
 
 
 def test_adding_encodes_only_what_is_new(small, place, passages, tiny_checkpoint, monkeypatch):
@@ -285,7 +291,7 @@ def test_adding_encodes_only_what_is_new(small, place, passages, tiny_checkpoint
     encoded = stop_after(monkeypatch, -1, RuntimeError())
     manifest = add(passages[70:], at)
     assert encoded == [len(passages) - 96]  # two requests of the first chunk had arrived
-    assert manifest.corpus.passages == len(points_of(at)) == len(passages)
+    assert manifest.corpus.passages == len(content(at)) == len(passages)
     for passage in (passages[3], passages[-3]):
         assert QdrantRetriever.connect(at)(passage.shown(), k=1)[0].id == passage.id
 
@@ -393,7 +399,7 @@ def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passage
     encoded = stop_after(monkeypatch, -1, RuntimeError())
     upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
     assert encoded == [len(passages) - 48]
-    assert len(points_of(at)) == len(passages)
+    assert len(content(at)) == len(passages)
 
 
 def test_a_collection_whose_making_took_too_long_to_say_so_is_used(fake, passages, tiny_checkpoint, monkeypatch):
@@ -403,7 +409,7 @@ def test_a_collection_whose_making_took_too_long_to_say_so_is_used(fake, passage
     monkeypatch.setattr(Collection.__init__, "__defaults__", (None, lambda seconds: None))
     upload(passages[:3], at, checkpoint=tiny_checkpoint)
     assert not server.lost
-    assert len(points_of(at)) == 3
+    assert len(content(at)) == 3
 
 
 def test_an_old_server_and_what_is_no_qdrant_are_named(unwell):
@@ -474,7 +480,7 @@ def test_an_address_has_one_form(given, meant):
     ],
 )
 def test_what_is_no_address_is_refused(given):
-    with pytest.raises(QuestreeError, match=r"Write qdrant://HOST:6333/COLLECTION"):
+    with pytest.raises(QuestreeError, match="Write qdrant://HOST:6333/COLLECTION"):
         QdrantAddress.parse(given)
 
 

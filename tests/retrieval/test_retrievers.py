@@ -32,11 +32,12 @@ def retriever(request, passages, tiny_checkpoint, tmp_path_factory):
     if request.param != "qdrant":
         return load_index(request.getfixturevalue(f"{request.param}_folder"))
     pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
+    from questree.retrieval.corpora.corpus import CorpusSource
     from questree.retrieval.qdrant.layout import QdrantSettings
     from questree.retrieval.qdrant.upload import upload
 
     at = f"qdrant:{tmp_path_factory.mktemp('qdrant')}/c"
-    upload(passages, at, checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=10_000))
+    upload(CorpusSource(passages), at, checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=10_000))
     return open_retriever(at)
 
 
