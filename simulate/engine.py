@@ -79,24 +79,9 @@ class SimulatedEngine:
     def close(self) -> None:
         """Do nothing: nothing is held open."""
 
-    def dump_state(self) -> dict[str, Any]:
-        """Return the mind as JSON values."""
-        return {"kind": self.mind.kind, "mind": self.mind.to_state()}
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> SimulatedEngine:
-        """Return the engine with the mind that was dumped."""
-        every: list[type[Mind]] = [Mind, *Mind.__subclasses__()]
-        kinds = {kind.kind: kind for kind in every}
-        return cls(kinds[state["kind"]].from_state(state["mind"]))
-
     def __deepcopy__(self, memo: dict[int, Any]) -> SimulatedEngine:
         """Return the engine itself: copies of a program share their LM's connection."""
         return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let it travel to another process as its state does."""
-        return SimulatedEngine.load_state, (self.dump_state(),)
 
     def _salt(self, request: Request, text: str) -> str:
         config = request.config
@@ -135,15 +120,6 @@ class AsyncSimulatedEngine:
 
     async def aclose(self) -> None:
         """Do nothing: nothing is held open."""
-
-    def dump_state(self) -> dict[str, Any]:
-        """Return the mind as JSON values."""
-        return self.engine.dump_state()
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> AsyncSimulatedEngine:
-        """Return the engine with the mind that was dumped."""
-        return cls(SimulatedEngine.load_state(state))
 
 
 def _events(response: Response) -> Iterator[Any]:

@@ -6,13 +6,12 @@ import copy
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..data import Question
 from ..metrics import contains, normalise
 from .passages import find_answer, is_gold, split_title
 from .traits import Traits
-from .world import Fact, World, find_kind, unknown_of
+from .world import Fact, World, find_kind
 
 _NAMES = re.compile(r"[^\W\d_a-z][\w'’-]*(?: (?:of |the )?[^\W\d_a-z][\w'’-]*)*|\d[\d,.]*\d|\d")
 
@@ -94,11 +93,6 @@ class Mind:
             return Reading(self._misread(query, passage), self._confidence(0.8, 0.95, *key))
         return Reading("", self._confidence(0.0, 0.3, *key))
 
-    def holds_answer(self, query: str, passage: str) -> bool:
-        """Tell whether a passage, shown as ``title | text``, holds the true answer to the query."""
-        fact = self.world.fact(query)
-        return fact is not None and bool(find_answer(fact, passage))
-
     def takes(self, question: Question, index: int, query: str, passage: str) -> Reading:
         """Return the model's reading of a passage for one step of its outline.
 
@@ -130,19 +124,6 @@ class Mind:
     def chance(self, *key: object) -> float:
         """Draw as `Traits.chance` does, and anew in each sample."""
         return self.traits.chance(*key, *self._salted())
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of it as JSON values; `from_state` is the way back."""
-        questions = [
-            question.model_dump(mode="json", exclude=unknown_of(question)) for question in self.world.questions
-        ]
-        return {"traits": self.traits.model_dump(), "questions": questions}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Mind:
-        """Return the mind whose `to_state` this is."""
-        world = World(Question.model_validate(row) for row in state["questions"])
-        return cls(world, Traits.model_validate(state["traits"]))
 
     def _knows(self, key: str) -> bool:
         return self.traits.chance("knows", key) < self.traits.knows

@@ -21,7 +21,6 @@ _DESCRIPTIONS = [
 ]
 _MARKS = r"(?:\s?\[\d+\])*"
 _END = r"(?<!\b[A-Z])(?<!\bSt)(?<!\bDr)(?<!\bMr)\.(?=\s|$)"  # a full stop, and not one after an initial
-_TOLD = re.compile(r"The (?:answer to|question) “(.+?)” (?:is|stays open)", re.DOTALL)
 
 
 def describe(query: str) -> str:
@@ -54,12 +53,6 @@ def find_stated(query: str, texts: Iterable[str]) -> str | None:
     pattern = re.compile(rf"answer to “{re.escape(query.strip())}” is (.+?){_MARKS}{_END}", re.DOTALL)
     found = (pattern.search(text) for text in reversed(list(texts)))
     return next((one[1] for one in found if one), None)
-
-
-def find_query(sentence: str) -> str:
-    """Return the query that a sentence of `write_fact` answers or leaves open; any other sentence as it is."""
-    found = _TOLD.match(sentence.strip())
-    return found[1] if found else sentence.strip()
 
 
 def mentions(query: str, texts: Iterable[str]) -> bool:

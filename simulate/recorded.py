@@ -73,7 +73,12 @@ class RecordedMind(Mind):
     @property
     def fingerprint(self) -> str:
         """Return a hash of the questions, the recordings and the settings."""
-        state = self.to_state() | {"traits": json.loads(self.traits.identity())}
+        state = {
+            "traits": json.loads(self.traits.identity()),
+            "flags_below": self.flags_below,
+            "questions": [q.model_dump(mode="json", exclude=unknown_of(q)) for q in self.annotated],
+            "recordings": {q.id: self.recordings[q.id].model_dump(mode="json") for q in self.annotated},
+        }
         return f"{int(self.traits.chance('mind', json.dumps(state, sort_keys=True)) * 2**32):08x}"
 
     def believes(self, query: str) -> str | None:
@@ -153,25 +158,6 @@ class RecordedMind(Mind):
         read = [node.open_book.answer for node in recording.nodes[:-1] if node.open_book.known]
         as_read = all(any(contains(answer or "", one) for answer in answers) for one in read)
         return recording.prediction if as_read else memory
-
-    def to_state(self) -> dict[str, Any]:
-        """Return all of it as JSON values."""
-        return {
-            "traits": self.traits.model_dump(),
-            "flags_below": self.flags_below,
-            "questions": [q.model_dump(mode="json", exclude=unknown_of(q)) for q in self.annotated],
-            "recordings": {q.id: self.recordings[q.id].model_dump(mode="json") for q in self.annotated},
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> RecordedMind:
-        """Return the mind whose `to_state` this is."""
-        return cls(
-            [Question.model_validate(row) for row in state["questions"]],
-            {name: Recording.model_validate(row) for name, row in state["recordings"].items()},
-            Traits.model_validate(state["traits"]),
-            state["flags_below"],
-        )
 
     def _read_node(self, node: RecordedNode) -> Reading:
         if not node.open_book.known:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from dspy.lm15 import Config, Message, Request, Response
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, model_validator
 
 from ..retrieval.serving.listener import running as app_running
 from ..retrieval.serving.listener import serve as serve_app
@@ -20,7 +20,6 @@ from .reply import pieces
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from starlette.requests import Request as HttpRequest
     from starlette.responses import Response as HttpResponse
 
 
@@ -38,10 +37,6 @@ class _Said(BaseModel):
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
 
 
-class _StreamOptions(BaseModel):
-    include_usage: bool = False
-
-
 class Completion(BaseModel):
     """A chat completion request, with the fields that mean something here; others are ignored."""
 
@@ -54,7 +49,13 @@ class Completion(BaseModel):
     n: int = Field(default=1, ge=1, le=16)
     seed: int | None = None
     stream: bool = False
-    stream_options: _StreamOptions | None = None
+    stream_options: dict[str, bool] = {}
+
+    @model_validator(mode="after")
+    def _ends_with_the_user(self) -> Completion:
+        if self.messages[-1].role != "user":
+            raise ValueError("the last message must be the user's")
+        return self
 
     def request(self) -> Request:
         """Return the same as an engine takes it."""
@@ -87,28 +88,28 @@ def create_app(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -
     mind, replies = engine.mind, AsyncSimulatedEngine(engine)
     names = [mind.kind, f"{mind.kind}-{mind.fingerprint}"]
 
-    async def complete(http: HttpRequest) -> HttpResponse:
-        asked = read_request(await http.body())
+    async def complete(asked: Completion) -> HttpResponse:
         if asked.model not in names:
             raise Refused(404, f"no model {asked.model!r} here; there is {names[0]!r}", "model_not_found")
         responses = [await replies.complete(asked.request()) for _ in range(asked.n)]
         whole = chat_completion(asked.model, responses)
         if not asked.stream:
             return JSONResponse(whole)
-        with_usage = asked.stream_options is not None and asked.stream_options.include_usage
-        return StreamingResponse(_sent(chunks(whole, with_usage=with_usage)), media_type="text/event-stream")
+        sent = chunks(whole, with_usage=asked.stream_options.get("include_usage", False))
+        events = (f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in (*sent, "[DONE]"))
+        return StreamingResponse(events, media_type="text/event-stream")
 
-    async def models(http: HttpRequest) -> JSONResponse:
+    async def models() -> dict[str, Any]:
         rows = [{"id": name, "object": "model", "created": 0, "owned_by": "questree"} for name in names]
-        return JSONResponse({"object": "list", "data": rows})
+        return {"object": "list", "data": rows}
 
-    async def health(http: HttpRequest) -> JSONResponse:
-        return JSONResponse({"status": "ok", "model": names[1]})
+    async def health() -> dict[str, str]:
+        return {"status": "ok", "model": names[1]}
 
     app = guarded("Simulated LM", limits or ServerLimits(), openapi_url=None)
-    app.add_route("/v1/chat/completions", complete, methods=["POST"])
-    app.add_route("/v1/models", models, methods=["GET"])
-    app.add_route("/health", health, methods=["GET"])
+    app.add_api_route("/v1/chat/completions", complete, methods=["POST"], response_model=None)
+    app.add_api_route("/v1/models", models)
+    app.add_api_route("/health", health)
     return app
 
 
@@ -143,25 +144,6 @@ def running(engine: SimulatedEngine, *, limits: ServerLimits | None = None) -> I
     """
     with app_running(create_app(engine, limits=limits)) as address:
         yield f"{address}/v1"
-
-
-def read_request(body: bytes) -> Completion:
-    """Read the body of a chat completion request.
-
-    Raises:
-        Refused: if it is no such request; in OpenAI's form.
-    """
-    try:
-        asked = Completion.model_validate_json(body)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        if fault["type"] == "json_invalid":
-            raise Refused(400, f"the body is not JSON: {fault['ctx']['error']}", "invalid_json") from None
-        where = ".".join(map(str, fault["loc"])) or "request"
-        raise Refused(400, f"{where}: {fault['msg']}", "invalid_value") from None
-    if asked.messages[-1].role != "user":
-        raise Refused(400, "messages: the last one must be the user's", "invalid_value")
-    return asked
 
 
 def chat_completion(model: str, responses: list[Response]) -> dict[str, Any]:
@@ -201,10 +183,3 @@ def chunks(whole: dict[str, Any], *, with_usage: bool) -> Iterator[dict[str, Any
         yield chunk(choice["index"], {}, choice["finish_reason"])
     if with_usage:
         yield same | {"choices": [], "usage": usage}
-
-
-async def _sent(parts: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
-    """Yield chunks as server-sent events."""
-    for part in parts:
-        yield f"data: {json.dumps(part)}\n\n"
-    yield "data: [DONE]\n\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..asked import Asked
 from ..prompt import Prompt, Values
-from . import answers, chain_of_query, evidence, knowledge, plan_graph, shapes
+from . import answers, chain_of_query, evidence, knowledge, shapes
 
 
 class Skill(NamedTuple):
@@ -41,22 +41,18 @@ SKILLS = [
     Skill("question passages", "information", knowledge.complete_paragraphs),
     Skill("question passages", "evidence searches rests_on", evidence.read_evidence),
     Skill("question proposed_answer", "lacking follows", evidence.confirm_answer),
-    Skill("question", "steps_planned", plan_graph.plan_graph),
-    Skill("lookups passages", "looked_up", plan_graph.answer_lookups),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
     Skill("question passages", "kept", knowledge.filter_knowledge),
     Skill("question", "passage", knowledge.recall_passage),
     Skill("question", "topic", knowledge.name_topic),
     Skill("question steps", "final_content answer", answers.trace_answer),
     Skill("query passages", "span confidence", knowledge.read_passage),
-    Skill("query passages", "ranking", knowledge.rank_passages),
     # what a question goes back to in a conversation is not understood
     Skill("conversation question", "restated", lambda asked: {"restated": asked.prompt.values["question"]}),
     Skill("question", "subquestions", chain_of_query.split_question),
     Skill("question", "plan", chain_of_query.split_question),
     *(Skill(text, "", shapes.respond_by_shape) for text in shapes.TEXTS),
     Skill("question", "query", shapes.respond_by_shape),
-    Skill("question", "searches_needed", shapes.respond_by_shape),
     Skill("question passages", "final_content answer", answers.answer_with_knowledge),
     Skill("question passages", "answer", answers.answer_from_passages),
     Skill("question", "final_content answer", answers.answer_step_by_step),

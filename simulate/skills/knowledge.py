@@ -27,13 +27,6 @@ def read_passage(asked: Asked) -> Values:
     return {"span": best.span, "confidence": best.confidence} if best else {"span": "", "confidence": 0.0}
 
 
-def rank_passages(asked: Asked) -> Values:
-    """Rank the passages: name those that hold the answer to the query."""
-    query = asked.prompt.given("query")
-    holding = [one for one in asked.passages if asked.mind.holds_answer(query, one.text)]
-    return {"ranking": " > ".join(f"[{one.number}]" for one in holding)}
-
-
 def review_paragraphs(asked: Asked) -> Values:
     """Review the passages: relevant if one seems useful, supported if every step is read in them, or seems to be."""
     judge, passages = asked.judge, asked.passages

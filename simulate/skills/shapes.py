@@ -14,7 +14,7 @@ from typing import Any
 from ...common.placeholders import fill_in
 from ..asked import Asked, Step, pick_surest
 from ..passages import Shown, read_shown
-from ..phrases import describe, find_query, find_stated, mentions, write_fact
+from ..phrases import describe, find_stated, mentions, write_fact
 from ..prompt import Values
 from .answers import cites, conclude, tell
 
@@ -78,11 +78,6 @@ class Shapes:
         """Return the answer."""
         return conclude(self.asked, self.known)
 
-    @property
-    def conclusion(self) -> str:
-        """Return the answer as a sentence."""
-        return f"So the answer is: {self.answer}."
-
     def mark_of(self, step: Step) -> int | None:
         """Return the mark that stands at the step's answer in the texts."""
         at = next((text for text in reversed(self.texts) if step.answer and find_stated(step.query, [text])), "")
@@ -104,24 +99,7 @@ class Shapes:
 
     def thought(self) -> str:
         """Return the next fact as a sentence, or the answer."""
-        return self.told(self.ahead) if self.ahead else self.conclusion
-
-    def doubted(self) -> list[str]:
-        """Return the words of a tentative sentence that are a guess."""
-        if self.ahead is None or self.ahead.answer:
-            return []
-        return [self.asked.mind.recalls(self.ahead.query) or "something not remembered"]
-
-    def tentative(self) -> str:
-        """Return the next fact, known or guessed, or the answer."""
-        guess = self.doubted()
-        return write_fact(self.ahead.query, guess[0]) if self.ahead and guess else self.thought()
-
-    def written_on(self) -> str:
-        """Return what comes next in a text, up to a search or the answer."""
-        known = next((n for n, step in enumerate(self.known) if not step.answer), len(self.known))
-        facts = [self.told(step) for step in self.known[:known] if not find_stated(step.query, self.texts)]
-        return " ".join([*facts, f"To be looked up: {self.query}" if self.query else self.conclusion])
+        return self.told(self.ahead) if self.ahead else f"So the answer is: {self.answer}."
 
     def read(self) -> tuple[str | None, int | None]:
         """Return what the passages say of the query in the prompt, and in which."""
@@ -134,29 +112,6 @@ class Shapes:
         """Return what is read or remembered for the query in the prompt."""
         return self.read()[0] or self.asked.mind.believes(self.filled(self.prompt.given("query")))
 
-    def edited(self) -> str:
-        """Return the sentence as the passages have it."""
-        answer, _ = self.read()
-        return write_fact(self.prompt.given("query"), answer) if answer else self.prompt.given("sentence")
-
-    def asked_again(self) -> str:
-        """Return the query of a prompt that gives a sentence to verify, or else what is missing."""
-        sentence = self.prompt.given("sentence")
-        return find_query(sentence) if sentence else self.query or ""
-
-    def follow_ups(self) -> list[str]:
-        """Return several queries for what is missing."""
-        missing = self.asked.missing_queries(self.found, self.shown, self.made) if self.query else []
-        return missing[: self.prompt.values.get("count") or None]
-
-
-def _promise(shapes: Shapes) -> float:
-    return round(0.1 + 0.8 * sum(bool(step.answer) for step in shapes.found) / len(shapes.found), 2)
-
-
-def _searches_needed(shapes: Shapes) -> str:
-    return ["none", "one", "several"][min(sum(not step.answer for step in shapes.known), 2)]
-
 
 SHAPES: dict[str, Callable[[Shapes], Any]] = {
     "answer": lambda shapes: None if "search" in shapes.outputs and shapes.query else shapes.answer,
@@ -164,26 +119,19 @@ SHAPES: dict[str, Callable[[Shapes], Any]] = {
     "reasoning": lambda shapes: tell(shapes.asked, shapes.known),
     "thoughts": lambda shapes: tell(shapes.asked, shapes.found, marks=False),
     "thought": Shapes.thought,
-    "tentative": Shapes.tentative,
-    "uncertain": Shapes.doubted,
-    "continuation": Shapes.written_on,
-    "turn": lambda shapes: f"<search>{shapes.query}</search>" if shapes.query else f"<answer>{shapes.answer}</answer>",
-    "query": Shapes.asked_again,
-    "search": lambda shapes: shapes.query,
-    "follow_up": lambda shapes: shapes.query,
-    "follow_ups": Shapes.follow_ups,
+    "tentative": Shapes.thought,
+    "continuation": Shapes.thought,
+    "query": lambda shapes: shapes.query or "",
+    **dict.fromkeys(("search", "follow_up"), lambda shapes: shapes.query),
+    "follow_ups": lambda shapes: [shapes.query] if shapes.query else [],
+    "complete": lambda shapes: not shapes.query,
     "next_thought": lambda shapes: f"What is missing: {shapes.query}" if shapes.query else "That is enough to answer.",
     "next_tool_name": lambda shapes: "search" if shapes.query else "finish",
     "next_tool_args": lambda shapes: {"query": shapes.query} if shapes.query else {},
     "new_notes": Shapes.new,
-    "summary": lambda shapes: " ".join(shapes.new()),
-    "finding": lambda shapes: " ".join(shapes.new()),
+    **dict.fromkeys(("summary", "finding"), lambda shapes: " ".join(shapes.new())),
     "query_answer": Shapes.query_answer,
     "references": lambda shapes: [number] if (number := shapes.read()[1]) else [],
-    "edited": Shapes.edited,
-    "complete": lambda shapes: not shapes.query,
-    "promise": _promise,
-    "searches_needed": _searches_needed,
 }
 """What each field holds, by its name."""
 

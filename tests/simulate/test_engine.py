@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import pickle
 import threading
 from functools import partial
 from typing import Any, Literal
@@ -193,13 +191,6 @@ def test_a_reply_past_max_tokens_is_cut_and_says_so() -> None:
 def test_awaiting_gives_the_same_reply() -> None:
     lm = simulated_lm(QUESTIONS, WILD, cache=False)
     assert asyncio.run(lm.acall(request(PlanChain, PLAN, model=lm.model))).text == plan_text(lm)
-
-
-def test_a_saved_lm_comes_back_with_its_mind() -> None:
-    lm = simulated_lm(QUESTIONS, WILD, cache=False)
-    loaded = dspy.LM.load_state(lm.dump_state(), allow_custom_lm_class=True)
-    sent = pickle.loads(pickle.dumps(lm))
-    assert plan_text(loaded) == plan_text(sent) == plan_text(copy.deepcopy(lm)) == plan_text(lm)
 
 
 def test_minds_over_the_same_questions_share_their_world() -> None:

@@ -17,7 +17,6 @@ from questree.signatures.chain_of_query import PlanChain, PlannedStep, PlanSureC
 from questree.signatures.reviews import ReviewParagraphs
 from questree.signatures.subquestions import SplitQuestion
 from questree.simulate import FLAGS_BELOW, RecordedMind, lm_of, read_recordings, recorded_lm
-from questree.simulate.engine import SimulatedEngine
 from questree.simulate.recordings import Recording, measure_traits
 
 
@@ -189,13 +188,6 @@ def test_references_of_a_nested_tree_are_renumbered() -> None:
     ]
     recording = Recording.model_validate({"model": "m", "prediction": "x", "nodes": nodes})
     assert recording.outline() == ["A?", "B of #1?", "C?", "D of #3?"]
-
-
-def test_a_recorded_mind_is_saved_whole(mind: RecordedMind) -> None:
-    state = json.loads(json.dumps(SimulatedEngine(mind).dump_state()))
-    again = SimulatedEngine.load_state(state).mind
-    assert type(again) is RecordedMind
-    assert again.fingerprint == mind.fingerprint
 
 
 def test_a_row_without_a_recording_is_named_by_its_line(tmp_path: Path) -> None:
