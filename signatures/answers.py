@@ -58,39 +58,38 @@ def answer_field() -> Any:
     )
 
 
-class Answer(dspy.Signature):
-    """Answer the question."""
+class QuestionInputs(dspy.Signature):
+    """The question and the form of its answer: the first inputs of most prompts."""
 
     question: str = question_field()
     answer_style: str = answer_style_field()
+
+
+class Answer(QuestionInputs):
+    """Answer the question."""
+
     answer: str = answer_field()
 
 
-class AnswerStepByStep(dspy.Signature):
+class AnswerStepByStep(QuestionInputs):
     """Think the question through step by step, then answer it."""
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence")
     answer: str = answer_field()
 
 
-class AnswerFromPassages(dspy.Signature):
+class AnswerFromPassages(QuestionInputs):
     """Answer the question from the passages, and from what you know where they are silent."""
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     answer: str = answer_field()
 
 
-class AnswerFromThoughts(dspy.Signature):
+class AnswerFromThoughts(QuestionInputs):
     """Answer the question as the thoughts lead to it: where the last one gives an answer, give that one, also if it is
     called a guess by "perhaps".
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far, in its order")
     answer: str = answer_field()
 

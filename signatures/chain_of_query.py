@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import dspy
 from pydantic import BaseModel, BeforeValidator, Field
 
 from ..common.text import text_or_none, unquoted
-from .answers import answer_style_field, passages_field, question_field, tried_field
+from .answers import QuestionInputs, passages_field, tried_field
 
 
-def _answer_or_none(value: object) -> object:
-    return text_or_none(value) if isinstance(value, str) else value
+def _read(read: Callable[[str], str | None]) -> BeforeValidator:
+    """Return a validator that reads a text, and leaves anything else to pydantic."""
+    return BeforeValidator(lambda value: read(value) if isinstance(value, str) else value)
 
 
-OptionalAnswer = Annotated[str | None, BeforeValidator(_answer_or_none)]
+OptionalAnswer = Annotated[str | None, _read(text_or_none)]
 """An answer that may be missing: null, or words that mean the same."""
 
-
-def _unquoted(value: object) -> object:
-    return unquoted(value) if isinstance(value, str) else value
-
-
-Query = Annotated[str, BeforeValidator(_unquoted), Field(min_length=1)]
+Query = Annotated[str, _read(unquoted), Field(min_length=1)]
 """A search query, without quotation marks around the whole of it."""
 
 _PLANNED = 'JSON: [{"query": "…", "recalled": "…" or null, "sure": true or false}, …]'
@@ -58,13 +55,8 @@ class PlannedStep(BaseModel):
         "certain that nothing else is meant",
     )
 
-    @property
-    def known(self) -> str | None:
-        """Return the recalled answer if the LM is sure of it, else None."""
-        return self.recalled if self.sure else None
 
-
-class PlanChain(dspy.Signature):
+class PlanChain(QuestionInputs):
     """Plan the chain of search queries that leads to the answer of the question. Every query will be looked up in an
     encyclopedia, one after the other; what you recall counts only where nothing is found. Each query asks for one fact.
     Order the queries so that each needs the answers of earlier ones only, and ask nothing that the answer does not
@@ -81,23 +73,19 @@ class PlanChain(dspy.Signature):
     Comparing the answers, calculating with them, and drawing the conclusion need no query.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     planned_chain: list[PlannedStep] = dspy.OutputField(desc=_PLANNED)
 
 
-class PlanWholeChain(dspy.Signature):
+class PlanWholeChain(QuestionInputs):
     """Plan the chain of search queries that leads to the answer of the question, simplest facts first, and answer
     every query from memory. Nothing will be looked up: give your best answer to each query, also when you are not sure
     of it. Each query is complete in itself and may use the answers before it.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     answered_plan: list[Step] = dspy.OutputField(desc='JSON: [{"query": "…", "answer": "…"}, …]')
 
 
-class ReviseChain(dspy.Signature):
+class ReviseChain(QuestionInputs):
     """One query of the chain was looked up in an encyclopedia, and no passage answers it. Plan the rest of the chain
     anew from that query on: ask for the same fact in other words, or go another way to the answer of the question. If a
     solved step is not sure, its answer is a guess, which may be why nothing was found: you may ask for that fact again,
@@ -106,8 +94,6 @@ class ReviseChain(dspy.Signature):
     question. The solved steps keep their numbers; your first query has the next one.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     solved: list[SolvedStep] = dspy.InputField(desc="the chain before the query, with the answers so far")
     failed_query: str = dspy.InputField(desc="the query that no passage answers")
     later_queries: list[str] = dspy.InputField(desc="the queries that stood after it, with numbers for answers")
@@ -116,14 +102,12 @@ class ReviseChain(dspy.Signature):
     rest: list[PlannedStep] = dspy.OutputField(desc=f"{_PLANNED}; empty when there is nothing better to ask")
 
 
-class CorrectChain(dspy.Signature):
+class CorrectChain(QuestionInputs):
     """A passage seems to disagree with your answer to one query of the chain. Weigh the passage against what you know:
     keep your answer when both mean the same, or when the passage is about something else. Then plan the rest of the
     chain anew from there. Each query of it is complete in itself; answer those you are sure of.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
     query: str = dspy.InputField(desc="the query that is looked up")
     your_answer: str = dspy.InputField(desc="your answer to the query so far")
@@ -134,14 +118,12 @@ class CorrectChain(dspy.Signature):
     new_steps: list[Step] = dspy.OutputField(desc=f"{_STEPS}: the steps after the query; empty when none is left")
 
 
-class CompleteChain(dspy.Signature):
+class CompleteChain(QuestionInputs):
     """You did not know the answer to one query of the chain, and a passage was looked up for it. Take the answer from
     the passage if it is there, and plan the rest of the chain anew from there. Each query of it is complete in itself;
     answer those you are sure of.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="the chain before the query, with the answers that are known by now")
     query: str = dspy.InputField(desc="the query that is looked up")
     passages: list[str] = passages_field("found for the query")
@@ -153,14 +135,12 @@ class CompleteChain(dspy.Signature):
     new_steps: list[Step] = dspy.OutputField(desc=f"{_STEPS}: the steps after the query; empty when none is left")
 
 
-class PlanSureChain(dspy.Signature):
+class PlanSureChain(QuestionInputs):
     """Plan the chain of search queries that leads to the answer of the question, simplest facts first. Answer the
     queries whose answer you are sure of. Leave the answer of every other query null: it will be looked up, and you
     will plan the rest anew with what was found. Each query is complete in itself.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     chain: list[Step] = dspy.OutputField(desc=_STEPS)
 
 
@@ -175,7 +155,7 @@ class TracedStep(BaseModel):
     sure: bool = Field(default=True, description="false: the answer is a guess, or rests on one")
 
 
-class TraceAnswer(dspy.Signature):
+class TraceAnswer(QuestionInputs):
     """Tell in a few sentences how the steps lead to the answer of the question, in their order, then give the answer.
     Where a step has a mark, its answer stands in the passage of that number: write the mark, such as [1], at the end of
     the statement that tells this answer, and nowhere else. A step without a mark comes from memory, and counts as well:
@@ -187,8 +167,6 @@ class TraceAnswer(dspy.Signature):
     follows by calculation.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     steps: list[TracedStep] = dspy.InputField(
         desc="in order; the answer is null if none was found; mark, title and support are null without a passage"
     )

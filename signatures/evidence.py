@@ -7,7 +7,7 @@ from typing import Literal
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import answer_field, answer_style_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field
 
 Basis = Literal["passages", "memory", "guess"]
 """What an answer rests on: passages tell all of its facts, or the LM recalls one, or it guesses."""
@@ -21,7 +21,7 @@ class Fact(BaseModel):
     quote: str = Field(default="", description="copied from that passage; empty if you recall it")
 
 
-class ReadEvidence(dspy.Signature):
+class ReadEvidence(QuestionInputs):
     """Answer the question from the passages, fact by fact.
 
     List the facts that lead to the answer, in order. Where a passage says a fact, give its number and a quote: one
@@ -35,8 +35,6 @@ class ReadEvidence(dspy.Signature):
     Answer as the passage writes it, and as exactly as the question asks: the whole name, date or phrase, and only one.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     known_facts: list[str] = dspy.InputField(
         desc="read before; [2] is the second passage below. List again those that you need"
     )

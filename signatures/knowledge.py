@@ -5,18 +5,16 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import answer_field, answer_style_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field
 
 
-class AnswerWithKnowledge(dspy.Signature):
+class AnswerWithKnowledge(QuestionInputs):
     """Answer the question step by step from the passages, and from what you know where they are silent. Where the
     question can be read in several ways, read it as the passages do.
     Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What you
     know or conclude yourself has no mark. Say so where you guess.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()

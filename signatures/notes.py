@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import answer_field, answer_style_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field
 
 
 class WriteHopQuery(dspy.Signature):
@@ -48,7 +48,7 @@ class TakeNotes(dspy.Signature):
     )
 
 
-class AnswerFromNotes(dspy.Signature):
+class AnswerFromNotes(QuestionInputs):
     """Answer the question step by step from the notes, and from what you know where they are silent. After each
     statement that a note makes, copy the mark of the note, such as [3]. What you know or conclude yourself has no mark.
     Tell each link of the question, also one that you only conclude. Leave out notes that the answer does not need.
@@ -56,8 +56,6 @@ class AnswerFromNotes(dspy.Signature):
     mark that you doubt, and a name that stands only in a query, are guesses: say so.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     notes: list[str] = dspy.InputField(desc="facts that were found, each with the number of its passage; may be empty")
     queries: list[str] = dspy.InputField(desc="what was searched for; a name in a query may be a guess")
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")

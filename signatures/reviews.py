@@ -5,10 +5,10 @@ from __future__ import annotations
 import dspy
 from pydantic import BaseModel, Field
 
-from .answers import answer_field, answer_style_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field
 
 
-class ReviewPath(dspy.Signature):
+class ReviewPath(QuestionInputs):
     """The answer to the question needs several facts, which are searched for one after the other. Judge how far the
     passages lead. First write down the facts in them that the answer needs; what follows plainly from a passage counts
     as well; part of a list or range does not count for the whole. Then name the first fact that the answer still needs;
@@ -17,8 +17,6 @@ class ReviewPath(dspy.Signature):
     the query that searches for it. Where the question can be read in several ways, take the most likely one.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     tried: list[str] = dspy.InputField(
         desc="queries that were looked up before, on this way and others; asking them again finds the same"
     )
@@ -44,14 +42,12 @@ class ReviewPath(dspy.Signature):
     )
 
 
-class ReviewParagraphs(dspy.Signature):
+class ReviewParagraphs(QuestionInputs):
     """Take the passages as one whole and judge what they do for the question, which needs several facts: first
     whether anything in them brings its answer nearer, then whether they hold everything that its answer needs.
     If they do, answer it from them alone; if not, write the search query for a fact that is still missing.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
@@ -59,15 +55,13 @@ class ReviewParagraphs(dspy.Signature):
     next_query: str | None = dspy.OutputField(desc="null when supported; complete in itself")
 
 
-class ReviewParagraphsCoT(dspy.Signature):
+class ReviewParagraphsCoT(QuestionInputs):
     """Take the passages as one whole and judge what they do for the question, which needs several facts: first
     whether anything in them brings its answer nearer, then whether they hold everything that its answer needs.
     If they do, answer it from them alone; if not, write the search query for a fact that is still missing.
     Think before you judge: what the passages say, and what is missing.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     thoughts: str = dspy.OutputField(desc="a few sentences")
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
@@ -101,40 +95,34 @@ _ASSERTIONS = (
 )
 
 
-class FuseAnalyses(dspy.Signature):
+class FuseAnalyses(QuestionInputs):
     """Answer the question from the assertions, which may contradict each other: weigh them all, and what you know.
     Right after the words that an assertion says, write the number of the passage that it has them from as a mark: [1].
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
 
 
-class FuseParagraphs(dspy.Signature):
+class FuseParagraphs(QuestionInputs):
     """Answer the question from the passages; where they do not tell enough, from what you know.
     Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What you
     know or conclude yourself has no mark.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")
     answer: str = answer_field()
 
 
-class FuseEvidence(dspy.Signature):
+class FuseEvidence(QuestionInputs):
     """Answer the question from the assertions and the passages that they refer to. Assertions may contradict each
     other: weigh them by their passages, and by what you know. Where there are none, answer from the passages, and from
     what you know where they are silent. Right after the words that a passage says, write its number as a mark: [2], or
     [1][3] for two passages. What you know or conclude yourself has no mark.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     assertions: list[Assertion] = dspy.InputField(desc=_ASSERTIONS)
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning in a few sentences, with its marks")

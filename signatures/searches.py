@@ -11,17 +11,15 @@ from typing import Literal
 
 import dspy
 
-from .answers import answer_field, answer_style_field, passages_field, question_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field
 
 
-class WriteOrSearch(dspy.Signature):
+class WriteOrSearch(QuestionInputs):
     """Go on writing the text that reasons towards the answer of the question. Where you come to a fact that is
     better looked up, stop there and call for a search: its result will be put into the text.
     After each fragment that rests on a result, write its number as a mark: [1].
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     written: list[str] = dspy.InputField(desc="the text so far, with the results of its searches")
     continuation: str = dspy.OutputField(desc="what comes next in the text, up to the search")
     search: str | None = dspy.OutputField(desc="what to look up, complete in itself; null at the end of the text")
@@ -30,17 +28,15 @@ class WriteOrSearch(dspy.Signature):
     )
 
 
-class AnswerByActing(dspy.Signature):
+class AnswerByActing(QuestionInputs):
     """Find out the answer of the question by searching an encyclopedia, one fact after the other. In the reasoning
     for the answer, write the number of a passage as a mark after each fragment that rests on it: [1].
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     answer: str = dspy.OutputField(desc="the answer alone, in the form that it should have")
 
 
-class WriteNextThought(dspy.Signature):
+class WriteNextThought(QuestionInputs):
     """Go on with the reasoning by one sentence, about the next fact that the answer of the question needs.
     If a passage tells it, state it with the number of the passage as a mark: [2]. What a passage tells of another
     thing or place, or of a time that the question does not mean, does not count.
@@ -51,14 +47,12 @@ class WriteNextThought(dspy.Signature):
     When no fact is missing, the sentence is: So the answer is: … If it rests on a guess: So the answer is perhaps: …
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     thoughts: list[str] = dspy.InputField(desc="the reasoning so far; may be empty")
     thought: str = dspy.OutputField(desc="one sentence")
 
 
-class RegenerateSentence(dspy.Signature):
+class RegenerateSentence(QuestionInputs):
     """Write the next sentence of the reasoning anew: you wrote it from memory, and the passages were searched for it.
     Write the number of a passage as a mark, such as [2], right after the words that the passage says, and after no
     others. What a passage tells of another thing or place, or of a time that the question does not mean, does not
@@ -75,8 +69,6 @@ class RegenerateSentence(dspy.Signature):
     Else, say what has to be found.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     passages: list[str] = passages_field()
     thoughts: list[str] = dspy.InputField(desc="the reasoning before the sentence; may be empty")
     tentative: str = dspy.InputField(desc="the sentence as you wrote it from memory; it may be wrong")
@@ -93,22 +85,20 @@ class WriteSearchQuery(dspy.Signature):
     query: str = dspy.OutputField(desc="complete in itself")
 
 
-class AnswerWithFindings(dspy.Signature):
+class AnswerWithFindings(QuestionInputs):
     """Answer the question step by step from the passages, from the findings of earlier searches, and from what you know
     where both are silent. Where the question can be read in several ways, read it as the passages do.
     Right after the words that a passage says, write its number as a mark: [2], or [1][3] for two passages. What the
     findings tell, and what you know or conclude yourself, has no mark. Say so where you guess.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     findings: str = dspy.InputField(desc="what earlier searches told, and what was missing then; may be empty")
     passages: list[str] = passages_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()
 
 
-class ReasonOrSearch(dspy.Signature):
+class ReasonOrSearch(QuestionInputs):
     """Go on reasoning, step by step, towards the answer of the question. Where you are not certain of a fact, do
     not guess: stop there and search for it. What the search tells will then stand in the reasoning, and you will go
     on from there; if it tells nothing useful, search in other words or for something else. When no fact is missing,
@@ -116,8 +106,6 @@ class ReasonOrSearch(dspy.Signature):
     told may have marks, such as [1]: where you repeat it, repeat its mark.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     written: list[str] = dspy.InputField(
         desc="the reasoning so far, with its searches: [Search(query) → what it told]; may be empty"
     )
@@ -141,7 +129,7 @@ class CondensePassages(dspy.Signature):
     finding: str = dspy.OutputField(desc="a few sentences with their marks; empty when no passage helps")
 
 
-class SearchInTags(dspy.Signature):
+class SearchInTags(QuestionInputs):
     """Reason towards the answer of the question, and search wherever you lack knowledge. To search, write
     <search>query</search> and stop there: what is found will stand behind it, between <information> and </information>,
     and you will go on from there. You may search as often as you want. When you lack nothing, write
@@ -149,24 +137,20 @@ class SearchInTags(dspy.Signature):
     write its number as a mark: [2].
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     written: list[str] = dspy.InputField(desc="what you wrote so far, with what was found; may be empty")
     turn: str = dspy.OutputField(desc="what you write next, up to </search> or </answer>")
 
 
-class JudgeSearchesNeeded(dspy.Signature):
+class JudgeSearchesNeeded(QuestionInputs):
     """Judge how many searches in an encyclopedia it takes to answer the question: none if you are certain of the
     answer, one if a single search finds all that it needs, several if one fact has to be found before the next can be
     searched for, or if facts about different things are needed. A fact that you are certain of needs no search.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     searches_needed: Literal["none", "one", "several"] = dspy.OutputField(desc="how many")
 
 
-class WriteTentatively(dspy.Signature):
+class WriteTentatively(QuestionInputs):
     """Go on with the reasoning by one sentence, which states the next fact that the answer of the question needs, as
     you remember it. Then copy from it the words that may be wrong. Where a description in the question may fit several
     things, or the question leaves out which thing is meant, copy the name that you chose, also if you are certain that
@@ -179,8 +163,6 @@ class WriteTentatively(dspy.Signature):
     perhaps: …
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     thoughts: list[str] = dspy.InputField(
         desc="the reasoning so far; a mark such as [3] names the passage that told it; may be empty"
     )

@@ -11,54 +11,44 @@ from __future__ import annotations
 
 import dspy
 
-from .answers import answer_style_field, passages_field, question_field
+from .answers import QuestionInputs, passages_field, question_field
 from .chain_of_query import Step
 
 _LATER = "in the order in which they are to be taken; #1 stands for the answer of the first, #2 of the second …"
 
 
-class AskFollowUp(dspy.Signature):
+class AskFollowUp(QuestionInputs):
     """Ask the one simpler question that has to be answered next on the way to the answer of the question.
     Ask none when the answers that are there are enough.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="what was asked and answered before")
     follow_up: str | None = dspy.OutputField(desc="complete in itself; null when none is needed")
 
 
-class SplitQuestion(dspy.Signature):
+class SplitQuestion(QuestionInputs):
     """Split the question into the simpler questions that have to be answered before it, easiest first."""
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     subquestions: list[str] = dspy.OutputField(desc=_LATER)
 
 
-class PlanSteps(dspy.Signature):
+class PlanSteps(QuestionInputs):
     """Understand the question and devise a plan that leads to its answer: what to find out, step by step."""
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     plan: list[str] = dspy.OutputField(desc=_LATER)
 
 
-class ProposeFollowUps(dspy.Signature):
+class ProposeFollowUps(QuestionInputs):
     """Propose different ways to go on towards the answer of the question: simpler questions, the best first."""
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="what was asked and answered before")
     count: int = dspy.InputField(desc="how many to propose")
     follow_ups: list[str] = dspy.OutputField(desc="each complete in itself")
 
 
-class JudgeSteps(dspy.Signature):
+class JudgeSteps(QuestionInputs):
     """Judge how near the steps have come to the answer of the question."""
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     solved: list[Step] = dspy.InputField(desc="what was asked and answered")
     complete: bool = dspy.OutputField(desc="true when the answer follows from the steps alone")
     promise: float = dspy.OutputField(desc="probability that the steps lead to the right answer, from 0 to 1")

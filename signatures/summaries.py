@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from .answers import answer_field, answer_style_field, passages_field, question_field, tried_field
+from .answers import QuestionInputs, answer_field, passages_field, question_field, tried_field
 
 
 def _summaries_field() -> Any:
@@ -40,15 +40,13 @@ class WriteQueryFromSummaries(dspy.Signature):
     query: str = dspy.OutputField(desc="asks for one fact, complete in itself and unlike those tried; empty to end")
 
 
-class AnswerFromSummaries(dspy.Signature):
+class AnswerFromSummaries(QuestionInputs):
     """Answer the question step by step from the summaries, and from what you know where they are silent.
     After each statement that a summary makes, copy the mark that follows it there, such as [3]. What you know or
     conclude yourself has no mark. Leave out what the answer does not need. Where two summaries contradict each other,
     or several things may be meant, say which you follow. If you guess, say so.
     """
 
-    question: str = question_field()
-    answer_style: str = answer_style_field()
     summaries: list[str] = _summaries_field()
     final_content: str = dspy.OutputField(desc="the reasoning, one fact to a sentence, with its marks")
     answer: str = answer_field()
