@@ -99,10 +99,6 @@ class BlendFilter(Program):
     the LM answers from what it knows. Of several samples the paper scores the best one, which only a scorer can know:
     here the majority's answer is given, and the prediction holds all of them. The metrics ``em-best-sample`` and
     ``f1-best-sample`` score as the paper does.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `BlendFilterSettings`.
     """
 
     name: ClassVar[str] = "blendfilter"
@@ -110,7 +106,7 @@ class BlendFilter(Program):
     settings: BlendFilterSettings
 
     def __init__(self, retriever: Retriever | None = None, settings: BlendFilterSettings | None = None):
-        super().__init__(retriever, settings or BlendFilterSettings())
+        super().__init__(retriever, settings)
         self.query_blending = QueryBlending(self.settings.question_first)
         if self.names_topic:
             self.topic_naming = TopicNaming()

@@ -32,10 +32,6 @@ class ChainOfReviews(Reviewing):
 
     The review and the fusion are those of Tree of Reviews; a single irrelevant paragraph can mislead every later
     review. A paragraph that the chain already holds is not added again.
-
-    Args:
-        retriever: finds the paragraphs.
-        settings: see `ChainOfReviewsSettings` and `ReviewingSettings`.
     """
 
     name: ClassVar[str] = "chain-of-reviews"
@@ -44,7 +40,7 @@ class ChainOfReviews(Reviewing):
     judges_last = False
 
     def __init__(self, retriever: Retriever | None = None, settings: ChainOfReviewsSettings | None = None):
-        super().__init__(retriever, settings or ChainOfReviewsSettings())
+        super().__init__(retriever, settings)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and review all paragraphs so far, until they are accepted or rejected."""

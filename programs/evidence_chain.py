@@ -6,19 +6,19 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 import dspy
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..lm.parallel import run_parallel
 from ..metrics import claim_terms, normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .modules.evidence import AnswerConfirmation, EvidenceReading, ReadFact, Reading
-from .program import Program, answered
+from .program import Program, ProgramSettings, answered
 from .references import distinct, numbers_of
 from .tree import Node, ReasoningTree
 
 
-class EvidenceChainSettings(BaseModel):
+class EvidenceChainSettings(ProgramSettings):
     """How it reads and searches.
 
     Attributes:
@@ -28,8 +28,6 @@ class EvidenceChainSettings(BaseModel):
         abstain: whether a guess is left out; the answer is then empty.
         confirm: whether a further call sees question, quotes and answer alone, and may ask for one more search.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     k: int = Field(default=10, ge=1)
     k_more: int = Field(default=5, ge=1)
@@ -46,10 +44,6 @@ class EvidenceChain(Program):
     Quotes are looked for in their passages, and dates and numbers compared, by rules. If nothing is missing, the
     question took one call. Else all queries are searched at once, and the next call sees the facts, their passages and
     the new ones.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `EvidenceChainSettings`.
     """
 
     name = "evidence-chain"
@@ -57,7 +51,7 @@ class EvidenceChain(Program):
     settings: EvidenceChainSettings
 
     def __init__(self, retriever: Retriever | None = None, settings: EvidenceChainSettings | None = None):
-        super().__init__(retriever, settings or EvidenceChainSettings())
+        super().__init__(retriever, settings)
         self.reading = EvidenceReading()
         if self.settings.confirm:
             self.confirmation = AnswerConfirmation()

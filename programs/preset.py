@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
+
+from .program import ProgramSettings
 
 Preset = Literal["best", "paper"]
 
 
-class MethodSettings(BaseModel):
+class MethodSettings(ProgramSettings):
     """Settings of a method that can be had as its paper has it.
 
     Attributes:
         preset: "paper" takes the values of `PAPER` for every setting that is not given.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     PAPER: ClassVar[dict[str, Any]] = {}
 

@@ -11,7 +11,7 @@ from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar, TypeVar, get_args
 
 import dspy
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
 from ..common.event_loop import run
@@ -36,26 +36,32 @@ T = TypeVar("T")
 MAX_QUESTION_WORDS, MAX_QUESTION_CHARACTERS = 1000, 20_000  # some scripts have no spaces, and some texts no words
 
 
+class ProgramSettings(BaseModel):
+    """No settings; those of a program add its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 class Program(dspy.Module):
     """A question-answering program. A subclass writes `reason`; this class turns failures into failed predictions.
 
     Args:
         retriever: where passages come from, DSPy's retrievers included (see `as_retriever`); None for programs that
             use none. All copies share it.
-        settings: saved with the program; each subclass has settings of its own.
+        settings: saved with the program; each subclass has settings of its own. None for the defaults.
     """
 
     name: ClassVar[str]
-    Settings: ClassVar[type[BaseModel]]
+    Settings: ClassVar[type[BaseModel]] = ProgramSettings
     searches: ClassVar[bool] = True
-    """Whether it takes a retriever."""
+    """Whether it takes a retriever; one that does not keeps none."""
     default_optimizer: ClassVar[str] = "bootstrap-random-search"
     """What it is compiled with, unless another optimizer is named."""
 
-    def __init__(self, retriever: Retriever | None, settings: BaseModel):
+    def __init__(self, retriever: Retriever | None = None, settings: BaseModel | None = None):
         super().__init__()
-        self.retriever = None if retriever is None else as_retriever(retriever)
-        self.settings = settings
+        self.retriever = None if retriever is None or not self.searches else as_retriever(retriever)
+        self.settings = settings or self.Settings()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Answer a question, as `forward` says. `dspy.Tool` offers an LM the two arguments that are named below."""

@@ -60,8 +60,9 @@ class Reviewing(Program):
     judges_last: ClassVar[bool]
     """Whether a review decides about the last paragraph of its path, or about all of them."""
 
-    def __init__(self, retriever: Retriever | None, settings: ReviewingSettings):
+    def __init__(self, retriever: Retriever | None, settings: ReviewingSettings | None):
         super().__init__(retriever, settings)
+        settings = self.settings
         self.paragraph_review = (
             PathReview(self.judges_last)
             if settings.expansion == "review"

@@ -134,6 +134,32 @@ class ReasoningTree(BaseModel):
         self._changed()
         return node
 
+    def add_search(
+        self,
+        parent: Node | None,
+        query: str,
+        found: list[Passage],
+        kept: list[Passage] | None = None,
+        source: Source = "query",
+        **fields: Any,
+    ) -> Node:
+        """Add a query with the passages that it found below it; return the query's node.
+
+        Args:
+            parent: the query before it.
+            query: what was searched for.
+            found: its passages.
+            kept: those of them that the LM is shown; None for all.
+            source: where its answer comes from, if it has one.
+            fields: others of the query's `Node`.
+        """
+        node = self.grow(parent, query=query, source=source, **fields)
+        shown = {passage.id for passage in (found if kept is None else kept)}
+        for passage in found:
+            ended: Ended = "kept" if passage.id in shown else "filtered out"
+            self.grow(node, round=node.round, query=query, source="passage", passage=passage, ended=ended)
+        return node
+
     def graft(self, branch: ReasoningTree) -> None:
         """Add the nodes of another tree at the root of this one."""
         first = len(self.nodes)

@@ -152,7 +152,7 @@ class TreeOfReviews(Reviewing):
     judges_last = True
 
     def __init__(self, retriever: Retriever | None = None, settings: TreeOfReviewsSettings | None = None):
-        super().__init__(retriever, settings or TreeOfReviewsSettings())
+        super().__init__(retriever, settings)
         if self.settings.semantic_pruning is not None and (retriever is None or retriever.similarity is None):
             raise SettingsError(
                 "semantic_pruning compares paragraphs by the retriever's embeddings, and "

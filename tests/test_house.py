@@ -23,7 +23,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
     "retrieval": 10935,  # 7400, and linked/
     "evaluation": 7305,  # 5000
-    "programs": 7634,  # 6200, and evidence-chain
+    "programs": 7522,  # 6200, and evidence-chain
     "optimize": 5793,  # 4500
     "api": 5057,  # 3900
     "simulate": 2928,  # 2100
@@ -33,7 +33,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "service": 1787,  # with pages 2700
     "metrics": 1407,  # 1300
     "pages": 1065,
-    "signatures": 1233,  # 1100
+    "signatures": 1100,  # 1100
     "tests": 36801,  # 28000
     "benchmarks": 5568,  # 3200
 }

@@ -32,7 +32,10 @@ PAYING: dict[str, tuple[str, ...]] = {
     "evaluate --event-loop": ("evaluate", "tree-of-reviews", "--limit", "4", "--event-loop", *_RUN),
     "evaluate --repeats": ("evaluate", "oner-cot", "--limit", "4", "--repeats", "2", "--temperature", "0.7", *_RUN),
     "compare": ("compare", "oner-cot", "blendfilter", "--limit", "3", *_RUN),
-    "ablate": ("ablate", "searchain", "--over", "sources", "--value", "0", "--value", "1", "--limit", "3", *_RUN),
+    "ablate": (
+        *("ablate", "searchain", "--over", "min_independent_passages", "--value", "0", "--value", "1", "--limit", "3"),
+        *_RUN,
+    ),
     "attack --writer lm": ("attack", "oner-cot", "--limit", "3", "--planted", "2", "--writer", "lm", *_ASKED),
     "calibrate-reader lm": (
         "calibrate-reader",

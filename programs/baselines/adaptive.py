@@ -12,7 +12,6 @@ from ..demonstrations import note
 from ..modules.answers import StepByStepAnswer
 from ..program import answered
 from ..tree import ReasoningTree
-from .baseline import add_search
 from .ircot import IRCoT, IRCoTSettings
 
 
@@ -23,10 +22,6 @@ class Adaptive(IRCoT):
     memory; one, and it is answered from the passages found with it; several, and IRCoT answers it, as in the paper.
     The paper trains a small model on which of the three strategies answered training questions; here the LM judges,
     and compilation shows it judgements that led to right answers.
-
-    Args:
-        retriever: finds the passages.
-        settings: those of IRCoT; ``k`` is also how many passages a single search finds.
     """
 
     name = "adaptive"
@@ -50,7 +45,7 @@ class Adaptive(IRCoT):
             prediction.searches_needed = needed
             return prediction
         found = self.retrieve(question, self.settings.k)
-        last = add_search(tree, None, question, found, source="query")
+        last = tree.add_search(None, question, found)
         answer, content, references = self.knowledge_answer(
             question=question, answer_style=answer_style, passages=found
         )

@@ -17,15 +17,14 @@ from ...signatures.searches import AnswerWithFindings
 from ..majority import Sample, answer_of, majority, sample
 from ..modules.knowledge import KnowledgeAnswer
 from ..modules.searches import SearchQuery
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct
 from ..tree import Node, ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 _OVERSHOT = 3  # times k are retrieved for each of several queries, before they are fused
 
 
-class DSPSettings(BaselineSettings):
+class DSPSettings(ProgramSettings):
     """How it searches and predicts.
 
     Attributes:
@@ -43,7 +42,7 @@ class DSPSettings(BaselineSettings):
     temperature: float = Field(default=0.7, gt=0)
 
 
-class DSP(Baseline):
+class DSP(Program):
     """Demonstrate-Search-Predict (Khattab et al., 2022, arXiv 2212.14024), the program for multi-hop questions.
 
     Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
@@ -51,10 +50,6 @@ class DSP(Baseline):
     takes the place of what the hop before found. Predict reasons over what the last hop found, and over the thoughts
     that led to its first query, with self-consistency. This is the authors' second program for multi-hop questions (in
     their introductory notebook); it samples 10 queries and 20 answers, the defaults here are fewer.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `DSPSettings`.
     """
 
     name = "dsp"
@@ -99,10 +94,7 @@ class DSP(Baseline):
         found = run_parallel([partial(self.retrieve, query, k) for query in queries])
         fused = fuse(found)[: self.settings.k]
         by_query = dict(zip(queries, found, strict=True))
-        nodes = [
-            add_search(tree, last, query, passages, kept=fused, source="query", round=hop)
-            for query, passages in by_query.items()
-        ]
+        nodes = [tree.add_search(last, query, passages, kept=fused, round=hop) for query, passages in by_query.items()]
         return fused, drawn[0][1], nodes[0]
 
     def predict(self, question: str, answer_style: AnswerStyle, context: list[Passage], findings: str) -> list[Sample]:

@@ -17,13 +17,12 @@ from ...signatures.searches import RegenerateSentence, WriteTentatively
 from ..demonstrations import note
 from ..modules.answers import ThoughtsAnswer
 from ..modules.searches import NextThought
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 
-class FLARESettings(BaselineSettings):
+class FLARESettings(ProgramSettings):
     """How long it writes.
 
     Attributes:
@@ -35,7 +34,7 @@ class FLARESettings(BaselineSettings):
     max_thoughts: int = Field(default=8, ge=1)
 
 
-class FLARE(Baseline):
+class FLARE(Program):
     """FLARE (Jiang et al., EMNLP 2023, arXiv 2305.06983), the direct variant (section 3.2) with masked queries (3.2.2).
 
     Each sentence of the reasoning is first written from memory. If the LM is certain of it, it stands; if not, the
@@ -45,10 +44,6 @@ class FLARE(Baseline):
     differences: a conclusion is not searched for; where this query finds mostly known passages, the whole sentence is
     searched for too; the LM sees the sentence that it writes anew, so that a guess is not made twice; and a sentence
     that was written before ends the reasoning.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `FLARESettings`.
     """
 
     name = "flare"
@@ -70,7 +65,7 @@ class FLARE(Baseline):
             if uncertain and not concludes:
                 query, found = self.look_up(thought, masked(thought, uncertain) or question, passages)
                 passages = distinct([passages, found])
-                last = add_search(tree, last, query, found, source="query", round=round)
+                last = tree.add_search(last, query, found, round=round)
                 shown = numbered_among(passages, found)
                 thought, concludes = self.next_thought(
                     question=question,

@@ -12,16 +12,15 @@ from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules.knowledge import KnowledgeAnswer
 from ..modules.searches import NextThought
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 _CONCLUDES = re.compile(r"(?:thus|so)[ ,]|that is,|therefore|hence|.*\d [+-] \d[\d,.]* = \d", re.IGNORECASE)
 _QUESTION_WORDS = frozenset(["who", "what", "when", "where", "why", "which", "how", "does", "is"])
 
 
-class IRCoTSettings(BaselineSettings):
+class IRCoTSettings(ProgramSettings):
     """How it interleaves; the defaults are the paper's, except for k, which the paper tunes between 2 and 8.
 
     Attributes:
@@ -35,17 +34,13 @@ class IRCoTSettings(BaselineSettings):
     max_passages: int = Field(default=15, ge=1)
 
 
-class IRCoT(Baseline):
+class IRCoT(Program):
     """IRCoT (Trivedi et al., ACL 2023, arXiv 2212.10509): retrieval and chain of thought take turns.
 
     The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
     more, until one concludes with the answer, or no new one is written. A reader, which does not see the reasoning,
     answers from all that was collected. As in the authors' code, a sentence that only concludes (``Thus …``,
     ``Therefore …``) or calculates is no query (the fact before it was searched for), and a query has no question words.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `IRCoTSettings`.
     """
 
     name = "ircot"
@@ -63,7 +58,7 @@ class IRCoT(Baseline):
         query = without_question_words(question)
         found = self.retrieve(query, self.settings.k)
         collected = found[: self.settings.max_passages]
-        last = add_search(tree, None, query, found, kept=collected, source="query")
+        last = tree.add_search(None, query, found, kept=collected)
         while len(thoughts) < self.settings.max_thoughts:
             thought, concludes = self.next_thought(
                 question=question, answer_style=answer_style, shown=numbered(collected), thoughts=thoughts
@@ -78,7 +73,7 @@ class IRCoT(Baseline):
             query = without_question_words(without_marks(thought))
             found = self.retrieve(query, self.settings.k)
             collected = distinct([collected, found])[: self.settings.max_passages]
-            last = add_search(tree, last, query, found, kept=collected, source="query", round=last.round + 1)
+            last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
         answer, content, references = self.knowledge_answer(
             question=question, answer_style=answer_style, passages=collected
         )

@@ -8,13 +8,12 @@ from pydantic import Field
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules.knowledge import KnowledgeAnswer, augment
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct
-from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
+from ..tree import ReasoningTree, Source
 
 
-class IterRetgenSettings(BaselineSettings):
+class IterRetgenSettings(ProgramSettings):
     """How it iterates; the defaults are those of the paper's main results.
 
     Attributes:
@@ -26,15 +25,11 @@ class IterRetgenSettings(BaselineSettings):
     turns: int = Field(default=2, ge=1)
 
 
-class IterRetgen(Baseline):
+class IterRetgen(Program):
     """ITER-RETGEN (Shao et al., EMNLP Findings 2023, arXiv 2305.15294): each reply is the next search.
 
     Each turn retrieves with the last turn's reasoning and answer before the question, and answers the question again
     from these passages alone; the last turn's answer is given.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `IterRetgenSettings`.
     """
 
     name = "iter-retgen"
@@ -53,7 +48,7 @@ class IterRetgen(Baseline):
             answer, content, references = self.knowledge_answer(
                 question=tree.question, answer_style=answer_style, passages=turns[0]
             )
-            source = "completed" if turns[0] else "lm"
-            last = add_search(tree, last, query, turns[0], answer=answer, source=source, round=turn)
+            source: Source = "completed" if turns[0] else "lm"
+            last = tree.add_search(last, query, turns[0], answer=answer, source=source, round=turn)
             query = augment(tree.question, content, answer)
         return answered(tree, answer, content, references, passages=distinct(turns))

@@ -11,18 +11,17 @@ from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..majority import majority, sample, usable
 from ..modules.answers import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings
 
 
-class Direct(Baseline):
+class Direct(Program):
     """Direct prompting (SearChain, table 1): the question, and the answer; demonstrations come from compilation."""
 
     name = "direct"
     searches = False
 
-    def __init__(self, retriever: Retriever | None = None, settings: BaselineSettings | None = None):
+    def __init__(self, retriever: Retriever | None = None, settings: ProgramSettings | None = None):
         super().__init__(retriever, settings)
         self.direct_answer = DirectAnswer()
 
@@ -33,7 +32,7 @@ class Direct(Baseline):
         return answered(tree, answer, answer, [])
 
 
-class ChainOfThought(Baseline):
+class ChainOfThought(Program):
     """Chain-of-thought prompting (Wei et al., NeurIPS 2022, arXiv 2201.11903): steps from memory, then the answer.
 
     Without demonstrations it is the zero-shot kind (Kojima et al., NeurIPS 2022); compile it for those of the paper.
@@ -42,7 +41,7 @@ class ChainOfThought(Baseline):
     name = "cot"
     searches = False
 
-    def __init__(self, retriever: Retriever | None = None, settings: BaselineSettings | None = None):
+    def __init__(self, retriever: Retriever | None = None, settings: ProgramSettings | None = None):
         super().__init__(retriever, settings)
         self.step_by_step_answer = StepByStepAnswer()
 
@@ -64,7 +63,7 @@ class AutoCoT(ChainOfThought):
     default_optimizer = "auto-cot"
 
 
-class ReciteSettings(BaselineSettings):
+class ReciteSettings(ProgramSettings):
     """How much is recited.
 
     Attributes:
@@ -76,13 +75,10 @@ class ReciteSettings(BaselineSettings):
     temperature: float = Field(default=0.7, gt=0)
 
 
-class Recite(Baseline):
+class Recite(Program):
     """Recite-and-answer (Sun et al., ICLR 2023, arXiv 2210.01296): a passage from memory, then the answer from it.
 
     The paper draws 20 recitations. SearChain (table 1) does not say how many it draws; the default here is one.
-
-    Args:
-        settings: see `ReciteSettings`.
     """
 
     name = "recite"

@@ -13,7 +13,7 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import (
     distinct,
     kept_all_marks,
@@ -24,10 +24,9 @@ from ..references import (
     without_loose_marks,
 )
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 
-class MultiHopSettings(BaselineSettings):
+class MultiHopSettings(ProgramSettings):
     """How it searches; the defaults are the tutorial's.
 
     Attributes:
@@ -39,17 +38,13 @@ class MultiHopSettings(BaselineSettings):
     k: int = Field(default=10, ge=1)
 
 
-class MultiHop(Baseline):
+class MultiHop(Program):
     """Multi-hop search with notes (DSPy's tutorial on it).
 
     Each hop writes a query from the notes, retrieves, and notes what helps; the answer comes from the notes alone. The
     tutorial, which MIPROv2 compiles, returns notes and titles for HoVer, and makes all its hops; here an answer is read
     from the notes, which carry the marks of their passages, and a query that is empty or was made before ends the
     search.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `MultiHopSettings`.
     """
 
     name = "multi-hop"
@@ -71,7 +66,7 @@ class MultiHop(Baseline):
             if not query:
                 break
             found = self.retrieve(query, self.settings.k)
-            last = add_search(tree, last, query, found, source="query", round=hop)
+            last = tree.add_search(last, query, found, round=hop)
             new = self.take_notes(question, notes, query, passages, found)
             queries[query] = len(new)
             notes = [*notes, *new]

@@ -11,14 +11,13 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.summaries import AnswerFromSummaries, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import note
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by, without_loose_marks
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 from .multi_hop import judged_by_marks
 
 
-class MultiHopSummariesSettings(BaselineSettings):
+class MultiHopSummariesSettings(ProgramSettings):
     """How it searches; the defaults are those of LangProBe's program for HotpotQA. That for HoVer has three hops.
 
     Attributes:
@@ -30,7 +29,7 @@ class MultiHopSummariesSettings(BaselineSettings):
     k: int = Field(default=7, ge=1)
 
 
-class MultiHopSummaries(Baseline):
+class MultiHopSummaries(Program):
     """Multi-hop search with summaries (LangProBe, Tan et al., 2025, arXiv 2502.20315; GEPA compiles it, 2507.19457).
 
     Each hop retrieves and writes a summary; the next query and the answer come from the summaries. Each hop has its own
@@ -38,10 +37,6 @@ class MultiHopSummaries(Baseline):
     passages, which the answer cites; a query that is empty or was made before ends the search; and LangProBe's program
     for HoVer ends with its third search, where this one summarizes and answers too, with two calls more and the same
     passages.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `MultiHopSummariesSettings`.
     """
 
     name = "multi-hop-summaries"
@@ -68,7 +63,7 @@ class MultiHopSummaries(Baseline):
                     break
                 tried.append(query)
             found = self.retrieve(query, self.settings.k)
-            last = add_search(tree, last, query, found, source="query", round=hop)
+            last = tree.add_search(last, query, found, round=hop)
             summaries += self.summarize(summarize, question, summaries, passages, found)
             passages = distinct([passages, found])
         reply = call(self.summaries_answer, question=question, answer_style=answer_style, summaries=summaries)

@@ -9,13 +9,12 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules.answers import PassageAnswer
 from ..modules.knowledge import KnowledgeAnswer
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import numbered
-from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
+from ..tree import ReasoningTree, Source
 
 
-class OneRSettings(BaselineSettings):
+class OneRSettings(ProgramSettings):
     """How one-step retrieval retrieves.
 
     Attributes:
@@ -25,14 +24,10 @@ class OneRSettings(BaselineSettings):
     k: int = Field(default=5, ge=1)
 
 
-class OneR(Baseline):
+class OneR(Program):
     """One-step retrieval with a direct answer (ToR, section 4.3, OneR-Direct; SearChain, table 1, Direct Retrieval).
 
     An answer without reasoning has no marks, and so no references.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `OneRSettings`.
     """
 
     name = "oner"
@@ -51,8 +46,8 @@ class OneR(Baseline):
         """Retrieve with the question, and answer from what was found."""
         found = self.retrieve(tree.question, self.settings.k)
         answer, content, references = self.answer(tree.question, answer_style, found)
-        source = "completed" if found else "lm"
-        add_search(tree, None, tree.question, found, answer=answer, source=source)
+        source: Source = "completed" if found else "lm"
+        tree.add_search(None, tree.question, found, answer=answer, source=source)
         return answered(tree, answer, content, references)
 
     def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:

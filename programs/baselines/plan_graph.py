@@ -18,13 +18,12 @@ from ...signatures.plan_graph import AnswerLookups, GraphStep, PlanLookups
 from ..comparisons import outcome, read_comparison
 from ..modules.chain_of_query import Tracing
 from ..modules.verdict import sentence_with
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered
 from ..tree import Node, ReasoningTree
-from .baseline import Baseline, BaselineSettings
 
 
-class PlanGraphSettings(BaselineSettings):
+class PlanGraphSettings(ProgramSettings):
     """How it plans and searches.
 
     Attributes:
@@ -36,15 +35,11 @@ class PlanGraphSettings(BaselineSettings):
     max_steps: int = Field(default=8, ge=1)
 
 
-class PlanGraph(Baseline):
+class PlanGraph(Program):
     """A plan as data, carried out level by level (after PyRAG's plan as a program, 2026, without running code).
 
     One call plans lookups and comparisons. Lookups whose queries are complete are searched at once and answered in one
     call; then those that needed their answers. Comparisons of dates and numbers are computed. A last call answers.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `PlanGraphSettings`.
     """
 
     name = "plan-graph"

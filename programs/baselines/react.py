@@ -11,13 +11,12 @@ from ...signatures import AnswerStyle
 from ..majority import Sample, answer_of, majority, sample
 from ..modules.answers import StepByStepAnswer
 from ..modules.searches import Acting
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 
-class ReActSettings(BaselineSettings):
+class ReActSettings(ProgramSettings):
     """How long it acts.
 
     Attributes:
@@ -29,15 +28,11 @@ class ReActSettings(BaselineSettings):
     k: int = Field(default=3, ge=1)
 
 
-class ReAct(Baseline):
+class ReAct(Program):
     """ReAct (Yao et al., ICLR 2023, arXiv 2210.03629): a thought, a search, an observation, until it finishes.
 
     The implementation is DSPy's. The paper's actions look up pages of Wikipedia and words in them; here the only one
     is a search of the index. When all turns are used, the answer is read from the trajectory.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `ReActSettings`.
     """
 
     name = "react"
@@ -77,7 +72,7 @@ class Searches:
         query = unquoted(query)
         found = self.program.retrieve(query, self.program.settings.k)
         round = self.last.round + 1 if self.last else 1
-        self.last = add_search(self.tree, self.last, query, found, source="query", round=round)
+        self.last = self.tree.add_search(self.last, query, found, round=round)
         self.passages = distinct([self.passages, found])
         return "\n".join(numbered_among(self.passages, found)) or "Nothing was found."
 
@@ -95,12 +90,7 @@ class ReActSelfConsistencySettings(ReActSettings):
 
 
 class ReActSelfConsistency(ReAct):
-    """ReAct → CoT-SC (the paper's section 3.2, A): if ReAct does not finish, self-consistency answers from memory.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `ReActSelfConsistencySettings`.
-    """
+    """ReAct → CoT-SC (the paper's section 3.2, A): if ReAct does not finish, self-consistency answers from memory."""
 
     name = "react-self-consistency"
     Settings = ReActSelfConsistencySettings

@@ -16,16 +16,15 @@ from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTag
 from ..demonstrations import note
 from ..modules.answers import ThoughtsAnswer
 from ..modules.searches import up_to_search
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 _TAG = re.compile(r"<(search|answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
 _ANY_TAG = re.compile(r"</?(?:search|answer|information)>", re.IGNORECASE)
 
 
-class SearchAgentSettings(BaselineSettings):
+class SearchAgentSettings(ProgramSettings):
     """How it searches; the defaults are Search-o1's for questions over Wikipedia.
 
     Attributes:
@@ -40,7 +39,7 @@ class SearchAgentSettings(BaselineSettings):
     tags: bool = False
 
 
-class SearchAgent(Baseline):
+class SearchAgent(Program):
     """Search-o1 (Li et al., EMNLP 2025, arXiv 2501.05366), prompted; with ``tags`` as Search-R1 has it.
 
     The LM reasons and calls for a search where it lacks knowledge. What the search finds is condensed to what helps the
@@ -49,10 +48,6 @@ class SearchAgent(Baseline):
     asked, and every step compiled. A query that was made before is not made again, as in the authors' code. Search-R1
     (Jin et al., COLM 2025, arXiv 2503.09516, section 3.2) trains the LM to write ``<search>`` and ``<answer>``, and
     puts the passages between ``<information>`` tags, not condensed.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `SearchAgentSettings`.
     """
 
     name = "search-agent"
@@ -81,7 +76,7 @@ class SearchAgent(Baseline):
                 continue
             queries.add(query.casefold())
             found = self.retrieve(query, self.settings.k)
-            last = add_search(tree, last, query, found, source="query", round=searched + 1)
+            last = tree.add_search(last, query, found, round=searched + 1)
             passages = distinct([passages, found])
             shown = numbered_among(passages, found)
             if self.settings.tags:

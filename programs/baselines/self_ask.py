@@ -8,12 +8,12 @@ from pydantic import Field
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules.subquestions import FollowUp, Solution
+from ..program import ProgramSettings
 from ..tree import Node, ReasoningTree
-from .baseline import BaselineSettings
 from .subquestions import Solving, add_solution
 
 
-class SelfAskSettings(BaselineSettings):
+class SelfAskSettings(ProgramSettings):
     """How long it asks.
 
     Attributes:
@@ -29,9 +29,6 @@ class SelfAsk(Solving):
     The paper writes follow-up questions and intermediate answers in one reply. Here each is a call of its own, as in
     the variant with retrieval, so that the two differ only in retrieval. A follow-up that was asked before is not asked
     again: the question is then answered.
-
-    Args:
-        settings: see `SelfAskSettings`.
     """
 
     name = "self-ask"
@@ -69,10 +66,6 @@ class SelfAskRetrieval(SelfAsk):
     """Self-Ask with a search engine (the paper's section 3.2): intermediate answers come from retrieved passages.
 
     The paper's engine gives a ready answer; here the LM reads it from the passages.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `SelfAskRetrievalSettings`.
     """
 
     name = "self-ask-retrieval"

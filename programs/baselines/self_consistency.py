@@ -10,12 +10,11 @@ from pydantic import Field
 
 from ...signatures import AnswerStyle
 from ..majority import majority, sample
-from ..program import Program, answered
+from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree
-from .baseline import BaselineSettings
 
 
-class SelfConsistencySettings(BaselineSettings):
+class SelfConsistencySettings(ProgramSettings):
     """What is sampled, and how often.
 
     Attributes:
@@ -48,7 +47,8 @@ class SelfConsistency(Program):
     settings: SelfConsistencySettings
 
     def __init__(self, program: Program, settings: SelfConsistencySettings | None = None):
-        super().__init__(program.retriever, settings or SelfConsistencySettings())
+        super().__init__(settings=settings)
+        self.retriever = program.retriever
         self.program = program
 
     @property

@@ -15,13 +15,12 @@ from ...signatures import AnswerStyle
 from ..modules.chain_of_query import Tracing
 from ..modules.subquestions import QuestionSplit, Solution, StepPlan, SubquestionAnswer
 from ..modules.verdict import sentence_with
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct
 from ..tree import Node, ReasoningTree
-from .baseline import Baseline, BaselineSettings
 
 
-class Solving(Baseline):
+class Solving(Program):
     """A baseline that solves subquestions, and answers the question from their answers.
 
     If it searches, its settings have ``k``, the number of passages that a subquestion is answered from.
@@ -29,7 +28,7 @@ class Solving(Baseline):
 
     settings: Any
 
-    def __init__(self, retriever: Retriever | None, settings: BaselineSettings | None):
+    def __init__(self, retriever: Retriever | None, settings: ProgramSettings | None):
         super().__init__(retriever, settings)
         self.subquestion_answer = SubquestionAnswer(retrieval=self.searches)
         self.tracing = Tracing()
@@ -50,7 +49,7 @@ class Solving(Baseline):
         )
 
 
-class StepsSettings(BaselineSettings):
+class StepsSettings(ProgramSettings):
     """How many subquestions are solved.
 
     Attributes:
@@ -87,9 +86,6 @@ class LeastToMost(SolvingInOrder):
 
     It splits the question, then answers the subquestions in sequence, each given the answers before it. In the paper
     a subquestion may say "that person"; here it says ``#1``, which is filled in.
-
-    Args:
-        settings: see `StepsSettings`.
     """
 
     name = "least-to-most"
@@ -110,9 +106,6 @@ class PlanAndSolve(SolvingInOrder):
 
     The paper writes plan and solution in one reply. Here each step is a call of its own, as in the variant with
     retrieval, so that the two differ only in retrieval.
-
-    Args:
-        settings: see `StepsSettings`.
     """
 
     name = "plan-and-solve"
@@ -139,12 +132,7 @@ class PlanAndSolveRetrievalSettings(StepsSettings):
 
 
 class PlanAndSolveRetrieval(PlanAndSolve):
-    """Plan-and-Solve with retrieval (SearChain, table 1): passages are retrieved for each planned step.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `PlanAndSolveRetrievalSettings`.
-    """
+    """Plan-and-Solve with retrieval (SearChain, table 1): passages are retrieved for each planned step."""
 
     name = "plan-and-solve-retrieval"
     searches = True

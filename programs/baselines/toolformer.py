@@ -9,13 +9,12 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules.answers import ThoughtsAnswer
 from ..modules.searches import Writing
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbered_among, settle_marks, supported_by
 from ..tree import ReasoningTree
-from .baseline import Baseline, BaselineSettings, add_search
 
 
-class ToolformerSettings(BaselineSettings):
+class ToolformerSettings(ProgramSettings):
     """How often it may search.
 
     Attributes:
@@ -27,15 +26,11 @@ class ToolformerSettings(BaselineSettings):
     k: int = Field(default=1, ge=1)
 
 
-class Toolformer(Baseline):
+class Toolformer(Program):
     """Toolformer-style search (Schick et al., NeurIPS 2023, arXiv 2302.04761; SearChain, table 1) inside the answer.
 
     The LM writes a text and calls for searches where it needs them; each result is put into the text, and the LM
     continues from there. The paper trains the LM to do so; here the prompt asks for it.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `ToolformerSettings`.
     """
 
     name = "toolformer"
@@ -59,7 +54,7 @@ class Toolformer(Baseline):
             if search is None or searched == self.settings.max_searches:
                 break
             found = self.retrieve(search, self.settings.k)
-            last = add_search(tree, last, search, found, source="query", round=searched + 1)
+            last = tree.add_search(last, search, found, round=searched + 1)
             results = distinct([results, found])
             shown = "; ".join(numbered_among(results, found)) or "nothing found"
             written.append(f"[Search({search}) → {shown}]")

@@ -12,12 +12,12 @@ from ...lm.parallel import run_parallel
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules.subquestions import FollowUps, Solution, StepsJudge
+from ..program import ProgramSettings
 from ..tree import Node, ReasoningTree
-from .baseline import BaselineSettings
 from .subquestions import Solving, add_solution
 
 
-class TreeOfThoughtSettings(BaselineSettings):
+class TreeOfThoughtSettings(ProgramSettings):
     """How wide and how deep it thinks.
 
     Attributes:
@@ -51,10 +51,6 @@ class TreeOfThought(Solving):
     The paper's depth is fixed for each task; the depth of a question is not known, so the LM also says whether a path
     is complete, and the best complete one ends the search. A path for which nothing new is proposed stays as it is, and
     is compared with the others. Calls that do not wait for each other run at the same time.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `TreeOfThoughtSettings`.
     """
 
     name = "tree-of-thought"

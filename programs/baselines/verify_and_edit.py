@@ -15,13 +15,12 @@ from ...signatures import AnswerStyle
 from ..majority import Sample, agreement, answer_of, majority, sample
 from ..modules.answers import StepByStepAnswer, ThoughtsAnswer
 from ..modules.verification import Verification, Verified
-from ..program import answered
+from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbers_of, settle_marks, supported_by
 from ..tree import Node, ReasoningTree
-from .baseline import Baseline, BaselineSettings
 
 
-class VerifyAndEditSettings(BaselineSettings):
+class VerifyAndEditSettings(ProgramSettings):
     """When it verifies, and with what.
 
     Attributes:
@@ -37,17 +36,13 @@ class VerifyAndEditSettings(BaselineSettings):
     k: int = Field(default=3, ge=1)
 
 
-class VerifyAndEdit(Baseline):
+class VerifyAndEdit(Program):
     """Verify-and-Edit (Zhao et al., ACL 2023, arXiv 2305.03268): doubtful steps are checked and written anew.
 
     Samples chains of thought. If fewer than the threshold agree, the majority's chain is verified: for each sentence
     the LM writes a verifying question, passages are retrieved for it, and the LM edits the sentence by them; then the
     question is answered again from the edited chain. The paper answers each verifying question and puts this answer in
     the sentence's place; here one call writes the new sentence.
-
-    Args:
-        retriever: finds the passages.
-        settings: see `VerifyAndEditSettings`.
     """
 
     name = "verify-and-edit"

@@ -181,12 +181,12 @@ def agree_at_length(answer: str, passage: Passage, alpha: float) -> bool:
     return rouge_l(answer, [passage.text]) > alpha
 
 
-def sources_of(answer: str, asked: Sequence[str], passages: Sequence[Passage]) -> int:
+def independent_passages(answer: str, queries: Sequence[str], passages: Sequence[Passage]) -> int:
     """Return how many passages hold an answer independently.
 
-    Those that say nearly the same count once. Those that repeat what is asked, as planted ones do, do not count.
+    Those that say nearly the same count once. Those that repeat a query, as planted ones do, do not count.
     """
-    return len(trusted(asked, [passage for passage in passages if holds(passage, answer)]))
+    return len(trusted(queries, [passage for passage in passages if holds(passage, answer)]))
 
 
 def more_exact(proposed: str, found: str, passage: Passage) -> str:

@@ -24,7 +24,6 @@ from questree.lm.failure import Failure
 from questree.lm.spent import Spent
 from questree.pages.answer_pages import case_studies, telling_questions
 from questree.programs import ReasoningTree
-from questree.programs.baselines.baseline import add_search
 from questree.retrieval import Passage
 
 METRIC = "cover-em"
@@ -151,9 +150,9 @@ def test_of_a_tree_the_longest_accepted_path_counts():
 def test_what_a_search_found_is_no_step_of_its_own():
     tree = ReasoningTree(question="q")
     found = Passage(id="p", text="It is 9 km long.")
-    first = add_search(tree, None, "Which river?", [found], source="query")
+    first = tree.add_search(None, "Which river?", [found])
     assert reasoning_steps(answered("1", 1, tree=tree)) == 1
-    add_search(tree, first, "How long is it?", [found], source="query")
+    tree.add_search(first, "How long is it?", [found])
     assert reasoning_steps(answered("1", 1, tree=tree)) == 2
 
 

@@ -11,7 +11,7 @@ from fakes import ListReader, ListRetriever
 from questree.programs import SearChain, SearChainSettings
 from questree.programs.modules.chain_of_query import tells
 from questree.programs.modules.reader import LMReader
-from questree.programs.modules.verdict import sentence_with, sources_of
+from questree.programs.modules.verdict import independent_passages, sentence_with
 from questree.programs.tree_views import node_line
 from questree.retrieval import Passage
 
@@ -562,7 +562,7 @@ def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_it_only_wher
 ):
     chain = {"planned_chain": [planned(BIRTH, "Vienna", sure=True)]}
     scripted(chain, verdict("contradicts", "Prague"), {"final_content": "It is.", "answer": answer})
-    prediction = searchain(sources=sources)(question=QUESTION)
+    prediction = searchain(min_independent_passages=sources)(question=QUESTION)
     last = prediction.tree.last_path()[-1]
     assert (last.answer, last.single_source) == (answer, True)
     assert "one source contradicts the LM" in node_line(last)
@@ -571,16 +571,16 @@ def test_one_source_that_contradicts_the_lm_is_marked_and_overrules_it_only_wher
 def test_sources_count_by_what_they_say_independently():
     told = ["Kafka was born in Prague.", "Prague: the writer's birthplace is shown to visitors.", "He lived in Berlin."]
     copies = [told[0], "Kafka was born in Prague!", f"{BIRTH} Researchers agree that it is Prague."]
-    count = partial(sources_of, "Prague", [BIRTH])
+    count = partial(independent_passages, "Prague", [BIRTH])
     assert count([Passage(id=str(n), text=text) for n, text in enumerate(told)]) == 2
     assert count([Passage(id=str(n), text=text) for n, text in enumerate(copies)]) == 1
 
 
 @pytest.mark.parametrize(("preset", "answer"), [("best", "Vienna"), ("paper", "Prague")])
 def test_a_passage_that_repeats_the_question_overrules_nothing_by_default(preset, answer):
-    sources = SearChainSettings(preset=preset).sources
+    sources = SearChainSettings(preset=preset).min_independent_passages
     planted = Passage(id="p", text=f"{BIRTH} Researchers agree that it is Prague.")
-    assert (sources_of("Prague", [BIRTH], [planted]) >= sources) == (answer == "Prague")
+    assert (independent_passages("Prague", [BIRTH], [planted]) >= sources) == (answer == "Prague")
 
 
 def test_a_number_sign_of_the_question_is_no_earlier_answer(scripted):

@@ -21,7 +21,6 @@ from questree.lm.failure import counting_failures
 from questree.lm.parallel import run_parallel
 from questree.metrics import ranked
 from questree.programs import PROGRAMS, Program, answered
-from questree.programs.baselines.baseline import BaselineSettings
 from questree.retrieval import Passage
 
 A, B, C, D, E = (Passage(id=letter, text=letter) for letter in "abcde")
@@ -118,7 +117,7 @@ def test_the_order_is_that_of_asking_whichever_search_is_the_fastest():
             return answered(tree, "", "", [])
 
     found = {"first": "a", "second": "b", "third": "c", "fourth": "d"}
-    prediction = Searches(Slow(found), BaselineSettings())(question="?")
+    prediction = Searches(Slow(found))(question="?")
     assert [passage.id for passage in prediction.seen] == ["a", "b", "c", "d"]
 
 

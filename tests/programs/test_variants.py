@@ -21,7 +21,7 @@ def test_between_the_presets_each_setting_of_the_paper_is_varied_by_itself():
         "check=reader",
         "continuation=ask",
         "agreement=string",
-        "sources=0",
+        "min_independent_passages=0",
         "preset=paper",
     ]
     assert varied["k=1"] == {"k": 1}

@@ -18,7 +18,6 @@ from tiny_world import QUESTIONS, RIVER, SURE
 
 from questree.common.event_loop import awaited
 from questree.programs import Node, Program, ReasoningTree
-from questree.programs.baselines.baseline import BaselineSettings
 from questree.retrieval.serving.listener import running
 from questree.service import ask_pages, create_app
 from questree.service.questions import Question
@@ -183,10 +182,9 @@ class Flood(Program):
     """A program whose events are more than a connection holds; it goes on until it is stopped."""
 
     name = "flood"
-    Settings = BaselineSettings
 
     def __init__(self):
-        super().__init__(None, BaselineSettings())
+        super().__init__()
 
     def reason(self, tree: ReasoningTree, answer_style: str) -> dspy.Prediction:
         for _ in range(200):

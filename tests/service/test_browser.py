@@ -25,7 +25,6 @@ from questree.evaluation.tracking import Tracking
 from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import Program, ReasoningTree, answered, build
-from questree.programs.baselines.baseline import BaselineSettings
 from questree.retrieval import Passage
 from questree.retrieval.serving.listener import running
 from questree.service import create_app
@@ -175,11 +174,10 @@ class TwoSteps(Program):
     """A program whose node changes when the test lets it."""
 
     name = "two-steps"
-    Settings = BaselineSettings
     watched = threading.Event()
 
     def __init__(self):
-        super().__init__(None, BaselineSettings())
+        super().__init__()
 
     def reason(self, tree: ReasoningTree, answer_style: str) -> dspy.Prediction:
         node = tree.grow(None, query="Who?", passage=Passage(id="p", title="Kafka", text="He wrote."))
@@ -207,11 +205,10 @@ class Hostile(Program):
     """A program all of whose texts are hostile; it waits once for the test, so that a page sees it grow."""
 
     name = "hostile"
-    Settings = BaselineSettings
     watched = threading.Event()
 
     def __init__(self):
-        super().__init__(None, BaselineSettings())
+        super().__init__()
 
     def reason(self, tree: ReasoningTree, answer_style: str) -> dspy.Prediction:
         awaited(asyncio.to_thread(self.watched.wait, 30))

@@ -1,0 +1,224 @@
+"""SearChain for one question: what the paper's way and ours share (algorithm 1, Traverse and AddChild)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import dspy
+
+from ..lm.episode import step
+from ..lm.failure import CallFailedError
+from ..retrieval import DuplicateCheck, Passage
+from ..retrieval.duplicates import ExactDuplicates
+from ..signatures import AnswerStyle
+from ..signatures.chain_of_query import PlannedStep
+from .modules.verdict import Verdict, check_by_reader, independent_passages, sentence_with
+from .program import answered
+from .tree import Node, ReasoningTree
+
+Help = Literal["correct", "complete", "remember", "revise"]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What retrieval has to say about one node; it ends a round.
+
+    Attributes:
+        node: the one that needs help.
+        kind: its answer is contradicted; or, for a node that has none, found, remembered, or not found.
+        verdict: what the passages say.
+    """
+
+    node: Node
+    kind: Help
+    verdict: Verdict
+
+
+class ChainSearch(ABC):
+    """The reasoning of one question.
+
+    Args:
+        program: the SearChain whose steps, settings, retriever and reader are used.
+        tree: of the question; it grows.
+        answer_style: the form of the answer.
+    """
+
+    revises: ClassVar[bool] = False
+    """Whether a query that finds no answer is asked in other words, and looked up again where it is repeated."""
+
+    def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
+        self.program, self.settings, self.tree, self.answer_style = program, program.settings, tree, answer_style
+        self.asked = {"question": tree.question, "answer_style": answer_style}
+
+    @abstractmethod
+    def reason(self) -> dspy.Prediction:
+        """Return the traced answer (algorithm 1, Main)."""
+
+    @abstractmethod
+    def help_for(self, node: Node, verdict: Verdict) -> Feedback:
+        """Return the feedback on a node that has no answer."""
+
+    def traverse(self, branch: list[Node]) -> Feedback | None:
+        """Return the first feedback that a node of the branch gives rise to, if any (algorithm 1, Traverse)."""
+        for one in branch:
+            node = self.as_it_stands(one)
+            if node.stance is None and not self.shares_verdict(node) and (feedback := self.interact(node)):
+                return feedback
+        return None
+
+    def interact(self, node: Node) -> Feedback | None:
+        """Retrieve and check; return feedback if the node needs completion or correction (algorithm 1, IR)."""
+        found = self.program.retrieve(node.query, k=self.settings.k)
+        node = self.tree.update(node, found=tuple(found), passage=found[0] if found else None)
+        wanted = self.settings.verification if node.answer and node.sure else self.settings.completion
+        if not wanted or not (found or (self.revises and node.answer is None)):
+            self.tree.update(node, stance="silent")
+            return None
+        verdict = self.check(node, found)
+        node = self.tree.update(node, stance=verdict.stance, span=verdict.span, passage=verdict.passage or node.passage)
+        if node.answer is None:
+            return self.help_for(node, verdict)
+        if verdict.stance == "contradicts":
+            count = independent_passages(verdict.answer or "", [node.query, self.tree.question], found)
+            node = self.tree.update(node, single_source=count < 2)
+            return Feedback(node, "correct", verdict) if count >= self.settings.min_independent_passages else None
+        if verdict.stance == "supports":
+            self.tree.update(node, answer=verdict.answer, support=verdict.support)
+        return None
+
+    def check(self, node: Node, found: list[Passage]) -> Verdict:
+        """Return what the passages say of the node: the LM's verdict, or a reader's (section 3.2)."""
+        reader, settings = self.program.reader, self.settings
+        if reader is None:
+            verdict: Verdict = self.program.step_check(query=node.query, proposed=node.answer, passages=found)
+            return verdict
+        try:
+            return check_by_reader(
+                reader,
+                node.query,
+                node.answer,
+                found,
+                theta=reader.threshold if settings.theta is None else settings.theta,
+                alpha=settings.alpha,
+                agreement=settings.agreement,
+                answer_style=self.answer_style,
+            )
+        except CallFailedError:
+            raise
+        except Exception as error:
+            raise CallFailedError("reader", f"{type(error).__name__}: {error}") from error
+
+    def shares_verdict(self, node: Node) -> bool:
+        """Return whether the node's query was processed before; the node then has the same outcome."""
+        if not self.settings.skip_repeats or node.answer is None:
+            return False
+        processed = [earlier for earlier in self.tree.nodes[: node.id] if earlier.stance is not None]
+        index = self.repeated(node.query, [earlier.query for earlier in processed])
+        if index is None:
+            return False
+        first = processed[index]
+        helped = (one for one in reversed(processed) if one.replaces == first.id and one.query == first.query)
+        settled = next(helped, first)
+        if settled.answer is None and self.revises:
+            return False
+        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "single_source")
+        self.tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
+        return True
+
+    def repeated(self, query: str, earlier: list[str]) -> int | None:
+        """Return the index of the earlier query that this one repeats, or None."""
+        duplicates: DuplicateCheck = self.program.duplicates
+        if isinstance(duplicates, ExactDuplicates):
+            return duplicates(query, earlier)
+        compare = partial(
+            self.program.from_retriever,
+            "a comparison of queries",
+            partial(duplicates, query, earlier),
+            remote=getattr(duplicates, "remote", False),
+        )
+        given = {"query": query, "earlier": earlier}
+        index: int | None = step("comparison", "duplicates", given, int | None, compare)
+        return index
+
+    def as_it_stands(self, node: Node) -> Node:
+        """Return the node as it is by now."""
+        return self.tree.nodes[node.id]
+
+    def query_of(self, parent: Node | None, step: PlannedStep) -> dict[str, str]:
+        """Return the fields of a node for a step under the parent: its query, as it is looked up."""
+        return {"query": step.query}
+
+    def grow(
+        self, parent: Node | None, steps: list[PlannedStep], round: int, replaces: int | None = None
+    ) -> list[Node]:
+        """Return the steps as new nodes under the parent (algorithm 1, AddChild).
+
+        Args:
+            parent: of the first node; None for the root.
+            steps: of the LM.
+            round: of the new nodes.
+            replaces: the node whose place the first one takes, if any.
+        """
+        branch: list[Node] = []
+        for planned in steps:
+            parent = self.tree.grow(
+                parent,
+                round=round,
+                answer=planned.recalled,
+                sure=planned.sure,
+                source="unsolved" if planned.recalled is None else "lm",
+                replaces=None if branch else replaces,
+                **self.query_of(parent, planned),
+            )
+            branch.append(parent)
+        return branch
+
+    def grow_successor(self, feedback: Feedback, answer: str | None, round: int, evidence: str | None = None) -> Node:
+        """Return the node that takes the place of the one that got feedback, with its new answer.
+
+        Args:
+            feedback: on the old node.
+            answer: the new one; None where there is still none.
+            round: of the chain.
+            evidence: what the passage holds of a long answer, which no passage holds word for word.
+        """
+        old, verdict = feedback.node, feedback.verdict
+        passage = verdict.passage or old.passage
+        support = None
+        if answer is not None and passage is not None and feedback.kind != "remember":
+            support = sentence_with(evidence or answer, passage, old.query)
+        source = {"complete": "completed", "remember": "lm"}.get(
+            feedback.kind, "corrected" if old.sure else "completed"
+        )
+        return self.tree.grow(
+            self.tree.parent(old),
+            round=round,
+            query=old.query,
+            template=old.template,
+            answer=answer,
+            sure=feedback.kind == "remember" and verdict.certain,
+            source="unsolved" if answer is None else source,
+            span=verdict.span,
+            found=old.found,
+            passage=passage,
+            support=support,
+            stance="supports" if support else "silent",
+            single_source=old.single_source,
+            replaces=old.id,
+        )
+
+    def nodes_after(self, node: Node, branch: list[Node]) -> list[Node]:
+        """Return the nodes of the branch that stand after this one, as they are by now."""
+        return [self.tree.nodes[one.id] for one in branch if one.id > node.id]
+
+    def next_round(self) -> int:
+        """Return the round of the nodes that grow next."""
+        return self.tree.nodes[-1].round + 1
+
+    def trace(self) -> dspy.Prediction:
+        """Return the answer that the last path leads to, traced to its passages (section 3.2)."""
+        answer, content, references = self.program.tracing(**self.asked, path=self.tree.last_path())
+        return answered(self.tree, answer, content, references)
