@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import regex
 
 from ..common.errors import QuestreeError
 from .contracts import Retriever, Similarity
-from .encoders import folder_hash, load_model
+from .cross_encoder import PairModel
+from .encoders import folder_hash
 
 DEFAULT_MODEL = "cross-encoder/quora-distilroberta-base"
 DEFAULT_PROBABILITY = 0.5
+_LONGEST = 256  # tokens of two questions
 DEFAULT_COSINE = 0.92
 """By the embedded encoder, eight hand-made pairs that ask the same had .877 to .976, eight near misses .618 to .871.
 It is strict: a repeat that is missed costs a search; a wrong one leaves an answer unverified."""
@@ -85,12 +85,10 @@ class RetrieverDuplicates:
 class CrossEncoderDuplicates:
     """A cross-encoder trained on duplicate questions, as SearChain's authors use. Made by ``load``; thread-safe."""
 
-    def __init__(self, name: str, threshold: float, model: Any, tokenizer: Any, fingerprint: str = "") -> None:
+    def __init__(self, name: str, threshold: float, model: PairModel, fingerprint: str = "") -> None:
         self.name, self.fingerprint = name, fingerprint
         self.threshold = threshold
         self._model = model
-        self._tokenizer = tokenizer
-        self._lock = threading.Lock()
 
     @classmethod
     def load(
@@ -106,9 +104,9 @@ class CrossEncoderDuplicates:
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
-        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
+        loaded = PairModel.load(model, device, _LONGEST)
         probability = DEFAULT_PROBABILITY if threshold is None else threshold
-        return cls(str(model), probability, loaded, tokenizer, folder_hash(model, loaded))
+        return cls(str(model), probability, loaded, folder_hash(model, loaded.model))
 
     def __call__(self, query: str, seen: Sequence[str]) -> int | None:
         """Return the index of the seen query that is most likely the same, if it is likely enough."""
@@ -116,20 +114,9 @@ class CrossEncoderDuplicates:
 
     def likeness(self, query: str, seen: Sequence[str]) -> list[float]:
         """Return how likely each seen query is the same question as this one."""
-        import torch
-
         if not seen:
             return []
-        with self._lock, torch.inference_mode():
-            encoded = self._tokenizer(
-                [query] * len(seen),
-                list(seen),
-                padding=True,
-                truncation="longest_first",
-                max_length=256,
-                return_tensors="pt",
-            )
-            logits = self._model(**encoded.to(self._model.device)).logits.float()
+        logits = self._model.logits(query, seen)
         of_duplicate = logits.sigmoid()[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, -1]
         return [float(probability) for probability in of_duplicate]
 

@@ -236,10 +236,10 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
         checkpoint=written.checkpoint,
         corpus=corpus.model_copy(update={"filled": written.filled}),
     )
-    surplus = kind.work if not kind.keeps_work else ""
+    surplus = kind.work if kind.cannot_add else ""
     seal(work.folder, manifest, without=[MARK, surplus])
     if surplus:
-        work.discard(surplus)
+        work.remove(surplus)
     logger.info("Indexed %d passages of %s at %s (%s).", corpus.passages, corpus.name, work.out, kind.name)
 
 

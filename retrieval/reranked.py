@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..common.errors import CheckpointError
 from .base import WrappingRetriever, check_search
 from .contracts import Retriever
-from .encoders import load_model, weights_hash
+from .cross_encoder import PairModel
+from .encoders import weights_hash
 from .kept_results import Kept
 from .late_interaction.checkpoint import find_checkpoint
 from .late_interaction.encoder import Encoder
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 CANDIDATES = 50
 LATE = "colbert:"
 _AT_ONCE = 32  # pairs
-_LONGEST = 512  # tokens of a pair
 
 
 class Scorer(Protocol):
@@ -95,14 +94,11 @@ class CrossEncoder:
 
     Args:
         name: for people.
-        model: of transformers, with one logit.
-        tokenizer: the model's.
+        model: with one logit.
     """
 
-    def __init__(self, name: str, model: Any, tokenizer: Any) -> None:
-        self.name, self.fingerprint = name, weights_hash(model)
-        self._model, self._tokenizer, self._lock = model, tokenizer, threading.Lock()
-        self._room = getattr(model.config, "max_position_embeddings", _LONGEST)
+    def __init__(self, name: str, model: PairModel) -> None:
+        self.name, self.fingerprint, self._model = name, weights_hash(model.model), model
 
     @classmethod
     def load(cls, model: str | Path, device: str | None = None) -> CrossEncoder:
@@ -111,35 +107,22 @@ class CrossEncoder:
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded, or gives more than one logit.
         """
-        loaded, tokenizer, _ = load_model("AutoModelForSequenceClassification", model, device=device)
-        if (logits := loaded.config.num_labels) != 1:
+        loaded = PairModel.load(model, device)
+        if (logits := loaded.model.config.num_labels) != 1:
             raise CheckpointError(f"{model} gives {logits} logits for a pair; a reranker gives one. Name another.")
-        return cls(Path(model).name, loaded, tokenizer)
+        return cls(Path(model).name, loaded)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the logit of each text; each query is read by itself, so that a batch changes no score.
 
         Equal texts are read once: two rows of a batch may differ in the last digit.
         """
+        read: dict[str, float] = {}
         distinct = list(dict.fromkeys(texts))
-        together = (distinct[first : first + _AT_ONCE] for first in range(0, len(distinct), _AT_ONCE))
-        read = dict(zip(distinct, (score for some in together for score in self._logits(query, some)), strict=True))
+        for first in range(0, len(distinct), _AT_ONCE):
+            some = distinct[first : first + _AT_ONCE]
+            read.update(zip(some, self._model.logits(query, some)[:, 0].tolist(), strict=True))
         return [read[text] for text in texts]
-
-    def _logits(self, query: str, texts: list[str]) -> list[float]:
-        import torch
-
-        with self._lock, torch.inference_mode():
-            encoded = self._tokenizer(
-                [query] * len(texts),
-                texts,
-                padding=True,
-                truncation="longest_first",
-                max_length=min(_LONGEST, self._tokenizer.model_max_length, self._room),
-                return_tensors="pt",
-            )
-            logits = self._model(**encoded.to(self._model.device)).logits.float()
-        return [float(logit) for logit in logits[:, 0]]
 
 
 class LateInteraction:

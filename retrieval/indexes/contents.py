@@ -96,7 +96,7 @@ def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Man
 def former_folder(folder: Path) -> Path:
     """Return where the index in a folder is moved when a new one takes its place."""
     whole = Path(os.path.abspath(folder))  # "." has no name
-    return whole.with_name(f"{whole.name}.discarded") / whole.name
+    return whole.with_name(f".{whole.name}.questree-former")
 
 
 def read_manifest(folder: Path, *, full: bool = False) -> Manifest:

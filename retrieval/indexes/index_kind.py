@@ -116,8 +116,8 @@ class IndexKind:
             was interrupted before, and leaves the same bytes as an uninterrupted call.
         load: makes the retriever from folder, manifest, passages, and the checkpoint's present name if that changed.
         settings: the class of its settings; None if it has none.
-        work: the folder, in the index under construction, of finished work that outlives an interruption.
-        keeps_work: whether the finished index holds that folder.
+        work: the folder, in the index under construction, of finished work that outlives an interruption. The finished
+            index holds it if passages can be added.
         again: gives, from an index's manifest, how to order a larger index like it.
         cannot_add: why passages cannot be added to an index of this kind; empty if adding gives exactly what building
             it again gives.
@@ -129,7 +129,6 @@ class IndexKind:
     load: Callable[[Path, Manifest, PassageStore, str | Path | None], IndexRetriever]
     settings: type[Any] | None = None
     work: str = ""
-    keeps_work: bool = True
     again: Callable[[Manifest], dict[str, Any]] = lambda _: {}
     cannot_add: str = ""
 

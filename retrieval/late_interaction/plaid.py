@@ -173,6 +173,5 @@ PLAID = IndexKind(
     _load,
     settings=PlaidSettings,
     work=EMBEDDINGS,
-    keeps_work=False,
     cannot_add="its centroids are trained on the passages it holds, and those of a larger corpus would be others",
 )

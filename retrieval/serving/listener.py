@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import QuestreeError
 from .access import check_binding
@@ -61,20 +61,18 @@ def serve(
 
 
 @contextmanager
-def running(
-    app: ASGIApp, ending: Ending | None = None, behind_proxy: bool = False, connections: int = CONNECTIONS
-) -> Iterator[str]:
+def running(app: ASGIApp, **options: Any) -> Iterator[str]:
     """Run a server on a free loopback port, in a thread of this process; give its address, ``http://127.0.0.1:…``.
 
     Args:
         app: the application.
-        ending, behind_proxy, connections: as for `serve`.
+        options: ``ending``, ``behind_proxy`` and ``connections``, as for `serve`.
 
     Raises:
         RuntimeError: if it does not start.
     """
     with listening("127.0.0.1", 0) as taken:
-        server = _server(app, ending, behind_proxy, connections)
+        server = _server(app, **options)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
         thread.start()
         try:
@@ -107,7 +105,9 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _server(app: ASGIApp, ending: Ending | None, behind_proxy: bool, connections: int = CONNECTIONS) -> uvicorn.Server:
+def _server(
+    app: ASGIApp, ending: Ending | None = None, behind_proxy: bool = False, connections: int = CONNECTIONS
+) -> uvicorn.Server:
     import uvicorn
 
     class Server(uvicorn.Server):

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import errno
-import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +13,6 @@ from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import Passage, Progress, build_index, load_index, read_manifest
 from questree.retrieval.index_folder import add_to_index
 from questree.retrieval.indexes import chunks
-from questree.retrieval.indexes.construction import lock_file
 from questree.retrieval.late_interaction import plaid
 from questree.retrieval.late_interaction.encoder import Encoder
 
@@ -83,6 +78,8 @@ def test_what_was_encoded_is_kept_and_told(passages, tiny_checkpoint, tmp_path, 
         with pytest.raises(KeyboardInterrupt, match=r"is kept in .*index\.building: the same command goes on"):
             build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
+    with pytest.raises(IndexRefused, match=r"index\.building is incomplete"):
+        load_index(tmp_path / "index.building")
     told: list[Progress] = []
     encoded = stop_after(monkeypatch, -1, RuntimeError())
     build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
@@ -134,24 +131,6 @@ def test_a_corpus_that_changed_meanwhile(passages, tiny_checkpoint, tmp_path, mo
     assert content(tmp_path / "index") == content(fresh)
 
 
-def test_a_half_written_index_is_refused(passages, tiny_checkpoint, tmp_path, monkeypatch):
-    stop_after(monkeypatch, 40, RuntimeError("interrupted"))
-    with pytest.raises(RuntimeError, match="interrupted"):
-        build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
-    with pytest.raises(IndexRefused, match=r"index\.building is incomplete"):
-        load_index(tmp_path / "index.building")
-
-
-def test_two_processes_do_not_build_one_index(corpus_file, tmp_path):
-    from filelock import FileLock
-
-    lock = FileLock(lock_file(tmp_path / "index"))
-    with lock, pytest.raises(QuestreeError, match=r"Another process is building .*index"):
-        build_index(corpus_file, tmp_path / "index", kind="bm25")
-    build_index(corpus_file, tmp_path / "index", kind="bm25")
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
 def test_a_folder_of_the_users_own_is_left_alone(corpus_file, tmp_path):
     (mine := tmp_path / "index.building").mkdir()
     (mine / "letter.txt").write_text("dear")
@@ -167,14 +146,6 @@ def test_what_a_build_of_another_kind_left_is_no_part_of_the_index(whole, passag
             build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     build_index(passages, tmp_path / "index", kind="bm25")
     assert content(tmp_path / "index") == content(whole["bm25"])
-
-
-def test_an_index_whose_replacing_was_killed_is_put_back(whole, passages, tmp_path):
-    shutil.copytree(whole["bm25"], tmp_path / "index.discarded" / "index")
-    with pytest.raises(QuestreeError, match=r"holds|twice|two passages"):
-        build_index([*passages, passages[0]], tmp_path / "index", kind="bm25", overwrite=True)
-    assert content(tmp_path / "index") == content(whole["bm25"])
-    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 def test_ids_are_unique_in_an_index(passages, tmp_path):
@@ -272,29 +243,3 @@ def test_an_index_does_not_tell_where_it_was_built(whole, tiny_checkpoint):
         text = (whole["colbert"] / "plaid" / name).read_text()
         assert str(whole["colbert"].parent) not in text
         assert str(tiny_checkpoint) not in text
-
-
-def pressed(command):
-    """What is said, and the exit status, of a command that is interrupted as soon as it tells of something."""
-    running = subprocess.Popen(
-        command,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background inherit "ignore"
-    )
-    assert running.stderr is not None
-    running.stderr.readline()
-    os.kill(running.pid, signal.SIGINT)
-    said = running.stderr.read().strip().splitlines()
-    return said, running.wait()
-
-
-def test_ctrl_c_is_one_line_that_says_how_to_go_on(tiny_checkpoint, tmp_path):
-    (corpus := tmp_path / "c.jsonl").write_text("".join(f'{{"text": "amber basin {n}"}}\n' for n in range(400_000)))
-    code = "import sys; sys.argv[0] = 'questree'; from questree.cli import main; main()"
-    command = [sys.executable, "-c", code, "index", str(corpus), "--out", str(tmp_path / "ix"), "--kind", "bm25"]
-    said, status = pressed(command)
-    assert status == 130
-    assert said[-1] == "stopped: nothing is left of it; run the same command to begin again"
-    assert not any("Traceback" in line for line in said)
-    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]

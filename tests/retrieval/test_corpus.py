@@ -1,122 +1,298 @@
+"""Corpora in their published forms; every file here is made by hand."""
+
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import json
 import logging
+import lzma
+import random
+import tarfile
 
 import pytest
 
+from questree.common import packed_files
 from questree.common.errors import CorpusError
-from questree.retrieval import BadLine, Passage, read_corpus
+from questree.retrieval import BadLine, read_corpus
+from questree.retrieval.corpora import corpus, corpus_format
+from questree.retrieval.corpora.corpus import FORMATS
 
 
-def written(folder, name, *lines):
-    file = folder / name
-    file.write_bytes("\n".join(lines).encode() + b"\n")
-    return file
+def ids(path, **how) -> list[str]:
+    return [passage.id for passage in read_corpus(path, **how)]
 
 
-def test_json_lines(tmp_path):
-    file = written(tmp_path, "c.jsonl", '{"id": 7, "title": "A", "text": "one"}', "", '{"text": "two"}')
-    assert list(read_corpus(file)) == [Passage(id="7", title="A", text="one"), Passage(id="3", text="two")]
+def written(path, *lines):
+    path.write_bytes("\n".join(lines).encode() + b"\n")
+    return path
 
 
-def test_an_id_is_found_where_beir_has_it(tmp_path):
-    file = written(tmp_path, "c.jsonl", '{"_id": "MED-10", "text": "one"}', '{"id": "a", "_id": "b", "text": "two"}')
-    assert [passage.id for passage in read_corpus(file)] == ["MED-10", "a"]
+def article(number: int, *paragraphs: str, **changed) -> str:
+    title = f"Article {number}"
+    row = {"wikipedia_id": str(number), "wikipedia_title": title, "text": [title + "\n", *paragraphs], "anchors": []}
+    return json.dumps({**row, **changed})
 
 
-def test_byte_order_mark_and_crlf(tmp_path):
-    file = tmp_path / "c.jsonl"
-    file.write_bytes('\ufeff{"id": "a", "text": "Öl"}\r\n'.encode())
-    assert list(read_corpus(file)) == [Passage(id="a", text="Öl")]
+# Forms: what is recognised by name and first line, and read
 
-
-def test_colbert_tsv(tmp_path):
-    assert list(read_corpus(written(tmp_path, "c.tsv", "0\tone", "1\ttwo"))) == [
-        Passage(id="0", text="one"),
-        Passage(id="1", text="two"),
-    ]
-
-
-def test_dpr_tsv_unquotes(tmp_path):
-    file = written(tmp_path, "c.tsv", "id\ttext\ttitle", '1\t"He said ""yes"" twice"\tA title')
-    assert list(read_corpus(file)) == [Passage(id="1", title="A title", text='He said "yes" twice')]
-
-
-@pytest.mark.parametrize(
-    ("header", "line"),
-    [("docid\ttitle\ttext", "1\tA title\tone"), ("text\tpassage_id\ttitle", "one\t1\tA title")],
-)
-def test_a_header_of_a_tsv_says_what_stands_where(tmp_path, header, line):
-    assert list(read_corpus(written(tmp_path, "c.tsv", header, line))) == [Passage(id="1", title="A title", text="one")]
-
-
-def test_a_header_of_other_columns_is_refused(tmp_path):
-    with pytest.raises(CorpusError, match=r"'key, title, text' is not understood.*id, text and title"):
-        list(read_corpus(written(tmp_path, "c.tsv", "key\ttitle\ttext", "1\tA title\tone")))
-
-
-def test_a_name_that_tells_nothing_is_sniffed(tmp_path):
-    assert [p.id for p in read_corpus(written(tmp_path, "c.txt", "a\tone"))] == ["a"]
-    assert [p.id for p in read_corpus(written(tmp_path, "c", '{"id": "a", "text": "x"}'))] == ["a"]
-
-
-BAD = {
-    '{"id": "b", "text": ': "not JSON",
-    '["b"]': "a JSON list",
-    '{"id": "b", "title": "B"}': "lacks the field `text`",
-    '{"id": "b", "text": "  "}': "`text` is empty",
-    '{"id": "b", "text": 3}': "`text` is not text",
-    '{"id": "b", "title": ["B"], "text": "x"}': "`title` is not text",
-    '{"id": ["b"], "text": "x"}': "`id` is neither",
-    '{"id": "a", "text": "x"}': "'a' stands on an earlier line too",
-    '{"id": "b", "text": "\\ud800"}': "surrogate",
-    "[" * 100_000: "not JSON",
+DPR_HEAD = "id\ttext\ttitle"
+READ = {
+    "JSON, without an id": ("c.jsonl", ['{"id": 7, "title": "A", "text": "1"}', "", '{"text": "2"}'], "7 A 1|3  2"),
+    "BEIR": ("c.jsonl", ['{"_id": "M-1", "text": "1"}', '{"id": "a", "_id": "b", "text": "2"}'], "M-1  1|a  2"),
+    "byte order mark, CRLF": ("c.jsonl", ['\ufeff{"id": "a", "text": "Öl"}\r'], "a  Öl"),
+    "a name that tells nothing": ("c", ['{"id": "a", "text": "x"}'], "a  x"),
+    "ColBERT": ("c.tsv", ["0\tone", "1\ttwo"], "0  one|1  two"),
+    "ColBERT, not unquoted": ("c.tsv", ['0\t"quoted" here'], '0  "quoted" here'),
+    "ColBERT by its tabs": ("c.txt", ["a\tone"], "a  one"),
+    "DPR, unquoted": (
+        "c.tsv",
+        [DPR_HEAD, '1\t"He said ""yes"""\tT', '2\tx\t"The ""B"""'],
+        '1 T He said "yes"|2 The "B" x',
+    ),
+    "a header in another order": ("c.tsv", ["text\tpassage_id\ttitle", "one\t1\tT"], "1 T one"),
+    "a quoted header": ("c.tsv", ['"id"\t"text"\t"title"', '"1"\t"Amber."\t"T"'], "1 T Amber."),
+    "KILT": (
+        "k.json",
+        [article(4, "BULLET::::- one\n", "Section::::H.\n", "two\n"), article(5)],
+        "4-0 Article 4 one two",
+    ),
 }
 
 
-@pytest.mark.parametrize(("line", "problem"), BAD.items(), ids=BAD.values())
-def test_a_bad_line_is_named(tmp_path, line, problem):
-    file = written(tmp_path, "c.jsonl", '{"id": "a", "text": "x"}', line, '{"id": "c", "text": "y"}')
+@pytest.mark.parametrize(("name", "lines", "expected"), READ.values(), ids=READ)
+def test_forms_are_recognised_and_read(tmp_path, name, lines, expected):
+    found = list(read_corpus(written(tmp_path / name, *lines)))
+    assert "|".join(f"{p.id} {p.title} {p.text}" for p in found) == expected
+
+
+def test_kilt_articles_are_cut_into_a_hundred_words(tmp_path):
+    words = [f"w{n}" for n in range(230)]
+    line = article(3, " ".join(words[:90]), "Section::::History.\n", " ".join(words[90:]) + "\n")
+    found = list(read_corpus(written(tmp_path / "kilt_knowledgesource.json", line)))
+    assert [(p.id, len(p.text.split())) for p in found] == [("3-0", 100), ("3-1", 100), ("3-2", 30)]
+    assert " ".join(p.text for p in found).split() == words
+
+
+def test_a_form_may_be_named_and_an_unknown_one_names_those_there_are(tmp_path):
+    file = written(tmp_path / "c.txt", '{"id": "a"}\t"b ""c"""')
+    assert [next(read_corpus(file, corpus_format=form)).text for form in ("colbert-tsv", "dpr-tsv")] == [
+        '"b ""c"""',
+        'b "c"',
+    ]
+    with pytest.raises(CorpusError, match=", ".join(FORMATS)):
+        ids(file, corpus_format="parquet")
+
+
+def test_a_long_passage_may_hold_a_quotation_mark(tmp_path):
+    path = written(tmp_path / "long.tsv", "id\ttext", '1\t"He said ""yes"" ' + "and no " * 30_000 + '"')
+    assert len(next(read_corpus(path)).text) > 200_000
+
+
+# HotpotQA's archive
+
+
+def abstract(number: int, *sentences: str, **changed) -> str:
+    row = {"id": str(number), "title": f"Article {number}", "text": list(sentences), "charoffset": [[[0, 4]]]}
+    return json.dumps({**row, **changed})
+
+
+@pytest.fixture
+def abstracts() -> dict[str, list[str]]:
+    return {
+        "enwiki/AA/wiki_00.bz2": [abstract(12, "It is one.", " It is old."), abstract(13, "Two.")],
+        "enwiki/AB/wiki_00.bz2": [abstract(14), abstract(15, "Four.")],
+    }
+
+
+def archive(path, members: dict[str, list[str]]):
+    with tarfile.open(path, "w:bz2") as opened:
+        for name, lines in members.items():
+            packed = bz2.compress("\n".join(lines).encode() + b"\n")
+            info = tarfile.TarInfo(name)
+            info.size = len(packed)
+            opened.addfile(info, io.BytesIO(packed))
+    return path
+
+
+def test_hotpotqa_archive_and_folder_are_the_same_passages(tmp_path, abstracts):
+    packed = list(read_corpus(archive(tmp_path / "abstracts.tar.bz2", abstracts)))
+    assert [(p.id, p.title, p.text) for p in packed] == [
+        ("12", "Article 12", "It is one. It is old."),
+        ("13", "Article 13", "Two."),
+        ("15", "Article 15", "Four."),  # the one without text is passed over
+    ]
+    for name, lines in abstracts.items():
+        (file := tmp_path / "folder" / name).parent.mkdir(parents=True)
+        file.write_bytes(bz2.compress("\n".join(lines).encode() + b"\n"))
+    assert list(read_corpus(tmp_path / "folder")) == packed
+    assert ids(tmp_path / "folder/enwiki/AA/wiki_00.bz2") == ["12", "13"]
+
+
+def test_a_bad_abstract_is_named_by_file_and_line(tmp_path, abstracts):
+    abstracts["enwiki/AB/wiki_00.bz2"].insert(1, abstract(12, "Again."))
+    path = archive(tmp_path / "abstracts.tar.bz2", abstracts)
+    with pytest.raises(CorpusError, match=r"abstracts.tar.bz2 \(enwiki/AB/wiki_00.bz2\), line 2: .*earlier line"):
+        ids(path)
+    bad: list[BadLine] = []
+    assert ids(path, skip_bad=True, bad=bad) == ["12", "13", "15"]
+    assert [(line.number, "AB/wiki_00" in line.file) for line in bad] == [(2, True)]
+
+
+def test_an_archive_or_folder_that_cannot_be_read_is_told(tmp_path, abstracts):
+    draw = random.Random(1)
+    filling = [abstract(n, "".join(draw.choices("abcdefgh ", k=3000))) for n in range(100, 400)]
+    path = archive(tmp_path / "abstracts.tar.bz2", {**abstracts, "enwiki/AC/wiki_00.bz2": filling})
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+    (none := tmp_path / "none.tar.bz2").write_bytes(b"no archive")
+    (folder := tmp_path / "folder").mkdir()
+    other = archive(tmp_path / "other.tar.bz2", {"letters.txt": ["x"]})
+    for place, said in (
+        (path, r"abstracts.tar.bz2.*cannot be read"),
+        (none, "cannot be read as an archive"),
+        (other, "no archive of HotpotQA"),
+        (folder, "There is no wiki_00"),
+    ):
+        with pytest.raises(CorpusError, match=said):
+            ids(place)
+
+
+# Bad lines
+
+GOOD = {
+    "c.jsonl": '{"id": "a", "text": "x"}',
+    "c.tsv": DPR_HEAD,
+    "h.jsonl": abstract(12, "x"),
+    "k.json": article(3, "x"),
+}
+BAD = [
+    ("c.jsonl", '{"id": "b", "text": ', "not JSON"),
+    ("c.jsonl", "[" * 100_000, "not JSON"),
+    ("c.jsonl", '["b"]', "a JSON list"),
+    ("c.jsonl", '{"id": "b", "title": "B"}', "lacks the field `text`"),
+    ("c.jsonl", '{"id": "b", "text": "  "}', "`text` is empty"),
+    ("c.jsonl", '{"id": "b", "text": 3}', "`text` is not text"),
+    ("c.jsonl", '{"id": "b", "title": ["B"], "text": "x"}', "`title` is not text"),
+    ("c.jsonl", '{"id": ["b"], "text": "x"}', "`id` is neither"),
+    ("c.jsonl", '{"id": "a", "text": "x"}', "'a' stands on an earlier line too"),
+    ("c.jsonl", '{"id": "b", "text": "\\ud800"}', "surrogate"),
+    ("c.jsonl", b'{"text": "\xff"}', "not UTF-8"),
+    ("c.tsv", "3", "lacks the field"),
+    ("c.tsv", "3\ta\tb\tc", "4 tab-separated fields"),
+    ("c.tsv", '3\t"first line', "does not close"),
+    ("h.jsonl", json.dumps({"id": "1", "text": [], "charoffset": []}), "lacks the field `title`"),
+    ("h.jsonl", abstract(16, text="one text"), "not a list of sentences"),
+    ("k.json", json.dumps({"wikipedia_id": "9", "text": []}), "lacks the field `wikipedia_title`"),
+    ("k.json", article(9, "x", wikipedia_title=None), "`title` is not text"),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "problem"), BAD, ids=[f"{name}: {problem}" for name, _, problem in BAD])
+def test_a_bad_line_is_named(tmp_path, name, line, problem):
+    content = line if isinstance(line, bytes) else line.encode()
+    (file := tmp_path / name).write_bytes(GOOD[name].encode() + b"\n" + content + b"\n")
     with pytest.raises(CorpusError, match="line 2") as caught:
-        list(read_corpus(file))
+        ids(file)
     assert problem in str(caught.value)
     assert str(file) in str(caught.value)
 
 
-@pytest.mark.parametrize("line", ["no tab", "a\tb\tc\td"])
-def test_a_bad_tsv_line_is_named(tmp_path, line):
-    with pytest.raises(CorpusError, match="line 2"):
-        list(read_corpus(written(tmp_path, "c.tsv", "a\tone", line)))
-
-
-def test_bytes_that_are_no_text_are_named(tmp_path):
-    file = tmp_path / "c.jsonl"
-    file.write_bytes(b'{"text": "\xff"}\n')
-    with pytest.raises(CorpusError, match="line 1: not UTF-8"):
-        list(read_corpus(file))
-
-
 def test_good_lines_are_kept_and_bad_ones_reported(tmp_path, caplog):
-    file = written(
-        tmp_path, "c.jsonl", '{"id": "a", "text": "x"}', "nonsense", '{"id": "c"}', '{"id": "d", "text": "y"}'
-    )
+    file = written(tmp_path / "c.jsonl", GOOD["c.jsonl"], "nonsense", '{"id": "c"}', '{"id": "d", "text": "y"}')
     bad: list[BadLine] = []
     with caplog.at_level(logging.WARNING):
-        assert [p.id for p in read_corpus(file, skip_bad=True, bad=bad)] == ["a", "d"]
+        assert ids(file, skip_bad=True, bad=bad) == ["a", "d"]
     assert [line.number for line in bad] == [2, 3]
     assert "2 bad lines left out" in caplog.text
     assert "line 3: it lacks the field `text`" in caplog.text
 
 
+def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
+    rows = [DPR_HEAD, '1\t"One."\tA', '2\t"Two breaks', 'here."\tB', '3\tA 12" disc.\tC']
+    bad: list[BadLine] = []
+    assert ids(written(tmp_path / "c.tsv", *rows), skip_bad=True, bad=bad) == ["1", "3"]
+    assert [one.number for one in bad] == [3, 4]
+
+
+def test_an_endless_line_is_bad_and_passed_over(tmp_path, monkeypatch):
+    for module in (corpus, corpus_format):
+        monkeypatch.setattr(module, "LONGEST_LINE", 1 << 20)
+    file = written(tmp_path / "c.jsonl", '{"text": "a"}', "x" * (5 << 20), '{"text": "b"}')
+    with pytest.raises(CorpusError, match="line 2: longer than 1 MiB"):
+        ids(file)
+    assert ids(file, skip_bad=True) == ["1", "3"]
+
+
+def test_a_header_of_other_columns_is_refused(tmp_path):
+    with pytest.raises(CorpusError, match=r"'key, title, text' is not understood.*id, text and title"):
+        ids(written(tmp_path / "c.tsv", "key\ttitle\ttext", "1\tA title\tone"))
+
+
 def test_nothing_to_read_is_an_error(tmp_path):
     with pytest.raises(CorpusError, match="cannot be read"):
-        list(read_corpus(tmp_path / "absent.jsonl"))
-    with pytest.raises(CorpusError, match="no passage"):
-        list(read_corpus(written(tmp_path, "c.jsonl", "")))
-    with pytest.raises(CorpusError, match="no passage"):
-        list(read_corpus(written(tmp_path, "d.jsonl", "bad"), skip_bad=True))
+        ids(tmp_path / "absent.jsonl")
+    for lines in ([""], ["bad"]):
+        with pytest.raises(CorpusError, match="no passage"):
+            ids(written(tmp_path / "c.jsonl", *lines), skip_bad=True)
 
 
 def test_reading_is_streamed(tmp_path):
-    file = written(tmp_path, "c.jsonl", '{"text": "first"}', "a bad line that is never reached")
+    file = written(tmp_path / "c.jsonl", '{"text": "first"}', "a bad line that is never reached")
     assert next(read_corpus(file)).text == "first"
+
+
+@pytest.mark.parametrize(("good", "bad", "wrong"), [(0, 15, 11), (12, 15, 13), (20, 15, None)])
+def test_a_file_of_bad_lines_is_no_corpus(tmp_path, monkeypatch, good, bad, wrong):
+    monkeypatch.setattr(corpus, "_BAD_AT_MOST", 10)
+    file = written(tmp_path / "c.jsonl", *['{"text": "a"}'] * good, *["x"] * bad)
+    if wrong is None:
+        assert len(ids(file, skip_bad=True)) == good
+    else:
+        with pytest.raises(CorpusError, match=f"is no corpus of this format: {wrong} bad lines"):
+            ids(file, skip_bad=True)
+
+
+def test_a_long_id_does_not_fill_a_message(tmp_path):
+    with pytest.raises(CorpusError) as refused:
+        ids(written(tmp_path / "c.jsonl", *[json.dumps({"id": "i" * 100_000, "text": "a"})] * 2))
+    assert len(str(refused.value)) < 1_000
+
+
+# Packed files, some of which unpack to more than text does
+
+PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+BOMBS = {"blank lines": b"\n", "passages": b'{"text": "a"}\n', "bad lines": b"x\n", "one line": b"x"}
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_files_may_be_packed(tmp_path, suffix):
+    lines = "".join(f'{{"text": "The harbour of town {n} lies at the river {n * 7}."}}\n' for n in range(5_000))
+    (file := tmp_path / f"c.jsonl{suffix}").write_bytes(PACKED[suffix](lines.encode()))
+    assert len(ids(file)) == 5_000  # also if it repeats itself as text does
+    file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(CorpusError, match=r"c.jsonl.* cannot be read"):
+        ids(file)
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+@pytest.mark.parametrize("content", BOMBS)
+def test_a_few_bytes_that_unpack_to_much_are_refused(tmp_path, monkeypatch, suffix, content):
+    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
+    file = tmp_path / f"c.jsonl{suffix}"
+    file.write_bytes(PACKED[suffix](BOMBS[content] * (2_000_000 // len(BOMBS[content]))))
+    refusal = r"(is no corpus|cannot be read: it unpacks to more .* unpack it yourself)"
+    with pytest.raises(CorpusError, match=rf"{file} .*{refusal}"):
+        ids(file, skip_bad=True)
+
+
+def test_an_archive_unpacks_to_a_bounded_size_with_all_its_members(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
+    blank = {f"enwiki/AA/wiki_{n:02}.bz2": ["\n" * 60_000] for n in range(3)}
+    with pytest.raises(CorpusError, match="unpacks to more than"):
+        ids(archive(tmp_path / "blank.tar.bz2", blank))
+    with tarfile.open(tmp_path / "members.tar.bz2", "w:bz2") as opened:
+        for _ in range(3_000):
+            opened.addfile(tarfile.TarInfo("other"))
+    with pytest.raises(CorpusError, match="unpacks to more than"):
+        ids(tmp_path / "members.tar.bz2")

@@ -5,6 +5,8 @@ import os
 import pickle
 import re
 import shutil
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from manifests import rewrite_manifest
@@ -14,6 +16,7 @@ from questree.common.errors import CheckpointError, CorpusError, IndexRefused, Q
 from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest
 from questree.retrieval.encoders import load_model
 from questree.retrieval.index_folder import chosen_kind
+from questree.retrieval.indexes import construction
 from questree.retrieval.indexes.contents import NAME, PASSAGES
 
 from .conftest import make_checkpoint
@@ -141,51 +144,25 @@ def test_loading_never_unpickles(folder):
         load_index(folder, full_check=False)
 
 
-def test_a_full_disk_leaves_nothing(corpus_file, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(BM25Retriever, "write", full)
-    with pytest.raises(QuestreeError, match=r"disk .* is full.*Nothing was left"):
-        build_index(corpus_file, tmp_path / "index", kind="bm25")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_is_told_from_other_failures(corpus_file, tmp_path, monkeypatch):
-    from collections import namedtuple
-
-    from questree.retrieval.indexes import construction
-
-    def broken(*_, **__):
-        raise RuntimeError("file write failed")  # as torch.save says it
-
-    monkeypatch.setattr(BM25Retriever, "write", broken)
-    with pytest.raises(RuntimeError):
-        build_index(corpus_file, tmp_path / "index", kind="bm25")
-    monkeypatch.setattr(construction.shutil, "disk_usage", lambda _: namedtuple("usage", "free")(0))
-    with pytest.raises(QuestreeError, match=r"disk .* is full"):
-        build_index(corpus_file, tmp_path / "index", kind="bm25")
-    assert list(tmp_path.iterdir()) == []
+FULL = [  # what is raised, the bytes that are free while it is, and what is said
+    (OSError(errno.ENOSPC, "No space left on device"), 1 << 30, r"disk .* is full.*Nothing was left"),
+    (OSError("558000 requested and 451552 written"), 0, r"disk .* is full.*Nothing was left"),  # as numpy says it
+    (OSError("558000 requested and 451552 written"), 1 << 30, "index cannot be written: 558000 requested"),
+    (RuntimeError("file write failed"), 0, r"disk .* is full.*Nothing was left"),  # as torch.save says it
+    (RuntimeError("file write failed"), 1 << 30, "^file write failed$"),
+]
 
 
-def test_a_full_disk_is_seen_before_what_fills_it_is_removed(corpus_file, tmp_path, monkeypatch):
-    from collections import namedtuple
+@pytest.mark.parametrize(("problem", "free", "said"), FULL)
+def test_a_full_disk_is_told_from_other_failures_and_leaves_nothing(
+    problem, free, said, corpus_file, tmp_path, monkeypatch
+):
+    def usage(folder):  # what fills the disk is removed in the end
+        return SimpleNamespace(free=free if (folder / "index.building").exists() else 1 << 30)
 
-    from questree.retrieval.indexes import construction
-
-    def short(*_, **__):
-        raise OSError("558000 requested and 451552 written")  # as numpy says it
-
-    def usage(folder):
-        return namedtuple("usage", "free")(0 if (folder / "index.building").exists() else 1 << 30)
-
-    monkeypatch.setattr(BM25Retriever, "write", short)
+    monkeypatch.setattr(BM25Retriever, "write", Mock(side_effect=problem))
     monkeypatch.setattr(construction.shutil, "disk_usage", usage)
-    with pytest.raises(QuestreeError, match=r"disk .* is full.*Nothing was left"):
-        build_index(corpus_file, tmp_path / "index", kind="bm25")
-    monkeypatch.undo()
-    monkeypatch.setattr(BM25Retriever, "write", short)
-    with pytest.raises(QuestreeError, match=r"index cannot be written: 558000 requested and 451552 written"):
+    with pytest.raises((QuestreeError, RuntimeError), match=said):
         build_index(corpus_file, tmp_path / "index", kind="bm25")
     assert list(tmp_path.iterdir()) == []
 
@@ -201,7 +178,7 @@ def test_a_bad_corpus_leaves_nothing(tmp_path):
 
 
 def test_a_taken_folder_is_left_alone(folder, corpus_file, passages, tmp_path):
-    with pytest.raises(QuestreeError, match=r"already holds an index, whole: \d+ passages of \S+, \w+\. Choose"):
+    with pytest.raises(QuestreeError, match=r"already holds an index\. Choose"):
         build_index(corpus_file, folder, kind="bm25")
     build_index(passages[:10], folder, kind="bm25", overwrite=True)
     assert len(load_index(folder).passages) == 10

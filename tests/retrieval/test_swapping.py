@@ -96,7 +96,6 @@ def test_a_manifest_is_of_one_version(out, monkeypatch):
 
 
 def test_between_the_two_moves_the_former_index_is_loaded(out):
-    former_folder(out).parent.mkdir()
     os.replace(out, former_folder(out))
     assert ids(load_index(out)) == ["old0", "old1", "old2"]
     assert read_manifest(out).corpus.passages == 3
@@ -128,7 +127,6 @@ def test_what_cannot_be_read_is_said_at_once(tmp_path):
 
 
 def killed_between_the_moves(out):
-    former_folder(out).parent.mkdir()
     os.replace(out, former_folder(out))
 
 
@@ -146,30 +144,8 @@ def test_a_former_index_is_put_back_rather_than_overwritten(out):
     assert ids(load_index(out)) == ["old0", "old1", "old2"]
 
 
-@pytest.mark.parametrize("name", ["index.building", "index.discarded"])
-def test_a_deletion_that_is_killed_leaves_its_mark_to_the_last(out, monkeypatch, name):
-    removed = []
-
-    def kill(path):
-        removed.append(path.name)
-        if len(removed) == 2:
-            raise OSError("killed")
-
-    monkeypatch.setattr(construction, "_remove", kill)
-    (out.parent / name).mkdir()
-    for file in ("a", "b", "c", construction.MARK):
-        (out.parent / name / file).touch()
-    construction._delete(out.parent / name)
-    assert construction.MARK not in removed
-    monkeypatch.undo()
+def test_a_deletion_that_was_killed_is_ended(out):
+    former_folder(out).mkdir()
+    (former_folder(out) / "a").touch()
     replace(out)
     assert [path.name for path in out.parent.iterdir()] == ["index"]
-
-
-def test_a_discarded_folder_of_the_users_own_is_left_alone(out):
-    (mine := out.parent / "index.discarded").mkdir()
-    (mine / "letter.txt").write_text("dear")
-    with pytest.raises(QuestreeError, match=r"index\.discarded exists and is not of a build of questree's"):
-        replace(out)
-    assert (mine / "letter.txt").read_text() == "dear"
-    assert ids(load_index(out)) == ["old0", "old1", "old2"]

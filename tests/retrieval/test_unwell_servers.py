@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import dspy
@@ -222,50 +218,6 @@ def test_a_program_tells_a_failed_server_from_a_wrong_answer(unwell):
         prediction = SearChain(remote)(question="Which sea?")
     assert prediction.failure.cause == "retrieval"
     assert "gave an answer that cannot be used" in str(prediction.failure)
-
-
-MORTAL = """
-import os, signal, sys
-from questree.retrieval import BM25Retriever, Passage
-from questree.retrieval.serving.app import create_app
-from questree.retrieval.serving.listener import serve
-
-index = BM25Retriever.from_passages([Passage(id="a", text="amber"), Passage(id="b", text="basin")])
-searched = index.batch
-
-def batch(queries, k=1):
-    if "die" in queries:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return searched(queries, k)
-
-index.batch = batch
-serve(create_app(index), "127.0.0.1", int(sys.argv[1]), ready=lambda address: print(address, flush=True))
-"""
-
-
-@contextmanager
-def process(port: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    command = [sys.executable, "-c", MORTAL, str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
-        try:
-            assert served.stdout is not None
-            yield served, served.stdout.readline().strip()
-        finally:
-            served.kill()
-
-
-def test_a_server_that_dies_in_mid_batch_and_comes_back():
-    with process(0) as (served, address):
-        remote = RemoteRetriever.connect(address, wait=lambda _: None)
-        before = remote("amber", k=2)
-        with pytest.raises(RemoteError, match="gave no answer in 5 attempts"):
-            remote.batch(["amber", "die"], k=2)
-        assert served.wait(10) == -signal.SIGKILL
-    with process(int(address.rsplit(":", 1)[1])) as (served, again):
-        assert again == address
-        assert remote("amber", k=2) == before
-        served.send_signal(signal.SIGINT)
-        assert served.wait(20) == 0
 
 
 class Comparing(BaseRetriever):

@@ -153,7 +153,7 @@ def test_a_server_that_ends_stops_the_questions_first(make_service, tap):
     service = make_service()
     app = create_app(service)
     with ExitStack() as server:
-        address = server.enter_context(running(app, service.close))
+        address = server.enter_context(running(app, ending=service.close))
         with httpx.stream("POST", f"{address}/ask", json=ASKED, headers={"accept": "text/event-stream"}) as stream:
             tap.wait_for(1)
             ending = threading.Thread(target=server.pop_all().close)
