@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from statistics import linear_regression
 
-from questree.retrieval import Progress, build_index, load_index, read_corpus, read_manifest
+from questree.retrieval import BuildProgress, build_index, load_index, read_corpus, read_manifest
 
 KINDS = ("bm25", "exact", "colbert")
 LARGE = (5_000_000, 21_000_000)
@@ -103,7 +103,7 @@ def build(given: argparse.Namespace) -> dict[str, object]:
     ready(kind)
     encoding: list[float] = []
 
-    def told(now: Progress) -> None:
+    def told(now: BuildProgress) -> None:
         if now.stage == "encoding":
             encoding.append(time.perf_counter())
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from .index_folder import add_to_index as add_to_index
     from .index_folder import build_index as build_index
     from .index_folder import load_index as load_index
-    from .indexes.contents import Manifest as Manifest
+    from .indexes.contents import IndexManifest as IndexManifest
     from .indexes.contents import read_manifest as read_manifest
-    from .indexes.index_kind import Progress as Progress
+    from .indexes.index_kind import BuildProgress as BuildProgress
     from .late_interaction.plaid_codec import PlaidSettings as PlaidSettings
     from .late_interaction.rerank import RerankSettings as RerankSettings
     from .linked.retriever import LinkedRetriever as LinkedRetriever

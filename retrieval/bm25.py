@@ -17,7 +17,7 @@ from ..common.errors import CorpusError, IndexRefused, QuestreeError
 from ..common.text import words_in
 from .base import Hits, IndexRetriever, best
 from .contracts import Passages
-from .indexes.contents import Manifest, PassageStore, corpus_hash
+from .indexes.contents import IndexManifest, PassageStore, corpus_hash
 from .indexes.index_kind import IndexKind, Order, Written
 from .passage import Passage
 
@@ -177,7 +177,7 @@ def _write(order: Order) -> Written:
     return Written(asdict(settings))
 
 
-def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: object) -> BM25Retriever:
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> BM25Retriever:
     return BM25Retriever.load(folder, passages, manifest.fingerprint, BM25Settings(**manifest.settings))
 
 

@@ -13,9 +13,9 @@ from .base import Hits, NeuralRetriever
 from .contracts import Passages
 from .encoders import checkpoint_of, same_checkpoint
 from .indexes.chunks import chunk_count, read_record, read_rows
-from .indexes.contents import Manifest, PassageStore
+from .indexes.contents import IndexManifest, PassageStore
 from .indexes.encoding import encode_corpus
-from .indexes.index_kind import IndexKind, Order, Progress, Written
+from .indexes.index_kind import BuildProgress, IndexKind, Order, Written
 from .sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from .sentence_usage import Pooling, Usage, find_usage
 
@@ -105,7 +105,7 @@ def _write(order: Order) -> Written:
         size=lambda rows: rows * encoder.dim * 2,
     )
     if settings.factory != _FLAT:
-        order.report(Progress(f"building {settings.factory}", len(order.passages), len(order.passages)))
+        order.report(BuildProgress(f"building {settings.factory}", len(order.passages), len(order.passages)))
         _fill(index, settings, folder, len(order.passages), encoder.dim)
         _save(index, order.folder / _INDEX)
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
@@ -131,7 +131,7 @@ def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) 
     return SentenceEncoder.load(found, Usage(**usage), precision)
 
 
-def _again(manifest: Manifest) -> dict[str, Any]:
+def _again(manifest: IndexManifest) -> dict[str, Any]:
     """Return how a larger index is ordered like this one."""
     settings = {field: manifest.settings[field] for field in ("factory", "search", "sample")}
     return {
@@ -141,7 +141,9 @@ def _again(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> DenseRetriever:
+def _load(
+    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
+) -> DenseRetriever:
     found = checkpoint_of(folder, manifest, find_sentence_checkpoint, checkpoint)
     stored = manifest.settings
     settings = DenseSettings(factory=stored["factory"], search=stored["search"], sample=stored["sample"])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..common.errors import CheckpointError, IndexRefused
 from ..common.files import file_hash
 from ..common.manifests import json_hash
-from .indexes.contents import CheckpointRecord, Manifest
+from .indexes.contents import CheckpointRecord, IndexManifest
 from .kept_results import Kept
 
 if TYPE_CHECKING:
@@ -169,7 +169,9 @@ def same_checkpoint(found: Checkpoint, fingerprint: str) -> Checkpoint:
     return found
 
 
-def checkpoint_of(index: object, manifest: Manifest, find: Callable[[str], Checkpoint], name: object) -> Checkpoint:
+def checkpoint_of(
+    index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object
+) -> Checkpoint:
     """Return the checkpoint by which an index was built.
 
     Args:

@@ -17,7 +17,7 @@ from .base import IndexRetriever, reopened
 from .indexes.construction import MARK, Construction, building
 from .indexes.contents import (
     CorpusRecord,
-    Manifest,
+    IndexManifest,
     PassageStore,
     corpus_hash,
     former_folder,
@@ -211,7 +211,7 @@ def load_index(
     return retriever
 
 
-def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple[Manifest, IndexRetriever]:
+def _loaded(folder: Path, checkpoint: str | Path | None, *, full: bool) -> tuple[IndexManifest, IndexRetriever]:
     manifest = manifest_in(folder, full=full)
     passages = PassageStore(folder)
     if len(passages) != manifest.corpus.passages:
@@ -230,7 +230,7 @@ def _write(work: Construction, kind: IndexKind, corpus: CorpusRecord, order: dic
     """Write the index of the passages in the folder, and its manifest."""
     work.keep_only(kind.work)
     written = kind.write(Order(work.folder, PassageStore(work.folder), **order))
-    manifest = Manifest(
+    manifest = IndexManifest(
         kind=kind.name,
         settings=written.settings,
         checkpoint=written.checkpoint,
@@ -254,7 +254,7 @@ def _link(source: Path, target: Path) -> None:
                 shutil.copyfile(path, target / path.name)
 
 
-def _known_kind(folder: Path, manifest: Manifest) -> IndexKind:
+def _known_kind(folder: Path, manifest: IndexManifest) -> IndexKind:
     if manifest.kind not in KINDS:
         raise IndexRefused(f"{folder} is foreign: its kind, {manifest.kind!r}, is not known here.")
     return KINDS[manifest.kind]

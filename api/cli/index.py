@@ -14,7 +14,7 @@ import typer
 from .screen import Screen, echo
 
 if TYPE_CHECKING:
-    from ..retrieval import BadLine, Progress
+    from ..retrieval import BadLine, BuildProgress
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.index_kind import Report
 
@@ -198,7 +198,7 @@ def progress_of_index(console: Screen) -> Iterator[Report]:
     with Bar("{task.description}", BarColumn(), "{task.fields[text]}", console=console) as bar:
         task = bar.add_task("starting", total=None, text="")
 
-        def report(now: Progress) -> None:
+        def report(now: BuildProgress) -> None:
             bar.update(task, description=now.stage, completed=now.done, total=now.total or None, text=clock.state(now))
 
         yield report
@@ -208,7 +208,7 @@ def _lines(console: Screen) -> Report:
     """Return a report that prints a line for each stage, and one now and then."""
     clock, last = _Clock(), ("", 0.0)
 
-    def report(now: Progress) -> None:
+    def report(now: BuildProgress) -> None:
         nonlocal last
         if now.stage != last[0] or time.monotonic() > last[1] + _BETWEEN_LINES:
             last = (now.stage, time.monotonic())
@@ -223,7 +223,7 @@ class _Clock:
     def __init__(self) -> None:
         self._stage, self._started, self._before = "", 0.0, 0
 
-    def state(self, now: Progress) -> str:
+    def state(self, now: BuildProgress) -> str:
         """Return counts, speed, time left and size of a stage, as far as they are known."""
         if now.stage != self._stage:
             self._stage, self._started, self._before = now.stage, time.monotonic(), now.done

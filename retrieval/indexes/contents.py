@@ -55,7 +55,7 @@ class CorpusRecord(BaseModel):
     filled: int = 0
 
 
-class Manifest(BaseModel):
+class IndexManifest(BaseModel):
     """What an index folder holds and what it was made from; ``checksum`` is of all the rest."""
 
     model_config = ConfigDict(frozen=True)
@@ -77,7 +77,7 @@ class Manifest(BaseModel):
         return json_hash(made_from, ascii=True)[:16]
 
 
-def seal(folder: Path, manifest: Manifest, without: Collection[str] = ()) -> Manifest:
+def seal(folder: Path, manifest: IndexManifest, without: Collection[str] = ()) -> IndexManifest:
     """Write the manifest of a finished index, with every file and the libraries' versions, and return it.
 
     Args:
@@ -99,7 +99,7 @@ def former_folder(folder: Path) -> Path:
     return whole.with_name(f".{whole.name}.questree-former")
 
 
-def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
+def read_manifest(folder: Path, *, full: bool = False) -> IndexManifest:
     """Return the manifest of an index, after a look at its files.
 
     Args:
@@ -112,7 +112,7 @@ def read_manifest(folder: Path, *, full: bool = False) -> Manifest:
     return read_unswapped(folder, lambda: former_folder(folder), lambda place: manifest_in(place, full=full))
 
 
-def manifest_in(folder: Path, *, full: bool = False) -> Manifest:
+def manifest_in(folder: Path, *, full: bool = False) -> IndexManifest:
     """Return what `read_manifest` returns, of a folder that nobody swaps; raise what it raises."""
     if not folder.is_dir():
         raise IndexRefused(
@@ -120,7 +120,7 @@ def manifest_in(folder: Path, *, full: bool = False) -> Manifest:
             if folder.is_file()
             else f"There is no index at {folder}. Build one: questree index CORPUS --out {quote(str(folder))}"
         )
-    manifest = _KIND.read(folder / NAME, lambda content: validate(Manifest, content))
+    manifest = _KIND.read(folder / NAME, lambda content: validate(IndexManifest, content))
     _KIND.check_files(folder, manifest.files, full=full)
     return manifest
 

@@ -24,7 +24,7 @@ from .chunks import (
 )
 from .cluster import Cluster
 from .contents import PASSAGES, PassageStore
-from .index_kind import Progress, Report
+from .index_kind import BuildProgress, Report
 from .remote_chunks import encode_on_cluster
 from .workers import encode_on
 
@@ -90,7 +90,7 @@ def _kept(
     kept: dict[int, ChunkRecord] = {}
     found = sorted(int(path.name[:6]) for path in folder.glob("[0-9]" * 6 + ".chunk.json"))
     for checked, number in enumerate(found):
-        report(Progress("checking what is encoded already (in chunks)", checked, len(found)))
+        report(BuildProgress("checking what is encoded already (in chunks)", checked, len(found)))
         with suppress(IndexRefused):
             record, made_from = read_record(folder, number), source_of(texts_of(passages, number), identity)
             if record.made_from == made_from and is_whole(folder, number, record, encoder.dim, encoder.row_type):
@@ -122,7 +122,7 @@ class _Count:
         done, expected = self._finished + self._begun, 0.0
         if self._finished:
             expected = self._size(self._rows / self._finished * self._total) + self._other_bytes
-        self._report(Progress("encoding", done, self._total, kept=self._kept, bytes=int(expected)))
+        self._report(BuildProgress("encoding", done, self._total, kept=self._kept, bytes=int(expected)))
 
     def finish(self, record: ChunkRecord) -> None:
         """Count a chunk that is finished."""

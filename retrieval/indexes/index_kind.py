@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from ...common.errors import CorpusError, QuestreeError, unknown_name
 from ..base import IndexRetriever
 from ..passage import Passage
-from .contents import CheckpointRecord, CorpusRecord, Manifest, PassageStore, write_passages
+from .contents import CheckpointRecord, CorpusRecord, IndexManifest, PassageStore, write_passages
 
 if TYPE_CHECKING:
     from ..corpora.corpus import CorpusSource
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Progress:
+class BuildProgress:
     """How far a build has come.
 
     Attributes:
@@ -38,7 +38,7 @@ class Progress:
     bytes: int = 0
 
 
-Report = Callable[[Progress], None]
+Report = Callable[[BuildProgress], None]
 
 
 def store_corpus(
@@ -66,7 +66,7 @@ def store_corpus(
 def _counted(passages: Iterable[Passage], report: Report) -> Iterator[Passage]:
     for number, passage in enumerate(passages, 1):
         if number % 1000 == 0:
-            report(Progress("reading", number, 0))
+            report(BuildProgress("reading", number, 0))
         yield passage
 
 
@@ -126,10 +126,10 @@ class IndexKind:
     name: str
     description: str
     write: Callable[[Order], Written]
-    load: Callable[[Path, Manifest, PassageStore, str | Path | None], IndexRetriever]
+    load: Callable[[Path, IndexManifest, PassageStore, str | Path | None], IndexRetriever]
     settings: type[Any] | None = None
     work: str = ""
-    again: Callable[[Manifest], dict[str, Any]] = lambda _: {}
+    again: Callable[[IndexManifest], dict[str, Any]] = lambda _: {}
     cannot_add: str = ""
 
     def check_encodes(self, *options: str) -> None:

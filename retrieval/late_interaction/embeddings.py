@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.errors import IndexRefused, QuestreeError, unknown_name
 from ..encoders import EMBEDDED, checkpoint_of, same_checkpoint
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
-from ..indexes.contents import Manifest
+from ..indexes.contents import IndexManifest
 from ..indexes.encoding import encode_corpus
 from ..indexes.index_kind import Order, Written
 from .checkpoint import find_checkpoint
@@ -93,7 +93,7 @@ def _devices(named: Sequence[str]) -> Sequence[str]:
     return named or (there if len(there) > 1 else ())
 
 
-def order_again(manifest: Manifest) -> dict[str, Any]:
+def order_again(manifest: IndexManifest) -> dict[str, Any]:
     """Return how a larger index is ordered like this one.
 
     Raises:
@@ -104,7 +104,7 @@ def order_again(manifest: Manifest) -> dict[str, Any]:
     return {"checkpoint": checkpoint.name, "precision": manifest.settings["precision"]}
 
 
-def encoder_of(folder: Path, manifest: Manifest, checkpoint: str | Path | None) -> Encoder:
+def encoder_of(folder: Path, manifest: IndexManifest, checkpoint: str | Path | None) -> Encoder:
     """Return the encoder of an index.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import Hits, NeuralRetriever, best
 from ..contracts import Passages
-from ..indexes.contents import Manifest, PassageStore
+from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from .embeddings import FOLDER, Chunk, Embeddings, encode, encoder_of, order_again
 from .encoder import Encoder
@@ -163,7 +163,9 @@ def _write(order: Order) -> Written:
     return encode(order)[1]
 
 
-def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> ExactRetriever:
+def _load(
+    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
+) -> ExactRetriever:
     embeddings = Embeddings(folder / FOLDER, int(manifest.settings["dim"]), len(passages))
     return ExactRetriever(passages, manifest.fingerprint, encoder_of(folder, manifest, checkpoint), embeddings)
 

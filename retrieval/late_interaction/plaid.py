@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.errors import IndexRefused
 from ..base import Hits, NeuralRetriever
 from ..contracts import Passages
-from ..indexes.contents import Manifest, PassageStore
+from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from .compat import colbert_ready, load_extensions
 from .embeddings import FOLDER as EMBEDDINGS
@@ -160,7 +160,9 @@ def _write(order: Order) -> Written:
     return replace(written, settings={**written.settings, "plaid": asdict(settings)})
 
 
-def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> PlaidRetriever:
+def _load(
+    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
+) -> PlaidRetriever:
     settings = PlaidSettings(**manifest.settings["plaid"])
     encoder = encoder_of(folder, manifest, checkpoint)
     return PlaidRetriever.load(folder, passages, manifest.fingerprint, encoder, settings)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import QuestreeError
-from ..indexes.index_kind import Progress, Report
+from ..indexes.index_kind import BuildProgress, Report
 from .compat import colbert_ready
 from .embeddings import Embeddings
 from .encoder import Encoder
@@ -98,7 +98,7 @@ class _StoredEncoder:
         import torch
 
         stored = self._embeddings
-        self._report(Progress("compressing", positions[0], len(stored.lengths)))
+        self._report(BuildProgress("compressing", positions[0], len(stored.lengths)))
         rows = torch.from_numpy(np.concatenate([stored.of(position) for position in positions]))
         return rows if torch.cuda.is_available() else rows.float(), stored.lengths[list(positions)].tolist()
 
@@ -148,7 +148,7 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
             self.encoder, self.saver = _StoredEncoder(embeddings, report), Saver(config)
 
         def _sample_embeddings(self, sampled_pids: set[int]) -> float:
-            report(Progress("sampling embeddings", 0, 0))
+            report(BuildProgress("sampling embeddings", 0, 0))
             lengths = embeddings.lengths[sorted(sampled_pids)]
             sampled = np.random.permutation(sorted(sampled_pids))
             sampled = sampled[np.cumsum(embeddings.lengths[sampled]) <= max(_SAMPLED_ROWS, int(lengths.max()))]
@@ -168,7 +168,7 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
 
         def _train_kmeans(self, sample: Any, shared_lists: list[Any]) -> Any:
             """Train as colbert-ai does, without faiss's report on the screen."""
-            report(Progress(f"training {self.num_partitions:,} centroids on {len(sample):,} embeddings", 0, 0))
+            report(BuildProgress(f"training {self.num_partitions:,} centroids on {len(sample):,} embeddings", 0, 0))
             kmeans = faiss.Kmeans(
                 config.dim,
                 self.num_partitions,
@@ -182,7 +182,7 @@ def _indexer(config: Any, embeddings: Embeddings, report: Report) -> Any:
             return centroids.half() if self.use_gpu else centroids
 
         def _build_ivf(self) -> None:
-            report(Progress("listing passages by centroid", 0, 0))
+            report(BuildProgress("listing passages by centroid", 0, 0))
             lists = passages_by_centroid(Path(config.index_path_), self.num_chunks, self.num_partitions)
             torch.save(lists, Path(config.index_path_) / "ivf.pid.pt")
 

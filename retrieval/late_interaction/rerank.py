@@ -11,7 +11,7 @@ from ...common.errors import IndexRefused, QuestreeError
 from ..base import Hits, IndexRetriever, NeuralRetriever, best
 from ..bm25 import BM25
 from ..indexes.chunks import bounds, chunk_count, chunk_of, read_record, rows_file
-from ..indexes.contents import Manifest, PassageStore
+from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from .embeddings import encode, encoder_of, order_again
 from .encoder import Encoder
@@ -174,12 +174,14 @@ def _write(order: Order) -> Written:
     return replace(written, settings={**written.settings, "rerank": asdict(settings), "bm25": gathering.settings})
 
 
-def _again(manifest: Manifest) -> dict[str, Any]:
+def _again(manifest: IndexManifest) -> dict[str, Any]:
     """Return how a larger index is ordered like this one."""
     return {**order_again(manifest), "settings": RerankSettings(**manifest.settings["rerank"])}
 
 
-def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: str | Path | None) -> GatherAndRerank:
+def _load(
+    folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: str | Path | None
+) -> GatherAndRerank:
     settings = RerankSettings(**manifest.settings["rerank"])
     gatherer = BM25.load(folder, manifest.model_copy(update={"settings": manifest.settings["bm25"]}), passages, None)
     packing = Packing(int(manifest.settings["dim"]), settings.nbits)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.errors import IndexRefused
 from ...common.text import words_in
 from ..contracts import Passages
-from ..indexes.index_kind import Progress, Report
+from ..indexes.index_kind import BuildProgress, Report
 from .arrays import Lists
 from .names import named_titles, names_in, stop_words, title_hash, title_words, word_hash
 
@@ -70,7 +70,7 @@ class Links:
             hashes[first:end] = [title_hash(one.title) for one in some]
             ids[first:end] = [word_hash(one.id) for one in some]
             head_lists += [_head(one.title) for one in some]
-            report(Progress("reading titles", end, count))
+            report(BuildProgress("reading titles", end, count))
         titles = np.unique(hashes[hashes > 0])
         title_of = np.where(hashes > 0, np.searchsorted(titles, hashes), -1).astype(np.int32)
         bearing = np.flatnonzero(title_of >= 0)
@@ -185,7 +185,7 @@ def _found(passages: Passages, titles: Array, title_of: Array, report: Report) -
             names = np.fromiter(names_in(f"{one.title}. {one.text}"), np.uint64)
             hashes.append(names)
             holders.append(np.full(len(names), place))
-        report(Progress("linking", first + len(some), len(passages)))
+        report(BuildProgress("linking", first + len(some), len(passages)))
     source, target = _first_of_each(np.concatenate(sources), np.concatenate(targets), title_of)
     return source, target, *_shared(np.concatenate(holders), np.concatenate(hashes))
 

@@ -17,7 +17,7 @@ from ...common.errors import IndexRefused
 from ..base import Hits, IndexRetriever
 from ..bm25 import BM25, BM25Retriever, BM25Settings
 from ..contracts import Retriever, Similarity
-from ..indexes.contents import Manifest, PassageStore
+from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from ..passage import Passage
 from .choice import Choice, shipped
@@ -154,7 +154,7 @@ def _write(order: Order) -> Written:
     return written
 
 
-def _load(folder: Path, manifest: Manifest, passages: PassageStore, checkpoint: object) -> LinkedRetriever:
+def _load(folder: Path, manifest: IndexManifest, passages: PassageStore, checkpoint: object) -> LinkedRetriever:
     words = BM25Retriever.load(folder, passages, manifest.fingerprint, BM25Settings(**manifest.settings))
     own, links = folder.with_name(f"{folder.name}.choice.json"), Links.load(folder, len(passages))
     choice = Choice.load(own) if own.exists() else None

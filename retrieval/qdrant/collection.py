@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...common.errors import IndexRefused, QuestreeError, needs_extra
 from ...common.forks import renew_in_forks
-from ..indexes.contents import FORMAT, Manifest
+from ..indexes.contents import FORMAT, IndexManifest
 from ..passage import Passage
 from ..serving.access import is_loopback
 from ..serving.remote_requests import TRANSIENT, RemoteError, RemoteSettings, TransientFault, first_line, retried
@@ -50,9 +50,9 @@ class State(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    manifest: Manifest
+    manifest: IndexManifest
     finished: bool = False
-    base: Manifest | None = None
+    base: IndexManifest | None = None
 
 
 class Collection:

@@ -13,7 +13,7 @@ from ..base import BaseRetriever, check_search, reopened
 from ..bm25 import BM25Settings
 from ..contracts import Similarity
 from ..encoders import checkpoint_of
-from ..indexes.contents import Manifest
+from ..indexes.contents import IndexManifest
 from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
@@ -40,7 +40,7 @@ class QdrantRetriever(BaseRetriever):
 
     name = "qdrant"
 
-    def __init__(self, collection: Collection, manifest: Manifest, encoder: Encoder) -> None:
+    def __init__(self, collection: Collection, manifest: IndexManifest, encoder: Encoder) -> None:
         self.fingerprint, self.encoder = manifest.fingerprint, encoder
         self.remote = collection.address.folder is None
         self.settings = QdrantSettings(**manifest.settings["qdrant"])

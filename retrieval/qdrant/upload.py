@@ -21,8 +21,8 @@ from ..bm25 import BM25Settings
 from ..corpora.corpus import CorpusSource
 from ..encoders import checkpoint_of
 from ..indexes.chunks import bounds, chunk_count
-from ..indexes.contents import CorpusRecord, Manifest, PassageStore
-from ..indexes.index_kind import Progress, Report, store_corpus
+from ..indexes.contents import CorpusRecord, IndexManifest, PassageStore
+from ..indexes.index_kind import BuildProgress, Report, store_corpus
 from ..late_interaction.checkpoint import find_checkpoint
 from ..late_interaction.encoder import Encoder
 from ..passage import Passage
@@ -48,7 +48,7 @@ def upload(
     precision: Any = "auto",
     overwrite: bool = False,
     progress: Report = lambda _: None,
-) -> Manifest:
+) -> IndexManifest:
     """Make a collection of a corpus, and return what it holds.
 
     If it is interrupted, even killed, the same call continues it; if all is there, nothing is done.
@@ -76,7 +76,7 @@ def upload(
         if precision == "auto" and there is not None and there.manifest.corpus.sha256 == record.sha256:
             precision = there.manifest.settings.get("precision", precision)  # of the machine that began
         encoder = Encoder.load(find_checkpoint(checkpoint), precision)
-        progress(Progress("weighing words", 0, 0))
+        progress(BuildProgress("weighing words", 0, 0))
         manifest = _manifest(record, encoder, chosen, mean_length(passages, BM25Settings()))
         if there is not None and overwrite and there.manifest.fingerprint != manifest.fingerprint:
             collection.drop()
@@ -89,7 +89,7 @@ def upload(
     return manifest
 
 
-def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None) -> Manifest:
+def add(source: CorpusSource, address: str, *, progress: Report = lambda _: None) -> IndexManifest:
     """Put passages behind those of a collection, and return what it holds.
 
     Only new passages are encoded, and their words are weighed by the mean length of the first upload's. Until it has
@@ -130,9 +130,9 @@ def _stored(
         yield store_corpus(Path(folder), source, report, behind), PassageStore(Path(folder))
 
 
-def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, mean: float) -> Manifest:
+def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, mean: float) -> IndexManifest:
     made = {"dim": encoder.dim, "window": encoder.window, "precision": encoder.precision}
-    return Manifest(
+    return IndexManifest(
         kind=KIND,
         settings={**made, "qdrant": asdict(settings), "bm25": {**asdict(BM25Settings()), "mean_length": mean}},
         checkpoint=encoder.checkpoint.record,
@@ -141,7 +141,7 @@ def _manifest(corpus: CorpusRecord, encoder: Encoder, settings: QdrantSettings, 
     )
 
 
-def _check_same(collection: Collection, there: State, wanted: Manifest, advice: str) -> None:
+def _check_same(collection: Collection, there: State, wanted: IndexManifest, advice: str) -> None:
     """Refuse to write an index over another one.
 
     Raises:
@@ -189,7 +189,7 @@ def _bring(collection: Collection, state: State, encoder: Encoder, passages: Pas
 
 
 def _write_missing(
-    collection: Collection, manifest: Manifest, encoder: Encoder, passages: PassageStore, report: Report
+    collection: Collection, manifest: IndexManifest, encoder: Encoder, passages: PassageStore, report: Report
 ) -> None:
     weights = dict(manifest.settings["bm25"])
     mean, bm25 = weights.pop("mean_length"), BM25Settings(**weights)
@@ -202,8 +202,8 @@ def _write_missing(
         done, kept = done + len(there), kept + len(there)
         rows = encoder.passages([passage.shown() for passage in chunk])
         points = map(point_of, new, chunk, passage_words(chunk, bm25, mean), (matrix.numpy() for matrix in rows))
-        report(Progress("uploading", done, len(passages), kept=kept))
+        report(BuildProgress("uploading", done, len(passages), kept=kept))
         while some := list(islice(points, _POINTS_TOGETHER)):
             collection.put(some)
             done += len(some)
-            report(Progress("uploading", done, len(passages), kept=kept))
+            report(BuildProgress("uploading", done, len(passages), kept=kept))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
-from questree.retrieval import Passage, Progress, build_index, load_index, read_manifest
+from questree.retrieval import BuildProgress, Passage, build_index, load_index, read_manifest
 from questree.retrieval.index_folder import add_to_index
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction import plaid
@@ -80,7 +80,7 @@ def test_what_was_encoded_is_kept_and_told(passages, tiny_checkpoint, tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
     with pytest.raises(IndexRefused, match=r"index\.building is incomplete"):
         load_index(tmp_path / "index.building")
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     encoded = stop_after(monkeypatch, -1, RuntimeError())
     build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
     assert encoded == [len(passages) - 2 * SIZE]

@@ -12,7 +12,7 @@ import pytest
 from chunk_encoder import LetterEncoder, load, load_dying, load_refusing
 
 from questree.common.errors import IndexRefused, QuestreeError
-from questree.retrieval import Passage, Progress
+from questree.retrieval import BuildProgress, Passage
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.contents import write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
@@ -65,7 +65,7 @@ class Once(LetterEncoder):
 
 
 def test_rows_are_those_of_each_passage(index):
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     filled = encoded(index, report=told)
     records = [chunks.read_record(index / "chunks", number) for number in range(6)]
     assert [len(record.lengths) for record in records] == [8, 8, 8, 8, 8, 3]
@@ -166,7 +166,7 @@ def test_a_damaged_record_is_refused_when_it_is_read(index):
 
 
 def test_several_devices_write_what_one_writes(index, tmp_path):
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     alone = stored(tmp_path / "alone", 43)
     assert encoded(index, devices=["cpu", "cpu"], report=told) == encoded(alone)
     assert content(index) == content(alone)
@@ -177,7 +177,7 @@ def test_a_chunk_whose_process_is_killed_is_done_again_once(index, tmp_path):
     (marks := tmp_path / "marks").mkdir()
     alone = stored(tmp_path / "alone", 43)
     encoded(alone)
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     encoded(index, devices=["cpu", "cpu"], loader=partial(load_dying, SIZE, marks, " 19", 1), report=told)
     assert len(list(marks.iterdir())) == 1
     assert content(index) == content(alone)

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from questree.common.errors import IndexRefused, QuestreeError
-from questree.retrieval import PlaidSettings, Progress, build_index, load_index, read_manifest
+from questree.retrieval import BuildProgress, PlaidSettings, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import plaid, plaid_candidates
 from questree.retrieval.late_interaction.compat import colbert_ready
 from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec
@@ -100,7 +100,7 @@ def test_dimensions_that_do_not_pack_are_refused(tmp_path, monkeypatch):
 def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_path, no_search):
     with pytest.raises(QuestreeError, match=r"too few for PLAID.*--kind exact"):
         build_index(passages[:5], tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     build_index(passages[:5], tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
     assert told[-1].kept == 5  # what was encoded for PLAID serves
     assert [path.name for path in tmp_path.iterdir()] == ["index"]

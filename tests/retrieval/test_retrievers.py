@@ -9,9 +9,9 @@ import pytest
 from questree.common.errors import CorpusError, QueryError
 from questree.retrieval import (
     BM25Retriever,
+    BuildProgress,
     LinkedRetriever,
     Passage,
-    Progress,
     build_index,
     load_index,
     open_retriever,
@@ -219,7 +219,7 @@ def test_encoding_tells_progress_and_what_was_cut(tiny_checkpoint, tmp_path, cap
     from questree.retrieval import read_manifest
 
     long = [Passage(id=str(n), text="amber " * (5 if n else 200)) for n in range(30)]
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     folder = build_index(long, tmp_path / "index", checkpoint=tiny_checkpoint, progress=told.append)
     assert (told[-1].stage, told[-1].done, told[-1].total) == ("encoding", 30, 30)
     assert read_manifest(folder).corpus.filled == 1

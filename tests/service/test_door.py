@@ -121,7 +121,10 @@ def test_behind_a_proxy_with_tls_the_cookie_is_secure_and_addresses_are_the_prox
 @pytest.mark.parametrize(("behind_proxy", "status"), [(False, 429), (True, 303)])
 def test_a_client_that_names_another_address_has_no_more_questions(behind_proxy, status, make_service, tap):
     service = make_service(per_client=1)
-    with running(create_app(service), ending=service.close, behind_proxy=behind_proxy) as address, httpx.Client(base_url=address) as client:
+    with (
+        running(create_app(service), ending=service.close, behind_proxy=behind_proxy) as address,
+        httpx.Client(base_url=address) as client,
+    ):
         replies = [
             client.post("/questions", data=ASKED, headers={"x-forwarded-for": f"192.0.2.{number}"}).status_code
             for number in range(2)
