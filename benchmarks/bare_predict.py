@@ -2,12 +2,11 @@
 
     python benchmarks/bare_predict.py CALLS 64 8
 
-Prints, as JSON, what each of the runs took, first on threads, then on an event loop.
+Prints, as JSON, what each of the runs took.
 """
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import pickle
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import dspy
 from dspy.lm15 import Request, Response
@@ -49,45 +48,22 @@ class MadeBeforehand:
         """Do nothing: nothing is held open."""
 
 
-class MadeBeforehandAsync:
-    """The same on an event loop."""
-
-    def __init__(self, engine: MadeBeforehand):
-        self.engine = engine
-
-    async def complete(self, request: Request) -> Response:
-        """Reply on the event loop."""
-        await asyncio.sleep(self.engine.seconds)
-        return self.engine.reply(request)
-
-    async def aclose(self) -> None:
-        """Do nothing: nothing is held open."""
-
-
-class Took(NamedTuple):
-    """What a run took: LM calls, seconds by the clock, seconds of the processor."""
-
-    calls: int
-    clock: float
-    processor: float
-
-
 def use(engine: MadeBeforehand) -> None:
     """Make the engine the LM of this process."""
-    lm = dspy.LM("made/beforehand", engine=engine, async_engine=MadeBeforehandAsync(engine), cache=False)
+    lm = dspy.LM("made/beforehand", engine=engine, cache=False)
     dspy.configure(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False))
 
 
-def measured(engine: MadeBeforehand, runs: int, run: Callable[[], Any]) -> list[Took]:
-    """Return what each of so many runs takes."""
+def measured(engine: MadeBeforehand, runs: int, run: Callable[[], Any]) -> list[list[float]]:
+    """Return of each run: LM calls, seconds by the clock, seconds of the processor."""
     gc.collect()
     gc.freeze()
-    engine.seconds, took = SECONDS, []
+    engine.seconds, runs_took = SECONDS, []
     for _ in range(runs):
         before, clock, processor = engine.calls, time.perf_counter(), time.process_time()
         run()
-        took.append(Took(engine.calls - before, time.perf_counter() - clock, time.process_time() - processor))
-    return took
+        runs_took.append([engine.calls - before, time.perf_counter() - clock, time.process_time() - processor])
+    return runs_took
 
 
 def ask_on_threads(calls: Calls, most: int) -> None:
@@ -104,27 +80,12 @@ def ask_one(call: tuple[dspy.Predict, dict[str, Any]]) -> None:
         predict(**given)
 
 
-async def ask_on_loop(calls: Calls, most: int) -> None:
-    """Make the calls on this event loop."""
-    room = asyncio.Semaphore(most)
-
-    async def one(predict: dspy.Predict, given: dict[str, Any]) -> None:
-        async with room:
-            with dspy.context(trace=[]):
-                await predict.acall(**given)
-
-    await asyncio.gather(*(one(*call) for call in calls), return_exceptions=True)
-
-
 def main(path: str, most: int, runs: int) -> None:
     """Run the recorded calls."""
     calls, known = pickle.loads(Path(path).read_bytes())
     engine = MadeBeforehand(known)
     use(engine)
-    found = [
-        measured(engine, runs, lambda: ask_on_threads(calls, most)),
-        measured(engine, runs, lambda: asyncio.run(ask_on_loop(calls, most))),
-    ]
+    found = measured(engine, runs, lambda: ask_on_threads(calls, most))
     assert "questree" not in sys.modules, [name for name in sys.modules if name.startswith("questree")]
     print(json.dumps(found))
 

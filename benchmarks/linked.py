@@ -1,20 +1,15 @@
-"""Linked retrieval beside what it links, for docs/retrieval.md and docs/scale.md; and the choice that is shipped.
+"""Linked retrieval beside what it links, for docs/retrieval.md; and the choice that is shipped.
 
     python benchmarks/linked.py train DATA --out FOLDER
     python benchmarks/linked.py tables DATA --out FOLDER --over musique=INDEX
-    python benchmarks/linked.py scale DATA --out FOLDER --copies 1 44
 
 DATA holds questions, `recorded.jsonl` and `corpora/`. Questions are halved by a hash of their ids: `train` reads the
 first halves alone and writes `choice.json` and, for each task, a choice without it; `tables` reads the second halves.
-`--over` names other indexes of the corpora. `scale` copies passages, each time with names of their own.
+`--over` names other indexes of the corpora.
 """
 
 from __future__ import annotations
 
-import argparse
-import re
-import resource
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,12 +18,12 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from frame import begin, options
 from recorded_gold import gold_of, passages_by_title
 
-from questree.common.text import readable_size
 from questree.data import Question, read_questions
 from questree.metrics import mean_interval, normalise_title, paired_interval, passage_fingerprint
-from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index, read_corpus
+from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index
 from questree.retrieval.linked.calibration import cases_of, found_by
 from questree.retrieval.linked.choice import Choice
 from questree.retrieval.linked.trainer import Case, train
@@ -143,56 +138,14 @@ def tables(worlds: Sequence[World], over: Mapping[str, Retriever], out: Path) ->
             yield f"\n{world.task}, {name}, n={len(cases)}\n\n{HEAD}\n" + "\n".join(lines)
 
 
-def copied(passages: Sequence[Passage], copies: int) -> Iterator[Passage]:
-    """The passages so many times. In each further copy every capitalised word has another ending, so names differ."""
-    for copy in range(copies):
-        mark = "" if copy == 0 else "".join(chr(97 + int(digit)) for digit in str(copy))
-        for one in passages:
-            title, text = (re.sub(r"\b([A-Z]\w{3,})", rf"\1{mark}", part) for part in (one.title, one.text))
-            yield Passage(id=f"{one.id}-{copy}", title=title, text=text)
-
-
-def scale(data: Path, out: Path, copies: int) -> str:
-    """A line on building and searching so many copies of HotpotQA's passages."""
-    passages = list(read_corpus(data / "corpora" / "hotpotqa.jsonl"))
-    folder, began = out / f"scale-{copies}", time.process_time()
-    if not folder.exists():
-        build_index(copied(passages, copies), folder, kind="linked")
-    built, peak = time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    linked = cast(LinkedRetriever, load_index(folder, full_check=False))
-    size = sum(path.stat().st_size for path in (folder / "links").iterdir())
-    ties = len(linked.links.links.items) + len(linked.links.names.items)
-    asked = [one.question for one in questions_of(data, "hotpotqa")["test"][:50]]
-    times = {name: _least(one, asked) for name, one in (("base", linked.base), ("linked", linked))}
-    each = (ties / len(linked.passages), size / ties, size / len(linked.passages), times["base"], times["linked"])
-    cells = [f"{built:.0f} s", readable_size(peak * 1024), *(f"{one:.1f}" for one in each)]
-    return f"| {len(linked.passages):,} | {' | '.join(cells)} |"
-
-
-def _least(retriever: Retriever, asked: Sequence[str]) -> float:
-    """The mean over the questions of the least milliseconds of CPU of three searches."""
-    return 1000 * float(np.mean([min(_seconds(retriever, f"{one}{'?' * turn}") for turn in range(3)) for one in asked]))
-
-
-def _seconds(retriever: Retriever, question: str) -> float:
-    began = time.process_time()
-    retriever(question, k=10)
-    return time.process_time() - began
-
-
 def main() -> None:
     """Train, or print tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["train", "tables", "scale"])
+    parser = options(__doc__)
+    parser.add_argument("step", choices=["train", "tables"])
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder of indexes and choices")
     parser.add_argument("--over", action="append", default=[], help="TASK=INDEX, another index of the task's corpus")
-    parser.add_argument("--copies", type=int, nargs="+", default=[1, 44], help="of HotpotQA's passages, for scale")
-    given = parser.parse_args()
-    given.out.mkdir(exist_ok=True)
-    if given.step == "scale":
-        print("\n".join(scale(given.data, given.out, copies) for copies in given.copies))
-        return
+    given = begin(parser)
     worlds = [World(given.data, task, given.out) for task in TASKS]
     over = {task: load_index(place, full_check=False) for task, place in (one.split("=") for one in given.over)}
     if given.step == "tables":

@@ -11,10 +11,8 @@ last questions run alone: "at most" is what would be kept if nothing but the LM 
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -25,18 +23,20 @@ from typing import Any
 import bare_predict
 import cloudpickle
 import dspy
-from bare_predict import SECONDS, MadeBeforehand, Took, measured, use
+from bare_predict import SECONDS, MadeBeforehand, measured, use
 from dspy.utils.callback import BaseCallback
+from frame import begin, bundled_questions, bundled_retriever, options, run_command, simulated_engine
 
 import questree
 import questree.common
 import questree.signatures
-from questree.data import MINI_CORPUS
 from questree.evaluation.run import evaluate
+from questree.evaluation.tables import markdown_of
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
-from questree.retrieval import BM25Retriever, read_corpus
-from questree.simulate import Mind, SimulatedEngine, Traits, World
+
+Runs = Sequence[Sequence[float]]
+"""Of each run: LM calls, seconds by the clock, seconds of the processor."""
 
 
 class Prompts(BaseCallback):
@@ -53,62 +53,56 @@ class Prompts(BaseCallback):
 
 
 def main() -> None:
-    """Print a table: threads and the event loop, at each number in flight."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Print a table, with a row for each number in flight."""
+    parser = options(__doc__)
     parser.add_argument("--program", default="searchain")
     parser.add_argument("--questions", type=int, default=128)
     parser.add_argument("--in-flight", type=int, nargs="+", default=[64, 256])
     parser.add_argument("--runs", type=int, default=8)
-    given = parser.parse_args()
-    base = [question for part in questree.load_task("mini").questions.values() for question in part]
-    asked = [base[number % len(base)].model_copy(update={"id": f"q{number}"}) for number in range(given.questions)]
-    examples = [question.to_example() for question in asked]
-    engine = MadeBeforehand({}, SimulatedEngine(Mind(World(base), Traits())).reply_to)
+    given = begin(parser)
+    examples = [question.to_example() for question in bundled_questions(given.questions)]
+    engine = MadeBeforehand({}, simulated_engine().reply_to)
     use(engine)
-    program = questree.program(given.program, retriever=BM25Retriever.from_passages(read_corpus(MINI_CORPUS)))
+    program = questree.program(given.program, retriever=bundled_retriever())
     prompts = Prompts()
     with dspy.context(callbacks=[prompts]):
-        records = evaluate(program, examples, metric("by-style")).records
-    calls = [record.spent.calls for record in records]
-    print(
-        "| in flight | on | capacity kept | at most | by bare `dspy.Predict` | CPU a call, ms | bare, ms | ratio |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    )
+        calls = [record.spent.calls for record in evaluate(program, examples, metric("by-style")).records]
+    rows = []
     for most in given.in_flight:
-        both = bare(prompts.asked, engine.known, most, given.runs)
-        for event_loop, alone in zip((False, True), both, strict=True):
-            policy = RunPolicy(concurrency=most, event_loop=event_loop)
-            ask = partial(evaluate, program, examples, metric("by-style"), policy=policy)
-            ours = measured(engine, given.runs, ask)
-            cpu, bare_cpu = lowest_cpu(ours), lowest_cpu(alone)
-            print(
-                f"| {most} | {'event loop' if event_loop else 'threads'} | {kept(ours, most):.0%} "
-                f"| {at_most(calls, most):.0%} | {kept(alone, most):.0%} "
-                f"| {cpu:.2f} | {bare_cpu:.2f} | {cpu / bare_cpu:.2f} |",
-                flush=True,
-            )
+        alone = bare(prompts.asked, engine.known, most, given.runs)
+        policy = RunPolicy(concurrency=most)
+        ours = measured(engine, given.runs, partial(evaluate, program, examples, metric("by-style"), policy=policy))
+        cpu, bare_cpu = lowest_cpu(ours), lowest_cpu(alone)
+        row = {
+            "in flight": f"{most}",
+            "capacity kept": f"{kept(ours, most):.0%}",
+            "at most": f"{at_most(calls, most):.0%}",
+        }
+        row |= {"by bare `dspy.Predict`": f"{kept(alone, most):.0%}", "CPU a call, ms": f"{cpu:.2f}"}
+        rows.append(row | {"bare, ms": f"{bare_cpu:.2f}", "ratio": f"{cpu / bare_cpu:.2f}"})
+    print(markdown_of(rows))
 
 
-def bare(calls: bare_predict.Calls, known: dict[Any, Any], most: int, runs: int) -> list[list[Took]]:
-    """Return what runs of the same calls take by DSPy alone: on threads, and on an event loop."""
+def bare(calls: bare_predict.Calls, known: dict[Any, Any], most: int, runs: int) -> Runs:
+    """Return what runs of the same calls take by DSPy alone."""
     for ours in (questree.signatures, questree.common):
         cloudpickle.register_pickle_by_value(ours)
     with TemporaryDirectory() as folder:
         path = Path(folder, "calls")
         path.write_bytes(cloudpickle.dumps((calls, known)))
-        command = [sys.executable, str(bare_predict.__file__), str(path), str(most), str(runs)]
-        found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return [[Took(*one) for one in took] for took in found]
+        _, printed = run_command([sys.executable, bare_predict.__file__, str(path), str(most), str(runs)])
+        found: Runs = json.loads(printed)
+    return found
 
 
-def lowest_cpu(runs: Sequence[Took]) -> float:
+def lowest_cpu(runs: Runs) -> float:
     """Return the least milliseconds of the processor that a call took."""
-    return min(1000 * one.processor / one.calls for one in runs)
+    return min(1000 * processor / calls for calls, _, processor in runs)
 
 
-def kept(runs: Sequence[Took], most: int) -> float:
+def kept(runs: Runs, most: int) -> float:
     """Return the greatest share of the LM's capacity that was used."""
-    return max(one.calls * SECONDS / most / one.clock for one in runs)
+    return max(calls * SECONDS / most / clock for calls, clock, _ in runs)
 
 
 def at_most(calls: Sequence[int], most: int) -> float:

@@ -12,13 +12,12 @@ import tempfile
 from pathlib import Path
 
 import dspy
+from frame import bundled_questions, bundled_retriever
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from questree.cli import app
-from questree.data import MINI_CORPUS, load_task
 from questree.evaluation import Tracking
 from questree.programs import build
-from questree.retrieval import BM25Retriever, read_corpus
 from questree.retrieval.serving.listener import running
 from questree.service import KeptQuestions, Service, create_app
 from questree.simulate import Traits, simulated_lm
@@ -59,10 +58,8 @@ def compared() -> Path:
 
 def service() -> Service:
     """Return a service of two programs over the bundled passages."""
-    questions = [one for split in load_task("mini").questions.values() for one in split]
-    dspy.configure(lm=simulated_lm(questions, Traits(latency=0.3, malformed=0), cache=False))
-    retriever = BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
-    programs = {name: build(name, {}, retriever=retriever) for name in ("searchain", "tree-of-reviews")}
+    dspy.configure(lm=simulated_lm(bundled_questions(), Traits(latency=0.3, malformed=0), cache=False))
+    programs = {name: build(name, {}, retriever=bundled_retriever()) for name in ("searchain", "tree-of-reviews")}
     return Service(programs, KeptQuestions(Path("questions")))
 
 

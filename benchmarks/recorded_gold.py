@@ -1,8 +1,6 @@
 """Which passages of a corpus the recorded questions rest on: the file of recordings tells only their titles.
 
-    python benchmarks/recorded_gold.py recorded.jsonl corpora/musique.jsonl --task musique > questions.jsonl
-
-The new file is a task and a recorded LM as well: its recall is by passage, and its LM reads gold passages alone. If
+What is written is a task and a recorded LM as well: its recall is by passage, and its LM reads gold passages alone. If
 several passages bear a gold title, the gold one is the only one that holds the answer of the title's step. Questions
 in which this does not tell one passage for each step are left out. Of MuSiQue's 200 questions with known paragraphs
 (`musique.jsonl`), this tells the passages of 140, and is right for 138 of these.
@@ -10,7 +8,6 @@ in which this does not tell one passage for each step are left out. Of MuSiQue's
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +28,13 @@ def rows_with_gold(file: Path, corpus: Path, task: str) -> Iterator[str]:
         row = json.loads(line)
         if told := gold.get(row["id"]):
             yield json.dumps(row | {"gold_passages": told}, ensure_ascii=False)
+
+
+def write_questions(data: Path, out: Path) -> Path:
+    """Write MuSiQue's recorded questions of a folder of data with their gold passages; return the file."""
+    file, corpus = out / "questions.jsonl", data / "corpora" / "musique.jsonl"
+    file.write_text("\n".join(rows_with_gold(data / "recorded.jsonl", corpus, "musique")), encoding="utf-8")
+    return file
 
 
 def passages_by_title(corpus: Path) -> ByTitle:
@@ -55,18 +59,3 @@ def _of_title(question: Question, title: str, by_title: ByTitle) -> list[Passage
     answers = [step.answer for step in question.steps if step.support_title == title and step.answer]
     holding = [[one for one in bearing if contains(one.text, answer)] for answer in answers]
     return [those[0] if len(those) == 1 else None for those in holding] or [None]
-
-
-def main() -> None:
-    """Print the questions."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recorded", type=Path, help="questions with recordings")
-    parser.add_argument("corpus", type=Path, help="the passages")
-    parser.add_argument("--task", required=True, help="the data set, where the file holds several")
-    given = parser.parse_args()
-    for row in rows_with_gold(given.recorded, given.corpus, given.task):
-        print(row)
-
-
-if __name__ == "__main__":
-    main()

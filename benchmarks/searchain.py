@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from recorded_gold import rows_with_gold
+from frame import begin, options
+from recorded_gold import write_questions
 
 import questree
 from questree.evaluation import compare
@@ -30,18 +31,15 @@ SHOWN = ("cover-em", "f1", "recall@5", "recall@15", "recall@all", "LM calls", "f
 
 def main() -> None:
     """Print a row for each retriever with each reader; the first is what the others are compared with."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("retrievers", nargs="+", type=named, metavar="NAME=INDEX")
     parser.add_argument("--reader", help="a trained reader; the LM reads in any case")
     parser.add_argument("--theta", type=float, action="append", default=[], help="of the trained reader; repeat it")
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--out", type=Path, default=Path("runs/searchain"))
-    given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    questions = given.out / "questions.jsonl"
-    lines = rows_with_gold(given.data / "recorded.jsonl", given.data / "corpora" / "musique.jsonl", "musique")
-    questions.write_text("\n".join(lines), encoding="utf-8")
+    given = begin(parser)
+    questions = write_questions(given.data, given.out)
     parts = Parts(RunSettings(task=str(questions), lm=f"recorded:{questions}"))
     parts.use_lm()
     programs = programs_of(given)

@@ -1,30 +1,24 @@
 """200 questions at once from 50 clients: how soon the first node comes, and whether the page still answers.
 
 The server runs in a process of its own, with a simulated LM of half a second a reply. Each client has an address of its
-own (127.0.0.1 to 127.0.0.50). In turns with it, for comparison, FastAPI with one `dspy.Predict`: the same listener and
-LM, and nothing else of Questree's. Prints a table for docs/serving.md: ``python benchmarks/serving.py``
+own (127.0.0.1 to 127.0.0.50). Prints a table for docs/serving.md: ``python benchmarks/serving.py``
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI
-from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
-from starlette.types import ASGIApp
+from frame import QUESTION, begin, bundled_questions, bundled_retriever, options
 
-QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
 PAUSE = 0.1  # seconds between two loads of the page
 
 
@@ -90,68 +84,31 @@ async def load(address: str, program: str, clients: int, each: int) -> tuple[lis
     return list(outcomes), pages
 
 
-def serve(program: str | None, latency: float, running: int) -> None:
-    """Run a server and print its address: of a program, or of the libraries alone."""
+def serve(told: Any, program: str, latency: float, running: int) -> None:
+    """Serve a program, and tell the address."""
     import dspy
 
-    from questree.data import MINI_CORPUS, load_task
     from questree.programs import build
-    from questree.retrieval import BM25Retriever, read_corpus
     from questree.retrieval.serving.listener import serve as listen
     from questree.service import KeptQuestions, Service, ServiceLimits, create_app
     from questree.simulate import Traits, simulated_lm
 
-    questions = [one for split in load_task("mini").questions.values() for one in split]
-    dspy.configure(lm=simulated_lm(questions, Traits(latency=latency, malformed=0), cache=False))
+    dspy.configure(lm=simulated_lm(bundled_questions(), Traits(latency=latency, malformed=0), cache=False))
     with tempfile.TemporaryDirectory() as folder:
-        if program is None:
-            app: ASGIApp = libraries_alone()
-        else:
-            retriever = BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
-            programs = {program: build(program, {}, retriever=retriever)}
-            app = create_app(Service(programs, KeptQuestions(Path(folder)), ServiceLimits(running=running)))
-        listen(app, "127.0.0.1", 0, ready=lambda address: print(address, flush=True))
+        programs = {program: build(program, {}, retriever=bundled_retriever())}
+        app = create_app(Service(programs, KeptQuestions(Path(folder)), ServiceLimits(running=running)))
+        listen(app, "127.0.0.1", 0, ready=told.send)
 
 
-class Question(BaseModel):
-    """What `libraries_alone` is asked."""
-
-    question: str
-    program: str
-
-
-def libraries_alone() -> FastAPI:
-    """Return an application that asks the LM once for a question, and knows neither programs nor trees nor limits."""
-    import dspy
-
-    app, predict = FastAPI(), dspy.Predict("question -> answer")
-
-    async def events(question: str) -> AsyncIterator[str]:
-        yield "event: call begun\ndata: {}\n\n"
-        answer = (await predict.acall(question=question)).answer
-        yield f"event: node grown\ndata: {json.dumps({'answer': answer})}\n\n"
-        yield 'event: done\ndata: {"state": "answered"}\n\n'
-
-    @app.get("/")
-    async def page() -> str:
-        return "a page"
-
-    @app.post("/ask")
-    async def ask(asked: Question) -> StreamingResponse:
-        return StreamingResponse(events(asked.question), media_type="text/event-stream")
-
-    return app
-
-
-def measure(name: str, options: list[str], clients: int, each: int) -> None:
+def measure(name: str, latency: float, running: int, clients: int, each: int) -> None:
     """Start a server, ask it, and print a part of the table."""
-    command = [sys.executable, __file__, "--serve", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        asyncio.run(load(address, name, 2, 1))  # the first question of a process loads libraries
-        outcomes, pages = asyncio.run(load(address, name, clients, each))
-        server.terminate()
+    ours, theirs = get_context("spawn").Pipe()
+    server = get_context("spawn").Process(target=serve, args=(theirs, name, latency, running), daemon=True)
+    server.start()
+    address = ours.recv()
+    asyncio.run(load(address, name, 2, 1))  # the first question of a process loads libraries
+    outcomes, pages = asyncio.run(load(address, name, clients, each))
+    server.terminate()
     print(f"| {name}: lost | {sum(not one.answered for one in outcomes)} of {len(outcomes)} |")
     for what, values in {
         "first node": [one.first_node for one in outcomes],
@@ -166,24 +123,14 @@ def measure(name: str, options: list[str], clients: int, each: int) -> None:
 
 def main() -> None:
     """Measure, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--program", default="searchain")
     parser.add_argument("--latency", type=float, default=0.5)
     parser.add_argument("--running", type=int, default=256)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--each", type=int, default=4)
-    parser.add_argument("--runs", type=int, default=3, help="of the program and of the libraries alone, in turns")
-    parser.add_argument("--serve", action="store_true", help="be the server")
-    parser.add_argument("--libraries", action="store_true", help="be the server of the libraries alone")
-    given = parser.parse_args()
-    if given.serve:
-        serve(None if given.libraries else given.program, given.latency, given.running)
-        return
-    own = ["--program", given.program, "--latency", str(given.latency), "--running", str(given.running)]
-    print(f"{given.clients} clients, {given.each} questions each, LM {given.latency} s, {given.running} at a time")
-    for _ in range(given.runs):
-        measure("libraries", [*own, "--libraries"], given.clients, given.each)
-        measure(given.program, own, given.clients, given.each)
+    given = begin(parser)
+    measure(given.program, given.latency, given.running, given.clients, given.each)
 
 
 if __name__ == "__main__":

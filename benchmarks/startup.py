@@ -1,4 +1,4 @@
-"""How long a command takes to start, in processor time, and how much of Questree one question loads and runs.
+"""What a command takes to start, in processor time, and how much of Questree one question loads and runs.
 
     python benchmarks/startup.py
 
@@ -9,16 +9,15 @@ counts.
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from frame import QUESTION, begin, options, run_command
+
 import questree
 from questree.data import MINI_CORPUS
 
-QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
 RUN = """
 import json, sys
 from questree.cli import main
@@ -42,31 +41,22 @@ except SystemExit:
 
 def main() -> None:
     """Print the processor time of each start, and what a question loads and runs."""
+    begin(options(__doc__))
     with tempfile.TemporaryDirectory() as folder:
         index = str(questree.build_index(MINI_CORPUS, Path(folder) / "bm25", kind="bm25"))
+        ask = ["-c", RUN, "ask", QUESTION]
         starts = {
             "import questree": ["-c", "import questree"],
             "questree --help": ["-c", RUN, "--help"],
-            "questree ask, BM25": ["-c", RUN, "ask", QUESTION, "--retriever", index],
-            "questree ask, its default index": ["-c", RUN, "ask", QUESTION],
+            "questree ask, BM25": [*ask, "--retriever", index],
+            "questree ask, its default index": ask,
         }
         for what, words in starts.items():
-            print(f"{what}: {min([_seconds(words) for _ in range(4)][1:]):.2f} s of processor time")
-        counted = _run(["-c", RUN, "ask", QUESTION, "--retriever", index, "--count"])
-        found = json.loads(counted.splitlines()[-1])
+            runs = [run_command([sys.executable, *words])[0].processor for _ in range(4)]
+            print(f"{what}: {min(runs[1:]):.2f} s of processor time")
+        _, printed = run_command([sys.executable, *ask, "--retriever", index, "--count"])
+        found = json.loads(printed.splitlines()[-1])
         print(f"over BM25: {found['modules']} modules of Questree loaded, {found['functions']} of its functions run")
-
-
-def _run(words: list[str]) -> str:
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
-
-
-def _seconds(words: list[str]) -> float:
-    """Return the processor time of a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _run(words)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import dspy
 import pytest
+from reliability.small_world import WordIndex as WordIndex
 
 from questree.data import load_task
 from questree.metrics import Metric, metric
@@ -17,42 +17,8 @@ from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
 from questree.optimize.compiled import Compiled
 from questree.programs import SearChain
-from questree.retrieval import BaseRetriever, Passage
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Traits, simulated_lm
-
-
-class WordIndex(BaseRetriever):
-    """The passages that share most words with the query, rare words counting more."""
-
-    name = "words"
-    fingerprint = "words-1"
-
-    def __init__(self, passages: list[Passage]):
-        self.passages = passages
-        self.holders: dict[str, list[int]] = {}
-        for position, passage in enumerate(passages):
-            for word in {word.strip("?,.") for word in f"{passage.title} {passage.text}".lower().split()}:
-                self.holders.setdefault(word, []).append(position)
-        self.found: dict[tuple[str, int], list[tuple[int, float]]] = {}
-
-    def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        if (query, k) not in self.found:
-            self.found[query, k] = self.search(query, k)
-        return [self.passages[i].model_copy(update={"score": score}) for i, score in self.found[query, k]]
-
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Find the best positions with their scores."""
-        scores = Counter[int]()
-        for word in {word.strip("?,.") for word in query.lower().split()}:
-            for position in self.holders.get(word, []):
-                scores[position] += 1 / len(self.holders[word])
-        best = sorted(scores, key=lambda position: (-scores[position], position))[:k]
-        return [(position, scores[position]) for position in best]
-
-    def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        return [self(query, k) for query in queries]
-
 
 SEARCH = optimizer("bootstrap-random-search", candidates=1)
 

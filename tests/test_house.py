@@ -34,8 +34,8 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "metrics": 1407,  # 1300
     "pages": 1065,
     "signatures": 1100,  # 1100
-    "tests": 36801,  # 28000
-    "benchmarks": 5568,  # 3200
+    "tests": 35762,  # 28000
+    "benchmarks": 3231,  # 3200
 }
 
 

@@ -1,11 +1,13 @@
-"""Programs against servers at fault: faults tried, questions lost, failures under a wrong cause, totals that differ."""
+"""Programs against servers at fault: no question is lost, no failure has a wrong cause, and every request is told."""
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
+from pathlib import Path
 from unittest.mock import patch
 
 import dspy
@@ -13,22 +15,32 @@ import dspy
 from questree.lm import retries as waiting
 from questree.lm.failure import counting_failures
 from questree.lm.limits import Limits, limited, limits
-from questree.programs import PROGRAMS, Program
-from questree.programs.registry import build
+from questree.programs import PROGRAMS, Program, build
 from questree.retrieval import BaseRetriever, Passage, Retriever
 from questree.retrieval.serving.client import RemoteRetriever
 from questree.retrieval.serving.remote_requests import RemoteSettings
 
-from .fault_counts import FaultCounts
 from .faulty_lm import CAUSES, LM_FAULTS, faulty_lm
 from .faulty_retriever import RETRIEVER_FAULTS, faulty_retriever
 from .faulty_server import Fault, Schedule, refusing
 from .small_world import small_world
+from .tally import Tally
 
 TIMEOUT = 1.0  # seconds, so that a stall costs little; the servers answer in a few thousandths
 RETRIES = 2
 DEADLINE = 60.0
 DRIPPING_DEADLINE = 8.0  # of a question whose retriever may drip: nothing else ends that
+
+
+def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]:
+    """Try every program against servers at fault."""
+    of_lm, of_retriever = Tally(), Tally()
+    for seed in range(given.seed, given.seed + given.schedules):
+        fault_report(seed, tally=of_lm)
+        retriever_report(seed, tally=of_retriever)
+    yield "faults of the LM's server", of_lm
+    yield "connections that the LM's server refuses", refusal_report()
+    yield "faults of the retriever's server", of_retriever
 
 
 def fault_report(
@@ -39,7 +51,8 @@ def fault_report(
     faults: Sequence[Fault] = LM_FAULTS,
     rate: float = 0.35,
     adapter: dspy.Adapter | None = None,
-) -> FaultCounts:
+    tally: Tally | None = None,
+) -> Tally:
     """Ask programs questions of a simulated LM whose server is at fault on the seed's schedule.
 
     Waits before retries take no time here; stalls take `TIMEOUT`.
@@ -51,76 +64,75 @@ def fault_report(
         faults: that the server gives.
         rate: share of the requests that meet one.
         adapter: that writes the prompts; DSPy's default where None.
+        tally: to go on with.
     """
-    counts = FaultCounts()
+    tally = Tally() if tally is None else tally
     examples, retriever, engine = small_world()
     for name in programs:
         schedule = Schedule(faults, rate, seed)
         with faulty_lm(engine, schedule) as address, _asking(_served(address), DEADLINE, adapter):
             program = build(name, {}, retriever=retriever)
-            asked = [_ask(program, example, schedule, CAUSES, counts) for example in questions or examples[:3]]
-        _compare(name, asked, schedule.requests, counts)
-        counts.faults += schedule.met
-        counts.requests += schedule.requests
-    return counts
+            asked = [_ask(program, example, schedule, CAUSES, tally) for example in questions or examples[:3]]
+        spent = [prediction.spent for prediction in asked if prediction is not None]
+        told = sum(one.calls - one.cached + one.failed for one in spent)
+        # of all questions together: a request that was given up may come to the server as the next one is asked
+        if len(spent) == len(asked) and told != schedule.requests:
+            tally.wrong.append(f"{name}: {schedule.requests} requests, and {told} told")
+        tally.tried += schedule.met
+    return tally
 
 
-def refusal_report(programs: Sequence[str] = tuple(PROGRAMS)) -> FaultCounts:
-    """As `fault_report`, with a question each and an address where every connection is refused."""
-    counts = FaultCounts()
+def refusal_report(programs: Sequence[str] = tuple(PROGRAMS)) -> Tally:
+    """Ask programs a question each, with an address where every connection is refused."""
+    tally = Tally()
     examples, retriever, _ = small_world()
     with refusing() as address, _asking(_served(f"{address}/v1"), DEADLINE):
         for name in programs:
             prediction = build(name, {}, retriever=retriever)(**examples[0].inputs())
-            counts.add(f"{name}, {examples[0].id}", prediction, {"unreachable"})
-            counts.faults["refused"] += prediction.spent.failed
+            _count(f"{name}, {examples[0].id}", prediction, {"unreachable"}, tally)
+            tally.tried["refused"] += prediction.spent.failed
             if prediction.spent.failed % (RETRIES + 1) or prediction.spent.calls:
-                counts.differing.append(f"{name}: {prediction.spent}")
-    return counts
+                tally.wrong.append(f"{name}: {prediction.spent}")
+    return tally
 
 
 def retriever_report(
     seed: int,
     programs: Sequence[str] = tuple(PROGRAMS),
-    questions: Sequence[dspy.Example] | None = None,
     *,
     faults: Sequence[Fault] = RETRIEVER_FAULTS,
     rate: float = 0.35,
-) -> FaultCounts:
-    """As `fault_report`, of the programs that search, with the retriever's server at fault in place of the LM's.
-
-    Passages that are not the index's own count as lost.
-    """
-    counts = FaultCounts()
+    tally: Tally | None = None,
+) -> Tally:
+    """Ask the programs that search, with the retriever's server at fault in place of the LM's (see `fault_report`)."""
+    tally = Tally() if tally is None else tally
     examples, index, engine = small_world()
     lm = dspy.LM("simulated/faults", engine=engine, cache=False, num_retries=0)
     settings = RemoteSettings(connect_seconds=TIMEOUT, answer_seconds=TIMEOUT, retries=RETRIES)
     causes = {fault.kind: frozenset({"retrieval", "deadline"}) for fault in faults}
-    for name in programs:
-        if not PROGRAMS[name].searches:
-            continue
+    for name in (name for name in programs if PROGRAMS[name].searches):
         schedule = Schedule(faults, rate, seed)
         with faulty_retriever(index, schedule) as address, _asking(lm, DRIPPING_DEADLINE):
             remote = RemoteRetriever.connect(address, settings=settings, wait=lambda seconds: None)
-            for example in questions or examples[:3]:
-                _ask(build(name, {}, retriever=_Compared(remote, index, counts)), example, schedule, causes, counts)
+            for example in examples[:3]:
+                _ask(build(name, {}, retriever=_Compared(remote, index, tally)), example, schedule, causes, tally)
             remote.close()
-        counts.faults += schedule.met
-        counts.requests += schedule.requests
-    return counts
+        tally.tried += schedule.met
+    return tally
 
 
 class _Compared(BaseRetriever):
     """A retriever behind an address; its passages are compared with those of the index that it searches."""
 
-    def __init__(self, remote: RemoteRetriever, index: Retriever, counts: FaultCounts):
+    def __init__(self, remote: RemoteRetriever, index: Retriever, tally: Tally):
         self.name, self.fingerprint, self.remote = remote.name, remote.fingerprint, True
-        self._remote, self._index, self._counts = remote, index, counts
+        self._remote, self._index, self._tally = remote, index, tally
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
+        """Search, and note passages that are not the index's own."""
         found = self._remote.batch(queries, k)
         if found != self._index.batch(queries, k):
-            self._counts.lost.append(f"other passages for {queries}")
+            self._tally.wrong.append(f"other passages for {queries}")
         return found
 
 
@@ -137,26 +149,28 @@ def _asking(lm: dspy.LM, deadline: float, adapter: dspy.Adapter | None = None) -
 
 
 def _ask(
-    program: Program, example: dspy.Example, schedule: Schedule, causes: dict[str, frozenset[str]], counts: FaultCounts
+    program: Program, example: dspy.Example, schedule: Schedule, causes: dict[str, frozenset[str]], tally: Tally
 ) -> dspy.Prediction | None:
-    """Ask, and count; None where the program raised."""
+    """Ask, and count; return None where the program raised."""
     asked, before, began = f"{program.name}, {example.id}", schedule.requests, time.monotonic()
     try:
         prediction = program(**example.inputs())
     except Exception as error:
-        counts.questions += 1
-        counts.lost.append(f"{asked}: {type(error).__name__}: {error}")
+        tally.found["questions"] += 1
+        tally.wrong.append(f"{asked}: {type(error).__name__}: {error}")
         return None
-    met = [kind for kind in schedule.log[before:] if kind]
-    counts.add(asked, prediction, {cause for kind in met for cause in causes[kind]})
+    _count(asked, prediction, {cause for kind in schedule.log[before:] if kind for cause in causes[kind]}, tally)
     if time.monotonic() - began > (limits().deadline or inf) + 1:  # it is looked at between steps
-        counts.late.append(asked)
+        tally.wrong.append(f"{asked}: after its deadline")
     return prediction
 
 
-def _compare(name: str, asked: list[dspy.Prediction | None], requests: int, counts: FaultCounts) -> None:
-    """A program's questions together: a request that was given up may come to the server as the next one is asked."""
-    spent = [prediction.spent for prediction in asked if prediction is not None]
-    told = sum(one.calls - one.cached + one.failed for one in spent)
-    if len(spent) == len(asked) and told != requests:
-        counts.differing.append(f"{name}: {requests} requests, and {told} told")
+def _count(asked: str, prediction: dspy.Prediction, causes: set[str], tally: Tally) -> None:
+    """Count a question that may have failed under these causes, after what it met."""
+    failure = prediction.failure
+    tally.found["questions"] += 1
+    tally.found["answered" if failure is None else "failed"] += 1
+    if failure is not None and failure.cause not in causes:
+        tally.wrong.append(f"{asked}: {failure}, and not {sorted(causes)}")
+    elif failure is None and prediction.answer is None:
+        tally.wrong.append(f"{asked}: no answer, and no failure")

@@ -9,7 +9,7 @@ from typing import Any
 
 from questree.retrieval import Retriever
 
-from .faulty_server import NO_HTTP, TRANSPORT, Fault, Schedule, at_fault
+from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
 
 Results = dict[str, Any]
 
@@ -29,34 +29,18 @@ def _out_of_order(found: list[Any]) -> list[Any] | None:
     return found[::-1] if found[0]["score"] > found[-1]["score"] else None
 
 
-def _deep() -> list[Any]:
-    value: list[Any] = []
-    for _ in range(900):  # as deep as Python writes
-        value = [value]
-    return value
-
-
 RETRIEVER_FAULTS = (
     *TRANSPORT,
-    *NO_HTTP,
     Fault("another index", change=lambda results: {**results, "fingerprint": "another"}),
-    Fault("no fingerprint", change=lambda results: {"results": results["results"]}),
     Fault("no ranking", change=lambda results: {**results, "results": []}),
     Fault("a ranking too many", change=lambda results: {**results, "results": [*results["results"], []]}),
     Fault("a passage twice", change=_ranking(lambda found: [found[0], *found[:-1]] if len(found) > 1 else None)),
     Fault("out of order", change=_ranking(_out_of_order)),
     Fault("a passage without text", change=_ranking(lambda found: [{**found[0], "text": None}, *found[1:]])),
+    Fault("too many passages", change=_ranking(lambda found: [*found, {**found[-1], "id": "one more"}])),
+    Fault("a score that is none", change=_ranking(lambda found: [{**found[0], "score": float("nan")}, *found[1:]])),
     Fault("401", 401, b'{"error": {"message": "a token, please"}}'),
     Fault("404", 404, b"nothing here"),
-    Fault("rankings of another type", change=lambda results: {**results, "results": {"0": results["results"][0]}}),
-    Fault("texts in place of passages", change=_ranking(lambda found: [one["text"] for one in found])),
-    Fault("no id", change=_ranking(lambda found: [{**found[0], "id": None}, *found[1:]])),
-    Fault("too many passages", change=_ranking(lambda found: [*found, {**found[-1], "id": "one more"}])),
-    Fault("half a character", change=_ranking(lambda found: [{**found[0], "text": "\ud800"}, *found[1:]])),
-    Fault("a score that is none", change=_ranking(lambda found: [{**found[0], "score": float("nan")}, *found[1:]])),
-    Fault("an infinite score", change=_ranking(lambda found: [{**found[0], "score": float("inf")}, *found[1:]])),
-    Fault("deep JSON in a passage", change=_ranking(lambda found: [{**found[0], "text": _deep()}, *found[1:]])),
-    Fault("a score that is a text", change=_ranking(lambda found: [{**found[0], "score": "high"}, *found[1:]])),
 )
 """What a retriever's server does wrong. None of it may reach a program as passages."""
 

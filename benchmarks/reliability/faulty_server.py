@@ -7,6 +7,7 @@ of several threads arrive: the same run meets the same faults.
 from __future__ import annotations
 
 import hashlib
+import json
 import socket
 import threading
 from collections import Counter
@@ -50,9 +51,10 @@ TRANSPORT = (
     Fault("429 with Retry-After", 429, b'{"error": {"message": "slow down"}}', {"Retry-After": "2"}),
     Fault("429 with a date", 429, b"slow down", {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
     Fault("429 for a day", 429, b'{"error": {"message": "slow down"}}', {"Retry-After": str(ABSURD_WAIT)}),
-    Fault("429 with nonsense", 429, b"", {"Retry-After": "soon"}),
     Fault("500", 500, b'{"error": {"message": "internal error"}}'),
     Fault("503", 503, b"<html>no backend</html>", {"Retry-After": "1"}),
+    Fault("504", 504, b"upstream timed out"),
+    Fault("elsewhere", 307, b"", {"Location": "http://127.0.0.1:9/"}),
     Fault("reset", broken="reset"),
     Fault("dropped", broken="dropped"),
     Fault("stall", broken="stalled"),
@@ -60,34 +62,11 @@ TRANSPORT = (
     Fault("not JSON", 200, b"<html>please log in</html>"),
     Fault("empty body", 200, b""),
     Fault("other JSON", 200, b"[]"),
-    Fault("502", 502, b"<html>bad gateway</html>"),
-    Fault("504", 504, b"upstream timed out"),
-    Fault("elsewhere", 307, b"", {"Location": "http://127.0.0.1:9/"}),
-    Fault("elsewhere for ever", 308, b"", {"Location": "/"}),
-    Fault("204", 204, b""),
-    Fault("null", 200, b"null"),
-    Fault("NaN", 200, b"NaN"),
-    Fault("cut JSON", 200, b'{"choices": [{"results'),
     Fault("deep JSON", 200, b"[" * 100_000),
-    Fault("deep JSON in an error", 500, b'{"error":' * 50_000),
-    Fault("no text", 200, b"\xff\xfe\x00{\x80"),
-    Fault("no gzip", 200, b"{}", {"Content-Encoding": "gzip"}),
-    Fault("9 MB of blanks", 200, b" " * 9_000_000),
-)
-"""What any server may do."""
-
-NO_HTTP = (
     Fault("no HTTP", raw=b"\x16\x03\x01\x02\x00\x01\xff\r\n\r\n"),
-    Fault("another status", raw=b"HTTP/1.1 OK 200\r\n\r\n{}"),
-    Fault("half a head", raw=b"HTTP/1.1 200 OK\r\nContent-Ty"),
-    Fault("an endless header", raw=b"HTTP/1.1 200 OK\r\nX: " + b"x" * 1_000_000),
-    Fault("a header that is none", raw=b"HTTP/1.1 200 OK\r\nno header\r\n\r\n{}"),
-    Fault("a length that is none", raw=b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}"),
-    Fault("a length below zero", raw=b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"),
-    Fault("chunks that are none", raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
     Fault("half a chunk", raw=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}"),
 )
-"""Bytes that are no answer in HTTP."""
+"""What any server may do."""
 
 
 class Schedule:
@@ -254,7 +233,5 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def json_bytes(value: Any) -> bytes:
-    """As it goes over the wire."""
-    import json
-
+    """Return a JSON value as it goes over the wire."""
     return json.dumps(value).encode()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -30,6 +31,7 @@ from questree.retrieval import Passage, Span
 from questree.signatures.searches import AnswerByActing
 
 from .hostile_texts import as_copied, hostile_text
+from .tally import Tally
 
 SIGNATURES: list[type[dspy.Signature]] = [
     one
@@ -37,54 +39,48 @@ SIGNATURES: list[type[dspy.Signature]] = [
     for one in vars(import_module(f"questree.signatures.{module.name}")).values()
     if isinstance(one, type) and issubclass(one, dspy.Signature) and one.output_fields
 ]
-_ADAPTERS: list[Callable[[], dspy.Adapter]] = [
-    lambda: dspy.ChatAdapter(use_json_adapter_fallback=False),
-    dspy.JSONAdapter,
-    dspy.XMLAdapter,
-    BAMLAdapter,
-]
-_MARKER = re.compile(r"\[\[\s*##\s*(\w+)\s*##\s*\]\]")
+ADAPTERS: dict[str, Callable[[], dspy.Adapter]] = {
+    "chat": lambda: dspy.ChatAdapter(use_json_adapter_fallback=False),
+    "json": dspy.JSONAdapter,
+    "xml": dspy.XMLAdapter,
+    "baml": BAMLAdapter,
+}
 
 
-@dataclass
-class Fuzzed:
-    """How many cases were tried, by what they try to break, and those that broke it."""
-
-    tried: Counter[str] = field(default_factory=Counter)
-    broken: list[tuple[str, str]] = field(default_factory=list)
-
-    def note(self, what: str, held: bool, text: str) -> None:
-        """One case."""
-        self.tried[what] += 1
-        if not held:
-            self.broken.append((what, text))
+def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]:
+    """Try each property on hostile texts; a row for each."""
+    for what, tally in fuzz(given.texts, given.seed).items():
+        yield f"hostile texts, {what}", tally
 
 
-def fuzz(cases: int, seed: int = 0) -> Fuzzed:
-    """Try each property on so many texts.
+def fuzz(cases: int, seed: int = 0) -> dict[str, Tally]:
+    """Try each property on so many texts; return the tally of each.
 
     Args:
         cases: texts; each meets every property, and one signature after the other with each adapter.
         seed: of the texts.
     """
-    draw, found = random.Random(seed), Fuzzed()
+    draw, found = random.Random(seed), defaultdict[str, Tally](Tally)
+
+    def note(what: str, held: bool) -> None:
+        found[what].check("text", held, ascii(text))
+
     for number in range(cases):
         signature = SIGNATURES[number % len(SIGNATURES)]
-        target = draw.choice(list(signature.output_fields))
-        text = hostile_text(draw, target)
-        found.note("markers", not reads_as_marker(Passage(id=text, title=text, text=text).shown()), text)
-        for make in _ADAPTERS:
+        text = hostile_text(draw, draw.choice(list(signature.output_fields)))
+        note("markers", not reads_as_marker(Passage(id=text, title=text, text=text).shown()))
+        for make in ADAPTERS.values():
             adapter = patient(make())
             held = echo_sets_nothing(signature, adapter, text) and sections_hold(signature, adapter, text)
-            found.note(type(adapter).__name__, held, text)
-            found.note("demonstrations", demonstration_holds(signature, adapter, text), text)
-            found.note("trajectories", trajectory_holds(adapter, text), text)
+            note(type(adapter).__name__, held)
+            note("demonstrations", demonstration_holds(signature, adapter, text))
+            note("trajectories", trajectory_holds(adapter, text))
         tree = hostile_tree(text)
-        found.note("tree", ReasoningTree.model_validate_json(tree.model_dump_json()) == tree, text)
-        found.note("page", page_is_inert(hostile_page(text)), text)
-        found.note("diagram", mermaid_is_inert(as_mermaid(tree)), text)
-        found.note("screen", screen_is_still(as_text(tree)) and screen_is_still(printable(text)), text)
-    return found
+        note("tree", ReasoningTree.model_validate_json(tree.model_dump_json()) == tree)
+        note("page", page_is_inert(hostile_page(text)))
+        note("diagram", mermaid_is_inert(as_mermaid(tree)))
+        note("screen", screen_is_still(as_text(tree)) and screen_is_still(printable(text)))
+    return dict(found)
 
 
 def reads_as_marker(text: str) -> bool:
@@ -97,62 +93,63 @@ def echo_sets_nothing(signature: type[dspy.Signature], adapter: dspy.Adapter, te
     """Whether the reply of a model that first copies all its input can be read, and is read as it replied."""
     inputs = guarded(filled(signature, text), signature, adapter)
     prompt = adapter.format(signature, [], inputs)[-1]["content"]
-    outputs = {name: _value(info.annotation, "GOOD") for name, info in signature.output_fields.items()}
+    outputs = {name: value_of(info.annotation, "GOOD") for name, info in signature.output_fields.items()}
     reply = adapter.format_assistant_message_content(signature, outputs)
     copied = _inputs_of(prompt, inputs)
     try:
         with_echo = adapter.parse(signature, f"{copied}\n\n{reply}")
     except dspy.utils.exceptions.AdapterParseError:
         return False  # never an answer, but whoever writes a passage could make its questions fail
-    return with_echo == adapter.parse(signature, reply)
+    return bool(with_echo == adapter.parse(signature, reply))
 
 
 def sections_hold(signature: type[dspy.Signature], adapter: dspy.Adapter, text: str) -> bool:
-    """Whether the prompt has the sections that it has with harmless text, and no others."""
+    """Return whether the prompt has the sections that it has with harmless text, and no others."""
 
-    def sections(given: str) -> Counter[str]:
+    def shown(given: str) -> str:
         inputs = guarded(filled(signature, given), signature, adapter)
-        prompt = str(adapter.format(signature, [], inputs)[-1]["content"])
-        found = re.findall(r"</?(\w+)>", prompt) if isinstance(adapter, dspy.XMLAdapter) else _MARKER.findall(prompt)
-        return Counter(name for name in found if name in signature.fields or name == "completed")
+        return str(adapter.format(signature, [], inputs)[-1]["content"])
 
-    return sections(text) == sections("a river")
+    return _same_sections(shown, text, adapter)
 
 
 def demonstration_holds(signature: type[dspy.Signature], adapter: dspy.Adapter, text: str) -> bool:
-    """Whether a demonstration with the text in every field has the sections of one with harmless text."""
+    """Return whether a demonstration with the text in every field has the sections of one with harmless text."""
 
     def shown(given: str) -> str:
         predict = dspy.Predict(signature)
-        replied = {name: _value(info.annotation, given) for name, info in signature.output_fields.items()}
+        replied = {name: value_of(info.annotation, given) for name, info in signature.output_fields.items()}
         predict.demos = [filled(signature, given) | replied]
         messages = adapter.format(signature, shown_demonstrations(predict, adapter), filled(signature, "a river"))
         return "\n".join(str(message["content"]) for message in messages[1:3])
 
-    return _sections(shown(text), adapter) == _sections(shown("a river"), adapter)
+    return _same_sections(shown, text, adapter)
 
 
 def trajectory_holds(adapter: dspy.Adapter, text: str) -> bool:
-    """Whether a trajectory of ReAct with the text in every part has the sections of one with harmless text."""
+    """Return whether a trajectory of ReAct with the text in every part has the sections of one with harmless text."""
 
     def shown(given: str) -> str:
         turn = {"thought_0": given, "tool_name_0": "search", "tool_args_0": {"query": given}, "observation_0": given}
         safe = guarded(turn, AnswerByActing, adapter)
         return str(adapter.format_user_message_content(dspy.Signature(f"{', '.join(turn)} -> x"), safe))
 
-    return _sections(shown(text), adapter) == _sections(shown("a river"), adapter)
+    return _same_sections(shown, text, adapter)
 
 
-def _sections(prompt: str, adapter: dspy.Adapter) -> list[str]:
-    """The markers, tags and borders of turns in a prompt, in order."""
+def _same_sections(shown: Callable[[str], str], text: str, adapter: dspy.Adapter) -> bool:
+    """Compare the markers, tags and borders of turns in what is shown of a text with those of a harmless one."""
     tags = r"|</?\w+>" if isinstance(adapter, dspy.XMLAdapter) else ""
-    return re.findall(rf"\[\[[^\n]*?\]\]|<\||\|>{tags}", prompt)
+    found, harmless = (re.findall(rf"\[\[[^\n]*?\]\]|<\||\|>{tags}", shown(one)) for one in (text, "a river"))
+    return found == harmless
 
 
 def filled(signature: type[dspy.Signature], text: str) -> dict[str, Any]:
     """Every input of the signature, with the text wherever a text may stand."""
     return {
-        name: [Passage(id="1", title=text, text=text).shown()] if name == "passages" else _value(info.annotation, text)
+        name: [Passage(id="1", title=text, text=text).shown()]
+        if name == "passages"
+        else value_of(info.annotation, text)
         for name, info in signature.input_fields.items()
     }
 
@@ -231,17 +228,17 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _value(annotation: Any, text: str) -> Any:
+def value_of(annotation: Any, text: str) -> Any:
     """A value of the type, with the text in it where it holds texts."""
     origin = get_origin(annotation)
     if origin is Literal:
         return get_args(annotation)[0]
     if origin in (Union, UnionType):
-        return _value(get_args(annotation)[0], text)
+        return value_of(get_args(annotation)[0], text)
     if origin is list:
-        return [_value(get_args(annotation)[0], text)]
+        return [value_of(get_args(annotation)[0], text)]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation.model_construct(
-            **{name: _value(info.annotation, text) for name, info in annotation.model_fields.items()}
+            **{name: value_of(info.annotation, text) for name, info in annotation.model_fields.items()}
         )
     return {str: text, int: 1, float: 0.5, bool: True}.get(annotation, text)

@@ -1,201 +1,204 @@
-"""Long commands killed at random points, and run again: what was lost, repeated, or came out differently."""
+"""Commands killed and stopped at random points, and run again: nothing is lost, done again, paid untold or other."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
+import re
+import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from questree.data import MINI_CORPUS, load_task
+from questree.data import MINI_CORPUS
 from questree.retrieval import build_index
-from questree.simulate import Mind, Traits, World
 
-from .killing import EVENTS, LATENCY, SAID, Commands, Point, commands
-from .left_behind import RUN, Finished, finished, result
-from .small_encoder import save_small_encoder, write_corpus
+from .commands import SAID, Commands, Point, commands
+from .left_behind import RUN, finished, result
+from .tally import Tally
+from .tiny_encoders import save_encoder, write_corpus
 
 PASSAGES = 8_000  # eight chunks
 IN_FLIGHT = 6  # requests at most: two questions at a time, three calls of each
-IN_A_ROW = 3  # kills of one run at most, before it is left to end
+IN_A_ROW = 3  # interruptions of one run at most, before it is left to end
 
-_ASKED = ("--task", "mini", "--lm", "openai/simulated", "--retriever", "../bm25", "--concurrency", "2", "--out", "run")
+_LM = ("--lm", "openai/simulated", "--concurrency", "2")
+_ASKED = (*_LM, "--task", "mini", "--retriever", "../bm25", "--out", "run")
 _RUN = (*_ASKED, "--tracking-uri", "none")
-_COMPILE = ("compile", "searchain", "--limit", "3", "--train-limit", "6", *_RUN)
-_INDEX = ("index", "../corpus.jsonl", "--kind", "dense", "--checkpoint", "../encoder", "--out", "run")
-_EVALUATE = ("evaluate", "searchain", "--limit", "8", *_RUN)
 _ON_RAY = ("--on", "ray", "--workers", "2")
-KINDS: dict[str, tuple[str, ...]] = {
+_INDEX = ("index", "../corpus.jsonl", "--kind", "dense", "--checkpoint", "../encoder", "--out", "run")
+_EVALUATE = ("evaluate", "searchain", "--limit", "6", *_RUN)
+_MADE = ("compile", "oner-cot", "--optimizer", "labeled-few-shot", "--limit", "6", "--train-limit", "4", *_RUN)
+
+
+def _compile(optimizer: str, *settings: str) -> tuple[str, ...]:
+    set_ = [word for setting in settings for word in ("--optimizer-set", setting)]
+    return ("compile", "searchain", "--optimizer", optimizer, *set_, "--limit", "3", "--train-limit", "6", *_RUN)
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
     "index": _INDEX,
     "index on ray": (*_INDEX, *_ON_RAY),
     "evaluate": _EVALUATE,
     "evaluate on ray": (*_EVALUATE, *_ON_RAY),
+    "evaluate --judge": ("evaluate", "oner-cot", "--limit", "8", "--judge", "openai/simulated", *_RUN),
+    "evaluate --event-loop": ("evaluate", "tree-of-reviews", "--limit", "4", "--event-loop", *_RUN),
+    "evaluate --repeats": ("evaluate", "oner-cot", "--limit", "4", "--repeats", "2", "--temperature", "0.7", *_RUN),
     "compare": ("compare", "searchain", "blendfilter", "--limit", "4", *_RUN),
+    "ablate": ("ablate", "searchain", "--over", "max_rounds", "--value", "2", "--value", "3", "--limit", "3", *_RUN),
     "attack": ("attack", "searchain", "--limit", "4", "--kind", "injection", *_ASKED),
-    "bootstrap-random-search": (*_COMPILE, "--optimizer", "bootstrap-random-search", "--optimizer-set", "candidates=1"),
-    "mipro": (
-        *(*_COMPILE, "--optimizer", "mipro", "--optimizer-set", "auto=null"),
-        *("--optimizer-set", "candidates=2", "--optimizer-set", "trials=3"),
-    ),
-    "gepa": (*_COMPILE, "--optimizer", "gepa", "--optimizer-set", "max_metric_calls=24"),
+    "calibrate-reader lm": ("calibrate-reader", "lm", *_LM, "--task", "../read.jsonl", "--split", "dev", "--out", RUN),
+    "recheck": ("recheck", "../made/run/program", *_LM, "--retriever", "../bm25", "--out", RUN),
+    "replay --live": ("replay", "../made.capsule", "--live", *_LM, "--retriever", "../bm25", "--out", RUN),
+    "bootstrap-random-search": _compile("bootstrap-random-search", "candidates=1"),
+    "copro": _compile("copro", "breadth=2", "depth=1"),
+    "mipro": _compile("mipro", "auto=null", "candidates=2", "trials=3"),
+    "gepa": _compile("gepa", "max_metric_calls=24"),
 }
-"""What is killed, by name; the last three are compilations. Each run has a folder of its own, and its own cache."""
+"""What is interrupted, by name. Each run has a folder of its own, and its own cache."""
 
-PRELOADED = (
-    *("questree.cli", "questree.experiment", "questree.evaluation.attacks"),
-    *("torch", "faiss", "transformers.models.bert.modeling_bert"),
-    *("questree.retrieval.dense", "questree.retrieval.sentence_encoder"),
-)
+PAYING = [name for name in COMMANDS if not name.startswith("index") and "ray" not in name]
+"""Those that tell what was paid, and are stopped by Ctrl-C and SIGTERM as well."""
+_MADE_BEFORE = ("recheck", "replay --live")
+_UNLIKE = ("calibrate-reader lm", *_MADE_BEFORE)  # what they write tells how many commands it took
 
-
-@dataclass
-class InterruptionCounts:
-    """What came of it.
-
-    Attributes:
-        kind: what was killed.
-        kills: that met it alive.
-        runs: that were killed, once or more, and left to end in the end.
-        kept: finished questions, candidates, chunks and LM replies found after the kills, each counted at every kill.
-        sent: requests that the LM's server got in those runs.
-        unkept: of them, those whose reply a kill kept from the client's disk.
-        lost: of what was kept, what a later command had not any more.
-        repeated: of what was kept, what a later command did again.
-        differing: runs that ended otherwise than an uninterrupted one; how.
-    """
-
-    kind: str
-    kills: int = 0
-    runs: int = 0
-    kept: int = 0
-    sent: int = 0
-    unkept: int = 0
-    lost: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
-    differing: list[str] = field(default_factory=list)
+_TOLD = re.compile(r"LM requests: ([\d,]+) in all")
+_STOPS = ((signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT))
 
 
-def interruption_report(kind: str, kills: int, seed: int, folder: Path) -> InterruptionCounts:
-    """Kill a command so many times, each run up to `IN_A_ROW` times, and let each run end.
+def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]:
+    """Interrupt every long command."""
+    for kind in COMMANDS:
+        place = folder / kind.replace(" ", "-")
+        place.mkdir()
+        yield f"interrupted, {kind}", interruption_report(kind, given.kills, given.stops, given.seed, place)
 
-    It is killed as it writes its n-th file, as the n-th request comes to the LM's server, and after a time; which, is
-    drawn within what a run takes that nothing interrupts.
+
+def interruption_report(kind: str, kills: int, stops: int, seed: int, folder: Path) -> Tally:
+    """Kill a command so many times, stop it so many times, each run up to `IN_A_ROW` times, and let each run end.
+
+    It is killed as the n-th request comes to the LM's server, or after a time, and stopped as the n-th request comes.
+    Both are drawn within what a run takes that nothing interrupts.
 
     Args:
-        kind: of `KINDS`.
-        kills: how many.
+        kind: of `COMMANDS`.
+        kills: how many, by SIGKILL.
+        stops: how many, by Ctrl-C or SIGTERM, once or twice; none of a command that pays nothing.
         seed: of the points.
         folder: empty; the runs stay in it.
     """
-    questions = [question for split in load_task("mini").questions.values() for question in split]
-    mind = Mind(World(questions), Traits(malformed=0, latency=LATENCY))
-    _prepare(kind, folder)
-    with commands(mind, PRELOADED) as running:
-        return _Report(kind, folder, running, random.Random(seed)).made(kills)
+    prepare(kind, folder)
+    with commands() as running:
+        return _Report(kind, folder, running, random.Random(seed)).made(kills, stops if kind in PAYING else 0)
 
 
 def words(kind: str, address: str) -> list[str]:
-    """A command of `KINDS`, with an LM's server at this address."""
-    return [*KINDS[kind]] if kind.startswith("index") else [*KINDS[kind], "--api-base", address]
+    """Return a command of `COMMANDS`, with an LM's server at this address."""
+    return [*COMMANDS[kind]] if kind.startswith("index") else [*COMMANDS[kind], "--api-base", address]
+
+
+def prepare(kind: str, folder: Path) -> None:
+    """Write what a command of this kind takes, but for what other commands make."""
+    if kind.startswith("index"):
+        save_encoder(folder / "encoder")
+        write_corpus(folder / "corpus.jsonl", PASSAGES)
+        return
+    build_index(MINI_CORPUS, folder / "bm25", kind="bm25")
+    rows = [json.loads(line) for line in (MINI_CORPUS.parent / "questions.jsonl").read_text().splitlines()]
+    texts = {one["title"]: one["text"] for one in map(json.loads, MINI_CORPUS.read_text().splitlines())}
+    with (folder / "read.jsonl").open("w") as file:  # for a reader that is calibrated: questions with paragraphs
+        for row in rows[:40]:
+            given = [{"title": one, "text": texts[one], "is_supporting": True} for one in row["gold_titles"]]
+            file.write(json.dumps(row | {"paragraphs": given}) + "\n")
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A run that nothing interrupted: its end by each measure, what came of it, and which requests it sent."""
+
+    end: Point
+    result: dict[str, Any]
+    asked: set[str]
 
 
 class _Report:
     def __init__(self, kind: str, folder: Path, running: Commands, draw: random.Random):
-        self.folder, self.running, self.draw = folder, running, draw
-        self.counts = InterruptionCounts(kind)
-        self.words = words(kind, running.address)
+        self.kind, self.folder, self.running, self.draw = kind, folder, running, draw
+        self.tally, self.words = Tally(), words(kind, running.address)
 
-    def made(self, kills: int) -> InterruptionCounts:
-        """Kill until it is enough."""
-        points = self.points(self.see_it_whole())
-        number = 0
-        while self.counts.kills < kills:
-            number += 1
-            self.one_run(self.room(str(number)), points, min(IN_A_ROW, kills - self.counts.kills))
-        return self.counts
+    def made(self, kills: int, stops: int) -> Tally:
+        """Interrupt until it is enough."""
+        if self.kind in _MADE_BEFORE:
+            self.run([*_MADE, "--api-base", self.running.address], "made")
+            self.run(["pack", "run/after", "--out", "../made.capsule"], "made")
+        whole, tried = self.see_it_whole(), self.tally.tried
+        while (left := (kills - tried["kills"]) + (stops - tried["stops"])) > 0:
+            ways = ["kills"] * (kills - tried["kills"]) + ["stops"] * (stops - tried["stops"])
+            self.one_run(whole, self.draw.sample(ways, min(IN_A_ROW, left)))
+        return self.tally
 
-    def see_it_whole(self) -> Point:
-        """Run it undisturbed; its end as a point, by each measure."""
-        self.running.run(["--help"], self.room("help"))  # what is imported once takes its time now
-        folder = self.room("whole")
+    def run(self, command: list[str], name: str) -> float:
+        """Run a command that nothing interrupts; return its seconds."""
         began = time.monotonic()
-        code = self.running.run(self.words, folder)
-        seconds = time.monotonic() - began
-        if code != 0:
-            raise RuntimeError(f"questree {' '.join(self.words)}: {(folder / SAID).read_text()}")
-        self.whole, self.asked = result(folder), finished(folder).replies.keys()
-        return Point(seconds, self.running.engine.requests, int((folder / EVENTS).read_text()))
+        if self.running.run(command, self.folder / name):
+            raise RuntimeError(f"questree {' '.join(command)}: {(self.folder / name / SAID).read_text()}")
+        return time.monotonic() - began
 
-    def points(self, end: Point) -> Iterator[Point]:
-        """Points before that end: by its files, by its requests where it asks an LM, and by its time."""
-        assert end.seconds is not None
-        assert end.file is not None
-        while True:
-            yield Point(file=self.draw.randint(1, end.file))
-            if end.request:
-                yield Point(request=self.draw.randint(1, end.request))
-            yield Point(seconds=self.draw.uniform(0.02, 1) * end.seconds)
+    def see_it_whole(self) -> _Whole:
+        """Run it undisturbed."""
+        self.run(["--help"], "help")  # what is imported once takes its time now
+        before, folder = self.running.engine.requests, self.folder / "whole"
+        seconds = self.run(self.words, "whole")
+        end = Point(seconds, self.running.engine.requests - before)
+        return _Whole(end, result(folder), {*finished(folder).replies})
 
-    def one_run(self, folder: Path, points: Iterator[Point], kills: int) -> None:
-        """Kill one so many times, if it does not end before, and let it end."""
-        began, there, killed = self.running.engine.requests, Finished(), 0
-        while killed < kills:
-            code = self.running.run(self.words, folder, next(points))
+    def point(self, way: str, end: Point) -> Point:
+        """Draw a point before that end."""
+        assert end.seconds
+        at_request = Point(request=self.draw.randint(1, max(end.request, 1)))
+        if way == "stops":
+            return replace(at_request, signals=self.draw.choice(_STOPS))
+        after_a_time = Point(seconds=self.draw.uniform(0.02, 1) * end.seconds)
+        return self.draw.choice([at_request, after_a_time]) if end.request else after_a_time
+
+    def one_run(self, whole: _Whole, ways: list[str]) -> None:
+        """Interrupt one in these ways, if it does not end before, let it end, and judge it."""
+        folder = self.folder / f"{self.tally.found['runs'] + 1}"
+        began, there, times, code = self.running.engine.requests, None, 0, -1
+        for way in [*ways, None]:
+            code = self.running.run(self.words, folder, self.point(way, whole.end) if way else Point())
             now = finished(folder)
-            self.compare(there, now, folder)
+            for name, mark in {} if there is None else (there.work | there.replies).items():
+                if (now.work | now.replies).get(name) != mark:
+                    self.tally.wrong.append(f"{folder.name}: {name} was lost or done again")
             there = now
-            if code != -9:
+            if way is None or code == 0:
                 break
-            killed += 1
-            self.counts.kept += len(there)
-            if self.counts.kind.startswith("index") and (folder / RUN).exists():
+            times += 1
+            self.tally.tried[way] += 1
+            self.tally.found["finished pieces"] += len(now)
+            if self.kind.startswith("index") and (folder / RUN).exists():
                 code = 0  # the whole index was in its place, and only Ray was still to end
                 break
-        else:
-            code = self.running.run(self.words, folder)
-            now = finished(folder)
-            self.compare(there, now, folder)
-        sent = self.running.engine.requests - began
-        self.counts.runs += 1
-        self.counts.kills += killed
-        self.counts.sent += sent
-        unkept = sent - len(now.replies)
-        self.counts.unkept += unkept
-        if unkept > max(killed, 1) * IN_FLIGHT:
-            self.counts.lost.append(f"{folder.name}: {unkept} replies after {killed} kills")
-        self.judge(folder, code, now)
+        self.tally.found["runs"] += 1
+        self.judge(folder, code, whole, self.running.engine.requests - began, times * IN_FLIGHT)
 
-    def compare(self, before: Finished, now: Finished, folder: Path) -> None:
-        """Whether all that had been finished is there still, and as it was."""
-        for was, there in ((before.work, now.work), (before.replies, now.replies)):
-            self.counts.lost += [f"{folder.name}: {name}" for name in was.keys() - there.keys()]
-            self.counts.repeated += [
-                f"{folder.name}: {name}" for name in was.keys() & there.keys() if was[name] != there[name]
-            ]
-
-    def judge(self, folder: Path, code: int, now: Finished) -> None:
-        """Whether the run ended as the undisturbed one did."""
+    def judge(self, folder: Path, code: int, whole: _Whole, sent: int, on_their_way: int) -> None:
+        """Note where a run ended otherwise than the undisturbed one, or tells of other requests than the server saw."""
+        said, wrong = (folder / SAID).read_text(), []
         if code != 0:
-            self.counts.differing.append(f"{folder.name}: exit {code}: {(folder / SAID).read_text()[-500:]}")
+            self.tally.wrong.append(f"{folder.name}: exit {code}: {said[-500:]}")
             return
-        found = result(folder)
-        differ = [name for name in {*found, *self.whole} if found.get(name) != self.whole.get(name)]
-        if now.replies.keys() != self.asked:
-            differ.append(f"{len(now.replies.keys() ^ self.asked)} other requests")
-        self.counts.differing += [f"{folder.name}: {name}" for name in differ]
-
-    def room(self, name: str) -> Path:
-        """A folder for a run."""
-        folder = self.folder / name
-        folder.mkdir()
-        return folder
-
-
-def _prepare(kind: str, folder: Path) -> None:
-    """What a command of this kind takes."""
-    if kind.startswith("index"):
-        save_small_encoder(folder / "encoder")
-        write_corpus(folder / "corpus.jsonl", PASSAGES)
-    else:
-        build_index(MINI_CORPUS, folder / "bm25", kind="bm25")
+        if self.kind not in _UNLIKE:
+            found = result(folder)
+            wrong += [name for name in {*found, *whole.result} if found.get(name) != whole.result.get(name)]
+            wrong += ["other requests"] if {*finished(folder).replies} != whole.asked else []
+        if self.kind in PAYING:
+            told = [int(one.replace(",", "")) for one in _TOLD.findall(said)][-1:] or [0]
+            self.tally.found.update({"requests seen": sent, "told": told[0]})
+            if not 0 <= told[0] - sent <= on_their_way:  # those noted on the disk that were cut off as they left
+                wrong.append(f"{sent} requests seen, {told[0]} told")
+        self.tally.wrong += [f"{folder.name}: {one}" for one in wrong]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,7 @@ class Finished:
 
 def finished(folder: Path) -> Finished:
     """What lies in a command's folder."""
-    work = {**_records(folder / RUN), **_candidates(folder / RUN), **_chunks(folder)}
-    return Finished(work, dict(_replies(folder / "cache")))
+    return Finished(_answers(folder / RUN) | _chunks(folder), dict(_replies(folder / "cache")))
 
 
 def result(folder: Path) -> dict[str, Any]:
@@ -77,20 +77,15 @@ def _told(file: Path) -> dict[str, Any]:
         }
 
 
-def _records(run: Path) -> dict[str, Any]:
+def _answers(run: Path) -> dict[str, Any]:
+    """Return the answered questions and the candidates in a file of runs."""
     if not (run / NAME).exists():
         return {}
     with reading(run / NAME) as file:
-        rows = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
-        return {f"{name}: {id}": record for name, id, record in rows}
-
-
-def _candidates(run: Path) -> dict[str, Any]:
-    if not (run / NAME).exists():
-        return {}
-    with reading(run / NAME) as file:
-        rows = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
-        return {f"candidate {number}": said for number, *said in rows}
+        records = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
+        candidates = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
+    found = {f"{name}: {id}": record for name, id, record in records}
+    return found | {f"candidate {number}": said for number, *said in candidates}
 
 
 def _chunks(folder: Path) -> dict[str, Any]:
@@ -106,12 +101,8 @@ def _replies(cache: Path) -> list[tuple[str, float]]:
     found = []
     for file in sorted(cache.rglob("cache.db")):
         database = sqlite3.connect(file)
-        try:
+        with closing(database), suppress(sqlite3.OperationalError):  # killed before its table was made
             found += database.execute("SELECT key, store_time FROM Cache").fetchall()
-        except sqlite3.OperationalError:  # killed before its table was made
-            pass
-        finally:
-            database.close()
     return found
 
 

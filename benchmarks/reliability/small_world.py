@@ -2,46 +2,95 @@
 
 from __future__ import annotations
 
-import re
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import dspy
+from dspy.lm15 import Request, Response
 
 from questree.data import load_task
 from questree.retrieval import BaseRetriever, Passage
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Mind, SimulatedEngine, Traits, World
 
-_WORD = re.compile(r"\w+")
-
 
 class WordIndex(BaseRetriever):
-    """The passages that share most words with the query; a retriever without an index to build."""
+    """The passages that share most words with the query, rare words counting more; there is no index to build."""
 
     name = "words"
-    fingerprint = "words"
+    fingerprint = "words-1"
 
     def __init__(self, passages: Sequence[Passage]):
         self.passages = list(passages)
-        self.words = [set(_WORD.findall(f"{one.title} {one.text}".lower())) for one in self.passages]
-        self.spread = Counter(word for words in self.words for word in words)
+        self.holders: dict[str, list[int]] = {}
+        for position, passage in enumerate(self.passages):
+            for word in {word.strip("?,.") for word in f"{passage.title} {passage.text}".lower().split()}:
+                self.holders.setdefault(word, []).append(position)
+        self.found: dict[tuple[str, int], list[tuple[int, float]]] = {}
 
     def __call__(self, query: str, k: int = 1) -> list[Passage]:
-        """The k best, best first."""
-        asked = set(_WORD.findall(query.lower()))
-        scores = [sum(1 / self.spread[word] for word in asked & words) for words in self.words]
-        best = sorted(range(len(scores)), key=lambda n: (-scores[n], n))[:k]
-        return [self.passages[n].model_copy(update={"score": scores[n]}) for n in best]
+        """Return the k best passages, best first."""
+        if (query, k) not in self.found:
+            self.found[query, k] = self.search(query, k)
+        return [self.passages[i].model_copy(update={"score": score}) for i, score in self.found[query, k]]
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        """Return the best positions with their scores."""
+        scores = Counter[int]()
+        for word in {word.strip("?,.") for word in query.lower().split()}:
+            for position in self.holders.get(word, []):
+                scores[position] += 1 / len(self.holders[word])
+        best = sorted(scores, key=lambda position: (-scores[position], position))[:k]
+        return [(position, scores[position]) for position in best]
 
     def batch(self, queries: Sequence[str], k: int = 1) -> list[list[Passage]]:
-        """As single calls give."""
+        """Return what single calls give."""
         return [self(query, k) for query in queries]
 
 
+class WatchedEngine(SimulatedEngine):
+    """Counts each request, and calls a function as the n-th one comes in; samples alike are alike, however often asked.
+
+    Attributes:
+        asked: how often each prompt was asked so far.
+    """
+
+    def __init__(self, mind: Mind):
+        super().__init__(mind)
+        self.asked = Counter[str]()
+        self._at, self._then = 0, _nothing
+        self._counting = threading.Lock()
+
+    @property
+    def requests(self) -> int:
+        """Return the number of requests so far."""
+        return self.asked.total()
+
+    def call_at(self, request: int, then: Callable[[], object]) -> None:
+        """Call a function as the n-th request from now on comes in; 0 calls none."""
+        with self._counting:
+            self._at, self._then = self.requests + request if request else 0, then
+
+    def reply_to(self, request: Request) -> Response:
+        """Reply as a server that has just been started, which is asked this first."""
+        with self._counting:
+            self.asked[request.messages[-1].text or ""] += 1
+            if self.requests == self._at:
+                self._then()
+        return SimulatedEngine(self.mind).reply_to(request)
+
+
+def _nothing() -> None: ...
+
+
+def mind(**traits: float) -> Mind:
+    """Return a simulated mind that knows the bundled questions, and writes nothing malformed unless told."""
+    questions = [question for split in load_task("mini").questions.values() for question in split]
+    return Mind(World(questions), Traits(**{"malformed": 0, **traits}))
+
+
 def small_world() -> tuple[list[dspy.Example], WordIndex, SimulatedEngine]:
-    """The bundled questions, their passages, and an engine of a simulated LM that writes nothing malformed."""
+    """Return the bundled questions, their passages, and an engine of a simulated LM."""
     task = load_task("mini")
-    questions = [question for split in task.questions.values() for question in split]
-    engine = SimulatedEngine(Mind(World(questions), Traits(malformed=0)))
-    return task.examples("dev"), WordIndex(list(read_corpus(task.corpus))), engine
+    return task.examples("dev"), WordIndex(list(read_corpus(task.corpus))), SimulatedEngine(mind())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tiny_encoders import save_encoder
+from reliability.tiny_encoders import save_encoder
 
 from questree.evaluation.identity import digest
 from questree.parts import Parts

@@ -1,4 +1,4 @@
-"""Forged artifacts, with their checksums put right: each loads as a harmless program, or is refused by the file's name.
+"""Forged folders, with their checksums put right: each is refused by the file's name, or what it holds is harmless.
 
 A file may set prompts, demonstrations and how the LM samples. Whatever else it says, no other address gets the user's
 key and questions, no other file is read, and nothing hangs.
@@ -8,34 +8,34 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
-from reliability.forged_folders import KINDS, check_harmless, forge_folders, seal
-from reliability.forging import EVIL, IRREGULAR, NAMES, forgeries, whole
+from reliability.forgeries import (
+    EVIL,
+    IRREGULAR,
+    KINDS,
+    NAMES,
+    PREDICTOR,
+    add_member,
+    forge_folders,
+    make_program,
+    put_irregular,
+    seal,
+)
 
 from questree.common import json_files
 from questree.common.errors import QuestreeError
-from questree.common.files import file_hash
 from questree.optimize import artifact, load, save
 from questree.programs import build
-from questree.programs.composed import Lesson, NearestDemonstrations
-
-PREDICTOR = "step_by_step_answer.answer"
-DEMO = {"question": "q", "answer": "a", "final_content": "c", "augmented": True}
 
 
 @pytest.fixture(scope="module")
 def genuine(tmp_path_factory) -> Path:
-    """A program of one call, with a demonstration of its own and one that it chooses by question."""
-    program = build("cot", {})
-    program.predictors()[0].demos = [dspy.Example(DEMO)]
-    lesson = Lesson(inputs={"question": "Who?"}, demonstrations={PREDICTOR: [{"question": "q", "answer": "a"}]})
-    return save(NearestDemonstrations(program, [lesson], 1), tmp_path_factory.mktemp("genuine") / "program")
+    return make_program(tmp_path_factory.mktemp("genuine") / "program")
 
 
 @pytest.fixture
@@ -43,51 +43,12 @@ def copy(genuine, tmp_path) -> Path:
     return Path(shutil.copytree(genuine, tmp_path / "program"))
 
 
-@pytest.mark.parametrize("file", ["questree.json", "program.json", "lessons.json"])
-def test_a_forgery_is_refused_by_name_or_loads_as_a_harmless_program(file, genuine, tmp_path):
-    content = json.loads((genuine / file).read_text())
-    everywhere = [(what, text.encode()) for what, text in forgeries(content)]
-    tried = random.Random(file).sample(everywhere, 300) + list(whole((genuine / file).read_text()))
-    loaded = 0
-    for what, forged in tried:
-        folder = tmp_path / "program"
-        shutil.copytree(genuine, folder)
-        (folder / file).write_bytes(forged)
-        seal(folder, "questree.json", file)
-        loaded += load_forged(folder, what)
-        shutil.rmtree(folder)
-    assert 0 < loaded < len(tried) / 2  # some of it changes nothing that matters: a text, or a fact to show
-
-
-def load_forged(folder: Path, what: str) -> bool:
-    """Return whether it loads."""
-    try:
-        program = load(folder)
-    except QuestreeError as error:
-        said = str(error)
-    else:
-        check_harmless(program)
-        return True
-    assert str(folder) in said, what
-    assert "\n" not in said, what
-    return False
-
-
-HARMFUL = {
-    "api_base": EVIL,
-    "base_url": EVIL,
-    "api_key": "sk-theirs",
-    "headers": {"Authorization": "Bearer theirs"},
-    "extra_headers": {"X": "y"},
-    "extra_body": {"tools": []},
-    "model": "openai/theirs",
-    "model_list": [],
-    "custom_llm_provider": "theirs",
-    "timeout": 1e6,
-    "cache": False,
-    "tools": [],
-    "lm": {"model": "theirs"},
-}
+@pytest.mark.parametrize("times", [20, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_forged_folder_of_any_kind_is_refused_by_name_or_harmless(times, tmp_path):
+    found = forge_folders(times, 1, tmp_path)
+    assert found.wrong == []
+    assert found.tried.keys() == KINDS.keys()
+    assert 0.7 < found.found["refused"] / found.tried.total() < 1  # some changes a text, or a fact to show
 
 
 def change(folder: Path, file: str, how: Any) -> Path:
@@ -99,82 +60,69 @@ def change(folder: Path, file: str, how: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("setting", HARMFUL)
-def test_a_setting_that_leads_elsewhere_is_refused_by_name(setting, copy):
-    change(copy, "program.json", lambda state: state[PREDICTOR].update(config={setting: HARMFUL[setting]}))
-    with pytest.raises(QuestreeError, match=rf"program\.json .*\({PREDICTOR}\.config\.{setting}: nothing of this name"):
-        load(copy)
+HARMFUL = ("api_base", "base_url", "api_key", "headers", "extra_body", "model", "timeout", "cache", "tools", "lm")
+PARTS = {
+    "lm": {"model": "openai/x", "api_base": EVIL},
+    "traces": [{"x": 1}],
+    "train": [{"question": "q"}],
+    "extended_signature": {},
+    "forward": "x",
+    "__class__": "x",
+}
 
 
 @pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("lm", {"model": "openai/x", "api_base": EVIL}),
-        ("lm", "openai/x"),
-        ("traces", [{"x": 1}]),
-        ("train", [{"question": "q"}]),
-        ("fields", {"answer": {"criteria": None}}),
-        ("extended_signature", {}),
-        ("callbacks", []),
-        ("forward", "x"),
-        ("stage", "x"),
-        ("__class__", "x"),
-        ("__dict__", {"lm": EVIL}),
-    ],
+    ("place", "value"), [*((f"config.{name}", EVIL) for name in HARMFUL), *PARTS.items()], ids=[*HARMFUL, *PARTS]
 )
-def test_a_part_that_is_neither_prompt_nor_demonstration_is_refused_by_name(part, value, copy):
-    change(copy, "program.json", lambda state: state[PREDICTOR].update({part: value}))
-    with pytest.raises(QuestreeError, match=rf"program\.json .*\({PREDICTOR}\.{part}: nothing of this name"):
+def test_what_leads_elsewhere_or_is_no_prompt_and_no_demonstration_is_refused_by_name(place, value, copy):
+    changed = {"config": {place.partition(".")[2]: value}} if "." in place else {place: value}
+    change(copy, "program.json", lambda state: state[PREDICTOR].update(changed))
+    with pytest.raises(QuestreeError, match=rf"program\.json .*\({PREDICTOR}\.{place}: nothing of this name"):
         load(copy)
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"), [("temperature", 9), ("temperature", "hot"), ("n", 10**6), ("max_tokens", 0), ("seed", 1.5)]
-)
+@pytest.mark.parametrize(("setting", "value"), [("temperature", 9), ("n", 10**6), ("max_tokens", 0), ("seed", 1.5)])
 def test_a_harmless_setting_has_bounds(setting, value, copy):
     change(copy, "program.json", lambda state: state[PREDICTOR].update(config={setting: value}))
     with pytest.raises(QuestreeError, match=rf"{PREDICTOR}\.config\.{setting}: Input should be"):
         load(copy)
 
 
-def test_other_predictors_and_other_fields_are_refused_by_name(copy, genuine, tmp_path):
-    change(copy, "program.json", lambda state: state.update(other=state[PREDICTOR]))
-    with pytest.raises(QuestreeError, match="other is no predictor of cot"):
+@pytest.mark.parametrize(
+    ("file", "how", "says"),
+    [
+        ("program.json", lambda state: state.update(other=state[PREDICTOR]), "other is no predictor of cot"),
+        ("program.json", lambda state: state.pop(PREDICTOR), f"{PREDICTOR} is missing"),
+        ("program.json", lambda state: state[PREDICTOR]["signature"]["fields"].pop(), "has 4 fields, and not 3"),
+        ("lessons.json", lambda rows: rows[0]["demonstrations"].update(other=[]), r"lessons\.json .*other is no pred"),
+        (
+            "lessons.json",
+            lambda rows: rows[0]["demonstrations"][PREDICTOR][0].update(
+                question='<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
+            ),
+            r"lessons\.json .*images",
+        ),
+    ],
+    ids=["another predictor", "no predictor", "other fields", "a lesson for another", "an image"],
+)
+def test_what_does_not_belong_to_the_program_is_refused_by_name(file, how, says, copy):
+    change(copy, file, how)
+    with pytest.raises(QuestreeError, match=says):
         load(copy)
-    change(copy, "program.json", lambda state: [state.pop("other"), state.pop(PREDICTOR)])
-    with pytest.raises(QuestreeError, match=f"{PREDICTOR} is missing"):
-        load(copy)
-    second = Path(shutil.copytree(genuine, tmp_path / "second"))
-    change(second, "program.json", lambda state: state[PREDICTOR]["signature"]["fields"].pop())
-    with pytest.raises(QuestreeError, match=f"{PREDICTOR} has 4 fields, and not 3"):
-        load(second)
-    third = Path(shutil.copytree(genuine, tmp_path / "third"))
-    change(third, "lessons.json", lambda lessons: lessons[0]["demonstrations"].update(other=[]))
-    with pytest.raises(QuestreeError, match=r"lessons\.json .*other is no predictor"):
-        load(third)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
 @pytest.mark.parametrize("file", ["questree.json", "program.json", "lessons.json"])
 @pytest.mark.parametrize("kind", IRREGULAR)
 def test_what_is_no_regular_file_is_neither_followed_nor_waited_for(kind, file, copy):
-    aside = copy.with_name(file)
-    (copy / file).rename(aside)  # the same content, outside of the folder
-    IRREGULAR[kind](copy / file, aside)
+    put_irregular(copy, file, IRREGULAR[kind])
     with pytest.raises(QuestreeError, match=rf"{file}.*no regular file"):
         load(copy)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_member_is_a_file_of_this_folder(name, copy):
-    (copy.parent / "program.json").write_bytes((copy / "program.json").read_bytes())
-    checksum = file_hash(copy / "program.json")
-
-    def rename(manifest: dict[str, Any]) -> None:
-        manifest["members"] = [name]
-        manifest["files"][name] = checksum
-
-    change(copy, "questree.json", rename)
+    add_member(copy, "questree.json", name)
     with pytest.raises(QuestreeError, match=r"questree\.json is damaged or foreign \((members|files)"):
         load(copy)
 
@@ -198,21 +146,10 @@ def test_a_folder_that_is_none_is_said(tmp_path):
             load(place)
 
 
-def test_texts_that_become_images_are_refused_and_never_saved(copy, tmp_path):
+def test_texts_that_become_images_are_never_saved(tmp_path):
     mark = '<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
-    change(copy, "lessons.json", lambda lessons: lessons[0]["demonstrations"][PREDICTOR][0].update(question=mark))
-    with pytest.raises(QuestreeError, match=r"lessons\.json .*images"):
-        load(copy)
     program = build("cot", {})
     program.predictors()[0].demos = [dspy.Example(question=mark, answer="\ud800", final_content="c")]
     demo = load(save(program, tmp_path / "saved")).predictors()[0].demos[0]
     assert demo.question == mark.replace("<CUSTOM", "< CUSTOM")
     assert demo.answer == "?"
-
-
-@pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
-def test_a_forged_folder_of_any_kind_is_refused_by_name_or_harmless(tmp_path):
-    found = forge_folders(25, 1, tmp_path)
-    assert found.tried.keys() == KINDS.keys()
-    assert found.wrong == []
-    assert 0.7 < found.refused / found.tried.total() < 1

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import dspy
 import pytest
-from manifests import rewrite_manifest
-from reliability.corruption import corrupt_artifact, corrupt_index
+from reliability.corruption import corrupt
+from reliability.forgeries import seal
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import CheckpointError, QuestreeError
-from questree.common.files import file_hash
 from questree.common.manifests import checksum_of
 from questree.optimize import load, save
 from questree.programs import build
@@ -59,19 +58,16 @@ def artifact(tmp_path, index):
     return save(build("searchain", {}, retriever=load_index(index)), tmp_path / "program")
 
 
-def test_a_changed_byte_of_an_artifact_is_noticed(artifact, index):
-    found = corrupt_artifact(artifact, cases=12, seed=1, retriever=load_index(index))
-    assert set(found.tried) == {"program.json", "questree.json"}
-    assert found.missed == {}
-    load(artifact, retriever=load_index(index))
-
-
-def test_a_changed_byte_of_an_index_is_noticed(index, tmp_path):
+def test_a_changed_byte_of_an_artifact_or_an_index_is_noticed(artifact, index, tmp_path):
     copy = Path(shutil.copytree(index, tmp_path / "copy"))
-    found = corrupt_index(copy, cases=6, seed=1)
-    assert len(found.tried) >= 5
-    assert found.missed == {}
-    assert load_index(copy)("Who wrote Buddenbrooks?")
+    for folder, reload in (
+        (artifact, lambda: load(artifact, retriever=load_index(index))),
+        (copy, lambda: load_index(copy)),
+    ):
+        found = corrupt(folder, 6, 1, reload)
+        assert len(found.tried) == len([path for path in folder.rglob("*") if path.is_file()])
+        assert found.wrong == []
+        reload()
 
 
 def test_a_pickle_beside_an_artifact_or_in_its_place_is_not_loaded(artifact, index, bomb):
@@ -79,10 +75,7 @@ def test_a_pickle_beside_an_artifact_or_in_its_place_is_not_loaded(artifact, ind
         (artifact / name).write_bytes(bomb)
     load(artifact, retriever=load_index(index))
     (artifact / "program.json").write_bytes(bomb)
-    manifest = json.loads((artifact / "questree.json").read_text())
-    manifest["files"]["program.json"] = file_hash(artifact / "program.json")  # as by someone who knows the checksums
-    manifest["checksum"] = checksum_of(manifest)
-    (artifact / "questree.json").write_text(json.dumps(manifest))
+    seal(artifact, "questree.json", "program.json")
     with pytest.raises(QuestreeError):
         load(artifact, retriever=load_index(index))
 
@@ -97,27 +90,18 @@ def test_a_pickle_in_an_index_is_not_loaded(index, tmp_path, bomb):
         file.write_bytes(genuine)
 
 
-def test_an_array_that_holds_a_pickle_is_refused_whatever_itsfile_hash(index, tmp_path, bomb):
+def test_an_array_that_holds_a_pickle_is_refused_whatever_its_checksum(index, tmp_path, bomb):
     import numpy as np
 
     copy = Path(shutil.copytree(index, tmp_path / "copy"))
     for file in copy.rglob("*.npy"):
         genuine = file.read_bytes()
         np.save(file, np.array([Bomb(tmp_path / "went-off")], dtype=object), allow_pickle=True)
+        seal(copy, "questree-index.json", file.relative_to(copy).as_posix())
         with pytest.raises(QuestreeError):
-            load_index(resealed(copy))
+            load_index(copy)
         file.write_bytes(genuine)
-        resealed(copy)
-
-
-def resealed(folder: Path) -> Path:
-    """Sizes and checksums put right, as by someone who knows them."""
-
-    def put_right(manifest):
-        for name, entry in manifest["files"].items():
-            entry.update(bytes=(folder / name).stat().st_size, sha256=file_hash(folder / name))
-
-    return rewrite_manifest(folder, put_right)
+        seal(copy, "questree-index.json", file.relative_to(copy).as_posix())
 
 
 @pytest.mark.parametrize("kind", ["reader", "checkpoint"])
@@ -181,8 +165,7 @@ def test_a_pickle_in_the_lm_cache_is_not_loaded(sealed, tmp_path, monkeypatch, b
 def test_an_address_in_a_manifest_is_shown_and_never_used(artifact, index):
     manifest = json.loads((artifact / "questree.json").read_text())
     manifest["lm"] = {"name": "openai/evil", "api_base": "http://127.0.0.1:9/v1"}
-    manifest["checksum"] = checksum_of(manifest)
-    (artifact / "questree.json").write_text(json.dumps(manifest))
+    (artifact / "questree.json").write_text(json.dumps(manifest | {"checksum": checksum_of(manifest)}))
     loaded = load(artifact, retriever=load_index(index))
     assert all(predictor.lm is None for predictor in loaded.predictors())
     with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):

@@ -7,47 +7,43 @@ import subprocess
 import sys
 
 import pytest
-from reliability.interruptions import KINDS, interruption_report, words
-from reliability.killing import Counting
+from reliability.interruptions import COMMANDS, PAYING, interruption_report, prepare, words
 from reliability.left_behind import result
+from reliability.small_world import WatchedEngine, mind
 
-from questree.data import MINI_CORPUS, load_task
-from questree.retrieval import build_index
-from questree.simulate import Mind, Traits, World
 from questree.simulate.server import running
 
 COMMAND = "import sys; from questree.cli import main; sys.argv = ['questree', *sys.argv[1:]]; main()"
 
 
-def check(kind, kills, seed, folder):
-    found = interruption_report(kind, kills, seed, folder)
-    assert (found.kills, found.lost, found.repeated, found.differing) == (kills, [], [], [])
-    return found
+def check(kind, kills, stops, seed, folder):
+    found = interruption_report(kind, kills, stops, seed, folder)
+    assert found.wrong == []
+    assert (found.tried["kills"], found.tried["stops"]) == (kills, stops)
 
 
-def test_a_killed_evaluation_goes_on(tmp_path):
-    assert check("evaluate", 2, 5, tmp_path).kept > 0
+def test_a_killed_and_stopped_evaluation_goes_on_and_tells_what_all_of_it_paid(tmp_path):
+    check("evaluate", 1, 1, 5, tmp_path)
 
 
 def test_a_killed_indexing_goes_on(tmp_path):
-    assert check("index", 1, 4, tmp_path).kept > 0
+    check("index", 1, 0, 4, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_killed_twenty_times_anything_goes_on(kind, tmp_path):
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_interrupted_many_times_anything_goes_on(kind, tmp_path):
     if "ray" in kind:
         pytest.importorskip("ray", reason="needs questree[cluster]")
-    assert check(kind, 20, 0, tmp_path).kept > 20
+    check(kind, 10, 5 if kind in PAYING else 0, 0, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bootstrap-random-search", "mipro", "gepa"])
 def test_an_optimizer_asks_in_another_process_what_it_asked_before(kind, tmp_path):
     """Whatever its threads and its hash seed, and also where replies must be asked for again."""
-    questions = [question for split in load_task("mini").questions.values() for question in split]
-    engine = Counting(Mind(World(questions), Traits(malformed=0.05)))
-    build_index(MINI_CORPUS, tmp_path / "bm25", kind="bm25")
+    engine = WatchedEngine(mind(malformed=0.05))
+    prepare(kind, tmp_path)
     asked, results = [], []
     with running(engine) as address:
         for seed in ("1", "2"):

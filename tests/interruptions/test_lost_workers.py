@@ -9,8 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
-from collections import Counter
 from functools import partial
 
 import pytest
@@ -18,8 +16,9 @@ from chunk_encoder import LetterEncoder, load, load_dying
 from ray_cluster import cluster_of_two, cluster_of_two_nodes, kill_a_worker
 from reliability.interruptions import IN_FLIGHT
 from reliability.left_behind import result
+from reliability.small_world import WatchedEngine, mind
 
-from questree.data import MINI_CORPUS, load_task
+from questree.data import MINI_CORPUS
 from questree.experiment import Experiment
 from questree.retrieval import Passage, build_index
 from questree.retrieval.indexes import chunks
@@ -27,7 +26,6 @@ from questree.retrieval.indexes.cluster import connected
 from questree.retrieval.indexes.contents import write_passages
 from questree.retrieval.indexes.encoding import encode_corpus
 from questree.settings import run_settings
-from questree.simulate import Mind, SimulatedEngine, Traits, World
 from questree.simulate.server import running
 
 pytestmark = pytest.mark.ray
@@ -49,27 +47,9 @@ def index(tmp_path_factory):
     return build_index(MINI_CORPUS, tmp_path_factory.mktemp("index") / "bm25", kind="bm25")
 
 
-class Watched(SimulatedEngine):
-    """Counts each request, and calls a function as the n-th one comes in."""
-
-    def __init__(self, mind: Mind):
-        super().__init__(mind)
-        self.asked = Counter[str]()
-        self.at, self.then = 0, lambda: None
-        self._lock_count = threading.Lock()
-
-    def reply_to(self, request):
-        with self._lock_count:
-            self.asked[request.messages[-1].text or ""] += 1
-            if self.asked.total() == self.at:
-                self.then()
-        return SimulatedEngine(self.mind).reply_to(request)
-
-
 @pytest.fixture(scope="module")
 def server():
-    questions = [question for split in load_task("mini").questions.values() for question in split]
-    engine = Watched(Mind(World(questions), Traits(malformed=0, latency=0.005)))
+    engine = WatchedEngine(mind(latency=0.005))
     with running(engine) as address:
         yield engine, address
 
@@ -126,10 +106,10 @@ def interrupted(seed, lose, server, index, folder, cache):
     engine, lost = server[0], list[object]()
     shutil.rmtree(cache, ignore_errors=True)
     engine.asked.clear()
-    engine.at, engine.then = random.Random(seed).randint(1, 60), lambda: lost.append(lose())
+    engine.call_at(random.Random(seed).randint(1, 60), lambda: lost.append(lose()))
     found = evaluated(index, folder / str(seed) / "run", **served(server, folder), on="ray", workers=2)
     assert len(lost) == 1
-    again = engine.asked.total() - len(engine.asked)
+    again = engine.requests - len(engine.asked)
     assert again <= IN_FLIGHT, "only requests that were on their way may be sent again"
     return found
 

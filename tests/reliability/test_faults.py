@@ -20,10 +20,9 @@ from questree.lm.failure import counting_failures
 from questree.lm.policy import RunPolicy
 from questree.programs import PROGRAMS
 
-MADE_DO_WITH = {"field repeated", "half a character", "no usage"}
+MADE_DO_WITH = {"field repeated", "half a character", "no usage", "usage in total"}
 SENT_ONCE = {fault.kind for fault in (*AT_ONCE, *OVERFLOWS)}
 ASKED_FOR_A_LIST = {"wrong type", "deep JSON in a field"}
-SEARCHING = sorted(name for name, kind in PROGRAMS.items() if kind.searches)
 
 
 def kind(name: str):
@@ -64,30 +63,28 @@ def test_a_server_that_has_ended_answers_nobody_who_kept_a_connection():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_question_of_every_program_is_answered_or_fails_under_its_cause(name, world):
     counts = fault_report(11, [name], world.examples[:2], rate=0.3)
-    assert counts.questions == counts.answered + counts.failed.total() == 2
-    assert (counts.lost, counts.mislabelled, counts.differing, counts.late) == ([], [], [], [])
+    assert counts.wrong == []
+    assert counts.found["questions"] == counts.found["answered"] + counts.found["failed"] == 2
 
 
-@pytest.mark.parametrize("make", [dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
+@pytest.mark.parametrize("make", [dspy.JSONAdapter, dspy.XMLAdapter, BAMLAdapter])
 def test_with_every_adapter_a_question_is_answered_or_fails_under_its_cause(make, world):
-    counts = fault_report(5, ["searchain", "tree-of-reviews", "blendfilter"], world.examples[:3], adapter=make())
-    assert counts.questions == counts.answered + counts.failed.total() == 9
-    assert (counts.lost, counts.mislabelled, counts.differing, counts.late) == ([], [], [], [])
-    assert counts.answered
+    counts = fault_report(5, ["searchain", "blendfilter"], world.examples[:2], adapter=make())
+    assert counts.wrong == []
+    assert counts.found["answered"]
 
 
 def test_every_program_says_that_nobody_is_there():
     counts = refusal_report()
-    assert counts.failed == {"unreachable": len(PROGRAMS)}
-    assert (counts.lost, counts.mislabelled, counts.differing) == ([], [], [])
+    assert counts.found["failed"] == len(PROGRAMS)
+    assert counts.wrong == []
 
 
-@pytest.mark.parametrize("name", ["searchain", "blendfilter", "ircot"])
-def test_a_retriever_at_fault_gives_its_index_s_passages_or_fails_the_question(name):
+def test_a_retriever_at_fault_gives_its_index_s_passages_or_fails_the_question():
     faults = [fault for fault in RETRIEVER_FAULTS if fault.kind != "drip"]
-    counts = retriever_report(2, [name], faults=faults, rate=0.7)
-    assert counts.tried > 2
-    assert (counts.lost, counts.mislabelled, counts.late) == ([], [], [])
+    counts = retriever_report(2, ["searchain", "ircot"], faults=faults, rate=0.7)
+    assert counts.tried.total() > 2
+    assert counts.wrong == []
 
 
 def test_a_run_over_many_questions_adds_up(behind, world, tmp_path):
@@ -218,6 +215,6 @@ def test_usage_still_reaches_a_tracker_of_the_caller(behind, world):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_many_schedules(seed):
-    for counts in (fault_report(seed), retriever_report(seed, SEARCHING)):
-        assert counts.tried > 10
-        assert (counts.lost, counts.mislabelled, counts.differing, counts.late) == ([], [], [], [])
+    for counts in (fault_report(seed), retriever_report(seed)):
+        assert counts.tried.total() > 10
+        assert counts.wrong == []

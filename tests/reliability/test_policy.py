@@ -65,14 +65,6 @@ def test_what_the_user_names_is_the_policy(tmp_path, monkeypatch):
     assert settings.limits == Limits(**named)
 
 
-def test_a_policy_is_read_as_it_was_written_before():
-    stored = (
-        '{"concurrency": 4, "timeout": null, "retries": 2, "deadline": 1800.0, "window": null, "max_failures": null,'
-    )
-    stored += '"hopeless_after": 5, "max_calls": 7, "max_tokens": null, "max_cost": null}'
-    assert RunPolicy.model_validate_json(stored) == RunPolicy(retries=2, max_calls=7)
-
-
 def test_a_served_lm_is_never_waited_for_without_end(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lm = Parts(run_settings(lm="openai/m", api_base="http://127.0.0.1:9/v1")).lm

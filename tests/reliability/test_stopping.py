@@ -63,21 +63,22 @@ def started(address: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def press(run: subprocess.Popen[str]) -> str:
-    """Ctrl-C; what was said of it."""
-    run.send_signal(signal.SIGINT)
+def press(run: subprocess.Popen[str], how: int = signal.SIGINT) -> str:
+    """Press Ctrl-C, or end it otherwise; return what is said of it."""
+    run.send_signal(how)
     assert run.stderr is not None
     return next(line for line in run.stderr if "Stopping" in line)
 
 
-def test_once_finishes_what_is_on_its_way_and_says_how_to_go_on(held, tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_once_finishes_what_is_on_its_way_and_says_how_to_go_on(how, held, tmp_path, monkeypatch):
     server, address = held
     run = started(address, tmp_path)
     assert server.two_held.wait(60)
-    assert "waiting for 2 questions" in press(run)
+    assert "waiting for 2 questions" in press(run, how)
     server.let_go.set()
     _, said = run.communicate(timeout=60)
-    assert run.returncode == 130
+    assert run.returncode == (130 if how == signal.SIGINT else run.returncode) > 0
     stopped = [line for line in said.splitlines() if line.startswith("stopped:")]
     assert len(stopped) == 1
     assert "4 more questions were finished and are kept in run: run the same again to go on" in stopped[0]

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 from manifests import rewrite_manifest
-from tiny_encoders import save_encoder
+from reliability.tiny_encoders import save_encoder
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import KINDS, BM25Retriever, Retriever, build_index, load_index, read_manifest

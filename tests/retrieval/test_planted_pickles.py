@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from manifests import rewrite_manifest
-from tiny_encoders import save_encoder
+from reliability.tiny_encoders import save_encoder
 
 from questree.common.files import file_hash
 from questree.retrieval import build_index, load_index

@@ -6,8 +6,8 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from reliability.tiny_encoders import save_encoder
 from safetensors.torch import load_file, save_file
-from tiny_encoders import save_encoder
 from transformers import AutoModelForSequenceClassification, BertConfig
 
 from questree.common.errors import CheckpointError, QueryError, QuestreeError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny_encoders import save_encoder
+from reliability.tiny_encoders import save_encoder
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BertConfig
 
 from questree.common.errors import CheckpointError, QueryError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
-from tiny_encoders import save_encoder
+from reliability.tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny_encoders import save_encoder
+from reliability.tiny_encoders import save_encoder
 
 from questree.optimize.readers import ReadingExample
 from questree.retrieval import Passage

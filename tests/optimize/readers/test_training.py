@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from reliability.tiny_encoders import KINDS, save_encoder
 from safetensors.torch import load_file
-from tiny_encoders import KINDS, save_encoder
 
 from questree.common.errors import CheckpointError, QuestreeError
 from questree.evaluation.identity import reader_facts

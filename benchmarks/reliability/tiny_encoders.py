@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
+from typing import Any
 
 WORDS = (
     *("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island", "jetty", "kelp", "lagoon"),
@@ -34,7 +37,7 @@ def save_encoder(folder: Path, kind: str = "bert", seed: int = 0) -> Path:
     return folder
 
 
-def _config(kind: str, words: int):
+def _config(kind: str, words: int) -> Any:
     from transformers import BertConfig, DistilBertConfig, RobertaConfig
 
     if kind == "distilbert":
@@ -50,3 +53,13 @@ def _config(kind: str, words: int):
         max_position_embeddings=64,
         pad_token_id=0,
     )
+
+
+def write_corpus(file: Path, passages: int) -> None:
+    """Write passages of its words."""
+    draw = random.Random(0)
+    rows = [
+        {"id": f"p{n}", "title": draw.choice(WORDS), "text": " ".join(draw.choices(WORDS, k=8))}
+        for n in range(passages)
+    ]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
