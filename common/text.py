@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from html import escape
 from itertools import pairwise
 from operator import is_
@@ -13,7 +14,6 @@ from typing import Any
 import regex
 from pydantic import BaseModel
 
-from .caches import remembering
 from .sentences import without_item_mark
 
 _TWINS = str.maketrans(
@@ -82,7 +82,7 @@ _QUOTED = re.compile(  # as a whole: "Heroes" or "Low" keeps its marks
 )
 
 
-@remembering(1024)  # demonstrations, questions and passages enter one prompt after the other
+@lru_cache(maxsize=512)  # demonstrations, questions and passages enter one prompt after the other
 def neutralise(text: str) -> str:
     """Return the text without anything that could end or begin a section of a prompt, in any spelling.
 

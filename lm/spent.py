@@ -13,7 +13,6 @@ import dspy
 from dspy.utils.exceptions import LMError
 from pydantic import BaseModel, ConfigDict
 
-from ..common.caches import remembering
 from .failure import was_sent
 
 ACCOUNT = "questree_account"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
@@ -199,6 +198,6 @@ def _estimate(texts: Sequence[str]) -> int:
     return sum(len(text.encode("utf-8", "replace")) + 3 for text in texts) // 4
 
 
-@remembering(256)  # the system message of a signature, most of a prompt, comes again and again
+@lru_cache(maxsize=256)  # the system message of a signature, most of a prompt, comes again and again
 def _words_in(text: str) -> int:
     return len(text.split())

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from ..common import patterns as expressions
-from ..common.caches import remembering
 
 YesNo = Literal["yes", "no"]
 Label = Literal["SUPPORTS", "REFUTES", "NOT ENOUGH INFO"]
@@ -62,7 +61,7 @@ _SUPPORTS = re.compile(r"\bsupport(?:s|ed)?\b|\btrue\b")
 _REFUTES = re.compile(r"\brefute[sd]?\b|\bcontradict(?:s|ed)?\b|\bfalse\b")
 
 
-@remembering(256)  # one text is compared with many
+@lru_cache(maxsize=256)  # one text is compared with many
 def normalise(text: str) -> str:
     """Return the text in lower case, without ASCII punctuation, English articles and extra white space.
 

@@ -36,7 +36,7 @@ def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -
         within: its name in the archive ``path``, if it is a member of one.
 
     Raises:
-        CorpusError: if it cannot be read, ends in the middle, or unpacks to more than text does.
+        CorpusError: if it cannot be read, or ends in the middle.
     """
     name = f"{path} ({within})" if within else str(path)
     try:

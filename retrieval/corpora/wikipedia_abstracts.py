@@ -10,9 +10,9 @@ import bz2
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from ...common.errors import CorpusError
-from ...common.packed_files import Allowance, bounded
 from ..passage import Passage
 from .corpus_format import TROUBLE, CorpusFormat, Line, numbered, passage_of, same_for_all
 from .json_lines import article_of
@@ -45,17 +45,15 @@ def _of_folder(folder: Path) -> Iterator[Line]:
 def _of_archive(path: Path) -> Iterator[Line]:
     found = False
     try:
-        allowance = Allowance(path)
         with tarfile.open(path, mode="r|*") as archive:  # a stream: nothing is looked for
             for member in archive:
                 archive.members.clear()  # type: ignore[attr-defined]  # nothing is kept either
-                allowance.take(tarfile.BLOCKSIZE + member.size)
                 opened = archive.extractfile(member) if member.isfile() else None
                 if opened is None or not Path(member.name).name.startswith("wiki_"):
                     continue
                 found = True
                 with bz2.BZ2File(opened) if member.name.endswith(".bz2") else opened as lines:
-                    yield from numbered(path, bounded(lines, allowance), within=member.name)
+                    yield from numbered(path, cast("BinaryIO", lines), within=member.name)
     except TROUBLE as problem:
         raise CorpusError(f"{path} cannot be read as an archive: {problem}. Fetch it again.") from problem
     if not found:

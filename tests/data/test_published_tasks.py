@@ -14,7 +14,6 @@ from typing import Any
 import published_rows as rows
 import pytest
 
-from questree.common import packed_files
 from questree.common.errors import QuestreeError
 from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, task_fetch
 from questree.data.tasks import KnownTask, Row
@@ -390,11 +389,10 @@ def test_lines_that_are_no_rows_at_all_can_be_left_out_too(data: Path, published
 
 
 @pytest.mark.parametrize("name", ["dev.jsonl.bz2", "dev.json.bz2", "dev.tsv.gz", "dev.jsonl.gz"])
-def test_a_file_that_is_damaged_or_unpacks_to_too_much_is_named(data: Path, tmp_path: Path, monkeypatch, name) -> None:
-    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
+def test_a_file_that_is_damaged_is_named(data: Path, tmp_path: Path, name) -> None:
     pack = bz2.compress if name.endswith("bz2") else gzip.compress
-    packed = pack(b"x" * 3_000_000)
-    for content in (packed, packed[:-4], packed[:60] + b"damaged" * 20, b"no compressed file"):
+    packed = pack(b"x" * 3_000)
+    for content in (packed[:-4], packed[:60] + b"damaged" * 20, b"no compressed file"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(QuestreeError, match=f"{name}"):
             fetch_task("nq", files=[tmp_path / name])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from reliability.fuzz import SIGNATURES, echo_sets_nothing, fuzz, reads_as_marker, sections_hold
 from reliability.hostile_texts import as_copied, hostile_text, marker
 
-from questree.common.caches import remembering
 from questree.common.text import changed_texts, neutralise
 from questree.lm.adapters import BAMLAdapter, ChatAdapter, JSONAdapter, XMLAdapter
 from questree.lm.guard import guarded
@@ -158,16 +157,6 @@ def test_a_passage_cannot_become_an_image_whose_address_is_fetched():
     message = dspy.ChatAdapter().format(signature, [], inputs)[-1]
     assert isinstance(message["content"], str), "one text, and no blocks"
     assert neutralise(neutralise(text)) == neutralise(text)
-
-
-def test_texts_are_remembered_unless_they_are_long():
-    asked = []
-    kept = remembering(2)(lambda text: asked.append(text) or text.upper())
-    long = "x" * 10_001
-    assert [kept(text) for text in ("a", "a", long, long)] == ["A", "A", long.upper(), long.upper()]
-    assert asked == ["a", long, long]
-    assert [kept(text) for text in ("b", "c", "a", "c")] == ["B", "C", "A", "C"]
-    assert asked[3:] == ["b", "c", "a"], "no more than two are kept"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import tarfile
 
 import pytest
 
-from questree.common import packed_files
 from questree.common.errors import CorpusError
 from questree.retrieval import BadLine, read_corpus
 from questree.retrieval.corpora import corpus, corpus_format
@@ -259,10 +258,9 @@ def test_a_long_id_does_not_fill_a_message(tmp_path):
     assert len(str(refused.value)) < 1_000
 
 
-# Packed files, some of which unpack to more than text does
+# Packed files
 
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-BOMBS = {"blank lines": b"\n", "passages": b'{"text": "a"}\n', "bad lines": b"x\n", "one line": b"x"}
 
 
 @pytest.mark.parametrize("suffix", PACKED)
@@ -273,26 +271,3 @@ def test_files_may_be_packed(tmp_path, suffix):
     file.write_bytes(file.read_bytes()[:-5])
     with pytest.raises(CorpusError, match=r"c.jsonl.* cannot be read"):
         ids(file)
-
-
-@pytest.mark.parametrize("suffix", PACKED)
-@pytest.mark.parametrize("content", BOMBS)
-def test_a_few_bytes_that_unpack_to_much_are_refused(tmp_path, monkeypatch, suffix, content):
-    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
-    file = tmp_path / f"c.jsonl{suffix}"
-    file.write_bytes(PACKED[suffix](BOMBS[content] * (2_000_000 // len(BOMBS[content]))))
-    refusal = r"(is no corpus|cannot be read: it unpacks to more .* unpack it yourself)"
-    with pytest.raises(CorpusError, match=rf"{file} .*{refusal}"):
-        ids(file, skip_bad=True)
-
-
-def test_an_archive_unpacks_to_a_bounded_size_with_all_its_members(tmp_path, monkeypatch):
-    monkeypatch.setattr(packed_files, "_LEAST", 1 << 12)
-    blank = {f"enwiki/AA/wiki_{n:02}.bz2": ["\n" * 60_000] for n in range(3)}
-    with pytest.raises(CorpusError, match="unpacks to more than"):
-        ids(archive(tmp_path / "blank.tar.bz2", blank))
-    with tarfile.open(tmp_path / "members.tar.bz2", "w:bz2") as opened:
-        for _ in range(3_000):
-            opened.addfile(tarfile.TarInfo("other"))
-    with pytest.raises(CorpusError, match="unpacks to more than"):
-        ids(tmp_path / "members.tar.bz2")
