@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ..common.errors import QuestreeError
-from ..lm.spent import total
 from ..metrics import Interval, bootstrap_interval, mean_interval, paired_interval, rouge_l
 from ..programs.basis import SOURCES
+from .evaluation import Evaluation
 from .records import Record
 
 
@@ -174,8 +174,7 @@ class Efficiency:
 
     Attributes:
         cached: calls that the client's cache answered.
-        tokens: None if there are such calls, as nobody counted theirs.
-        cost: in US dollars; None if there are such calls, or no price is known.
+        tokens, cost: None if there are such calls, as nobody counted theirs; the cost also if no price is known.
     """
 
     questions: int
@@ -195,21 +194,15 @@ def efficiency(records: Sequence[Record]) -> Efficiency:
     Raises:
         QuestreeError: if no question was answered.
     """
-    answered = [record for record in records if record.failure is None]
+    answered = tuple(record for record in records if record.failure is None)
     if not answered:
         raise QuestreeError("Every question of this run failed; there is nothing to measure.")
-    spent, n = total([record.spent for record in answered]), len(answered)
-    return Efficiency(
-        questions=n,
-        words_in=spent.words_in / n,
-        words_out=spent.words_out / n,
-        rounds=fmean(record.rounds for record in answered),
-        calls=spent.calls / n,
-        seconds=fmean(record.seconds for record in answered),
-        cached=spent.cached / n,
-        tokens=None if spent.cached else (spent.tokens_in + spent.tokens_out) / n,
-        cost=None if spent.cached else spent.cost / n or None,
-    )
+    found, n = Evaluation("", answered), len(answered)
+    spent = found.spent
+    each = {name: getattr(spent, name) / n for name in ("words_in", "words_out", "calls", "cached")}
+    tokens, cost = ((spent.tokens_in + spent.tokens_out) / n, spent.cost / n or None)
+    known = {"tokens": None, "cost": None} if spent.cached else {"tokens": tokens, "cost": cost}
+    return Efficiency(questions=n, rounds=found.rounds, seconds=found.seconds, **each, **known)
 
 
 def paired(first: Sequence[Record], second: Sequence[Record]) -> list[tuple[Record, Record]]:
@@ -258,8 +251,8 @@ class AlphaPoint:
     Attributes:
         contradicted: the share of nodes whose answer and passage have a ROUGE-L of alpha or less.
         left_alone: the number of questions without such a node.
-        rouge_l_left_alone: the mean score of these questions; None if there are none.
-        rouge_l_others: the mean score of the other questions; None if there are none.
+        rouge_l_left_alone, rouge_l_others: the mean score of these questions, and of the others; None if there are
+            none.
     """
 
     alpha: float
@@ -281,11 +274,17 @@ def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Alph
         QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.
     """
     long = [record for record in records if record.failure is None and "rouge-l" in record.scores]
-    agreements = {record.id: agreed for record in long if (agreed := _agreements(record))}
-    if not agreements:
+    questions = [(agreed, record.scores["rouge-l"]) for record in long if (agreed := _agreements(record))]
+    if not questions:
         raise QuestreeError("No answered question here is scored by rouge-l and has nodes with answer and passage.")
-    scores = {record.id: record.scores["rouge-l"] for record in long}
-    return [_alpha_point(agreements, scores, alpha) for alpha in alphas]
+    nodes = [agreement for agreed, _ in questions for agreement in agreed]
+    points = []
+    for alpha in alphas:
+        alone = [score for agreed, score in questions if min(agreed) > alpha]
+        others = [score for agreed, score in questions if min(agreed) <= alpha]
+        means = (fmean(scores) if scores else None for scores in (alone, others))
+        points.append(AlphaPoint(alpha, len(nodes), fmean(one <= alpha for one in nodes), len(alone), *means))
+    return points
 
 
 def _agreements(record: Record) -> list[float]:
@@ -293,17 +292,3 @@ def _agreements(record: Record) -> list[float]:
     nodes = record.tree.nodes if record.tree else []
     judged = [node for node in nodes if node.replaces is None and node.repeats is None]
     return [rouge_l(node.answer, [node.passage.text]) for node in judged if node.answer and node.passage]
-
-
-def _alpha_point(agreements: dict[str, list[float]], scores: dict[str, float], alpha: float) -> AlphaPoint:
-    nodes = [agreement for agreed in agreements.values() for agreement in agreed]
-    alone = [scores[id] for id, agreed in agreements.items() if min(agreed) > alpha]
-    others = [scores[id] for id, agreed in agreements.items() if min(agreed) <= alpha]
-    return AlphaPoint(
-        alpha,
-        len(nodes),
-        sum(agreement <= alpha for agreement in nodes) / len(nodes),
-        len(alone),
-        fmean(alone) if alone else None,
-        fmean(others) if others else None,
-    )

@@ -124,6 +124,18 @@ class Evaluation:
         """Return how many nodes on the final paths have each knowledge source (SearChain, table 2)."""
         return dict(Counter(source for record in self.records for source in record.sources).most_common())
 
+    def less(self, before: Evaluation) -> Interval:
+        """Return this score less another over the same questions, question by question, with its 95% interval."""
+        return paired_interval(*self._paired(before), seed=self.seed)
+
+    def p(self, before: Evaluation) -> float | None:
+        """Return the p-value of McNemar's test against that; None if the scores are not 0 or 1."""
+        return mcnemar(*self._paired(before))
+
+    def _paired(self, before: Evaluation) -> tuple[list[float], list[float]]:
+        first, second = ([r.scores[before.metric] for r in one.records] for one in (before, self))
+        return first, second
+
     def figures(self) -> dict[str, float]:
         """Return every number by name, as a tracking server takes them."""
         score, spent = self.score, self.spent
@@ -196,22 +208,17 @@ class Paired:
     @property
     def difference(self) -> Interval:
         """Return the score now less the score then, question by question, with its 95% interval."""
-        return paired_interval(*self._scores, seed=self.after.seed)
+        return self.after.less(self.before)
 
     @property
     def p(self) -> float | None:
         """Return the p-value of McNemar's test; None if the scores are not 0 or 1."""
-        return mcnemar(*self._scores)
+        return self.after.p(self.before)
 
     def figures(self) -> dict[str, Any]:
         """Return every figure of both evaluations, as their JSON has them, and the difference."""
         evaluations = {"before": json.loads(self.before.as_json()), "after": json.loads(self.after.as_json())}
         return {**evaluations, "difference": asdict(self.difference), "p": self.p}
-
-    @property
-    def _scores(self) -> tuple[list[float], list[float]]:
-        first, second = ([r.scores[one.metric] for r in one.records] for one in (self.before, self.after))
-        return first, second
 
 
 def is_grounded(record: Record) -> bool:
@@ -234,16 +241,11 @@ def cost_of(spent: Spent) -> str:
     return f"{spent.cached} of {spent.calls} calls cached" if spent.cached else dollars(spent.cost)
 
 
-def of_how_many(evaluation: Evaluation, metric: str) -> str:
-    """Return over how many answers a metric's score is, after a space; nothing if over all."""
-    scored = evaluation.scores[metric].n
-    return "" if scored == evaluation.n else f" (n={scored})"
-
-
-def found_in_how_many(evaluation: Evaluation, figure: str) -> str:
-    """Return over how many questions a figure of what was found is, after a space; nothing if over all."""
-    measured = sum(figure in record.retrieval for record in evaluation.records)  # 0: it is of all of them together
-    return f" (n={measured})" if 0 < measured < evaluation.n else ""
+def of_how_many(evaluation: Evaluation, name: str) -> str:
+    """Return over how many questions a score, or a figure of what was found, is, after a space; nothing if all."""
+    score = evaluation.scores.get(name)
+    count = score.n if score else sum(name in record.retrieval for record in evaluation.records)
+    return f" (n={count})" if 0 < count < evaluation.n else ""  # 0: it is of all of them together
 
 
 def _row(record: Record) -> dict[str, Any]:

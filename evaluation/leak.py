@@ -13,15 +13,12 @@ from ..programs.composed import NearestDemonstrations
 
 
 def refuse_leak(training: Iterable[str], scored: Iterable[str], uses: str = "training and for scoring") -> None:
-    """Raise if a question is for training and for scoring.
+    """Raise a `QuestreeError` if a question is for training and for scoring; it says which.
 
     Args:
         training: the words, or the ids, of the questions that something is or was made with.
         scored: the same of the questions that it is to be scored on.
         uses: what the two are for, as the error says it.
-
-    Raises:
-        QuestreeError: a question is among both; says which.
     """
     known = {*map(bare_words, training)}
     if shared := {question for question in scored if bare_words(question) in known}:
@@ -32,19 +29,10 @@ def refuse_leak(training: Iterable[str], scored: Iterable[str], uses: str = "tra
 
 
 def refuse_demonstrated(programs: Iterable[Program], examples: Iterable[dspy.Example]) -> None:
-    """Raise if a program is to be scored on a question that stands among its demonstrations.
-
-    Raises:
-        QuestreeError: one is; says which question.
-    """
+    """Raise a `QuestreeError` if a program is to be scored on a question that stands among its demonstrations."""
     scored = [str(example.get("question")) for example in examples]
     for program in programs:
-        refuse_leak(_demonstrated(program), scored)
-
-
-def _demonstrated(program: Program) -> set[str]:
-    """Return the questions among a program's demonstrations."""
-    shown = {str(demo["question"]) for one in program.predictors() for demo in one.demos if "question" in demo}
-    if isinstance(program, NearestDemonstrations):
-        shown |= {lesson.inputs["question"] for lesson in program.lessons}
-    return shown
+        shown = {str(demo["question"]) for one in program.predictors() for demo in one.demos if "question" in demo}
+        if isinstance(program, NearestDemonstrations):
+            shown |= {lesson.inputs["question"] for lesson in program.lessons}
+        refuse_leak(shown, scored)

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import start_blocking_portal
 
 from ..common.event_loop import run
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
 
 logger = logging.getLogger(__name__)
 
@@ -25,11 +24,7 @@ _FOR_OTHERS, _FOR_A_QUESTION = 32, 2  # files and connections that may be open a
 
 
 def at_most(questions: int) -> int:
-    """Return how many questions may be asked at the same time, by the files that this process may open; warn if fewer.
-
-    Args:
-        questions: that are wanted.
-    """
+    """Return how many of so many questions may be asked at a time, by the files that may be open; warn if fewer."""
     if sys.platform == "win32":
         return questions
     import resource
@@ -44,18 +39,8 @@ def at_most(questions: int) -> int:
     return min(room, questions)
 
 
-class Pool(Protocol):
-    """Runs steps at the same time, each in a copy of the context of whoever starts it."""
-
-    def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
-        """Begin a step; return its outcome to come."""
-
-    def end(self, *, at_once: bool) -> None:
-        """Wait for the steps on their way and release everything; ``at_once`` does not wait."""
-
-
 class Threads:
-    """A thread for each step.
+    """A thread for each step, which runs in a copy of the context of whoever starts it.
 
     Args:
         most: steps at a time.
@@ -82,11 +67,11 @@ class Threads:
 
 
 class EventLoop:
-    """One thread with an event loop, for any number of steps."""
+    """One thread with an event loop, for any number of steps: what `Threads` does."""
 
     def __init__(self) -> None:
         self._opened = start_blocking_portal()
-        self._loop: BlockingPortal = self._opened.__enter__()
+        self._loop = self._opened.__enter__()
 
     def start(self, step: Callable[[Item], Result], item: Item) -> Future[Result]:
         """Begin a step; return its outcome to come."""
@@ -97,3 +82,6 @@ class EventLoop:
         if at_once:
             self._loop.call(self._loop.stop, True)
         self._opened.__exit__(None, None, None)
+
+
+Pool = Threads | EventLoop

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Any, Protocol
 
 import dspy
 
@@ -43,6 +43,7 @@ from .records import (
     ScoreFunction,
     check_example,
     checked_metrics,
+    example_of,
     judges_among,
     keeps_scores,
     metric_name,
@@ -173,6 +174,29 @@ def evaluate(
             kept.end(names, seed, list(by_id))
     _check_corpus(evaluation.records)
     return evaluation
+
+
+def ask_again(
+    program: Program,
+    records: Sequence[Record],
+    metrics: Sequence[ScoreFunction],
+    *,
+    simulated: bool,
+    seed: int = 0,
+    **how: Any,
+) -> tuple[Evaluation, Evaluation]:
+    """Return what stored answers are worth by the metrics of today, and an evaluation over the same questions.
+
+    Args:
+        program, metrics, seed, how: see `evaluate`.
+        records: the answers.
+        simulated: whether the simulated LM gave them.
+    """
+    examples = [example_of(record) for record in records]
+    after = evaluate(program, examples, metrics, seed=seed, **how)
+    bare = [record.model_copy(update={"scores": {}}) for record in records]
+    then = tuple(score(record, example, metrics) for record, example in zip(bare, examples, strict=True))
+    return Evaluation(after.metric, then, simulated, seed), after
 
 
 def _check_corpus(records: Sequence[Record]) -> None:

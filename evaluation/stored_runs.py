@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from ..common.errors import QuestreeError
 from ..common.json_files import validate
@@ -56,7 +56,7 @@ class StoredRun:
     @property
     def simulated(self) -> bool:
         """Return whether the simulated LM answered."""
-        return bool(self.identity.get("lm", {}).get("simulated"))
+        return bool(self.part("lm").get("simulated"))
 
     @property
     def environment(self) -> Environment:
@@ -72,7 +72,8 @@ class StoredRun:
 
     def part(self, name: str) -> dict[str, Any]:
         """Return a part of what the run is about; empty if there is none."""
-        return self.identity.get(name) or {}
+        found = self.identity.get(name)
+        return found if isinstance(found, dict) else {}
 
     def steps(self, id: str) -> list[EpisodeStep]:
         """Return what was asked for a question (`steps_of`)."""
@@ -116,8 +117,8 @@ class StoredRun:
 
     def as_json(self) -> str:
         """Return every figure of the evaluation, after the program, the task and the LM."""
-        lm = (self.identity.get("lm") or {}).get("name")
-        return self.evaluation.as_json(program=self.identity.get("program"), task=self.identity.get("task"), lm=lm)
+        facts = {name: self.identity.get(name) for name in ("program", "task")}
+        return self.evaluation.as_json(**facts, lm=self.part("lm").get("name"))
 
     def _unscored(self) -> QuestreeError:
         return QuestreeError(f"No answer of the run {self.name} is scored yet; run the same evaluation again.")
@@ -207,7 +208,7 @@ def _stored_run(
     place = place_of(file, name)
     try:
         identity, measured, around = file.values(told)
-        about = validate(_About, identity).model_dump(exclude_unset=True)
+        about = validate(dict[str, Any], identity)
         metrics = validate(list[str], measured or [])
     except ValueError as error:
         raise RunFileError(f"{file.path} is damaged ({error}): what the run {name} is about cannot be read.") from error
@@ -291,28 +292,3 @@ def _with_first(metrics: Sequence[str], record: Record) -> Record:
 
 def _first(error: Exception) -> str:
     return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else str(error)
-
-
-class _Nothing(BaseModel):
-    """What stands for a part that the run did not have."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Named(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-    name: str
-    fingerprint: str = ""
-    threshold: float | None = None
-
-
-class _About(BaseModel):
-    """What a run is about, as far as something is done with it; the rest is compared, and shown."""
-
-    model_config = ConfigDict(extra="allow")
-
-    lm: dict[str, Any] = {}
-    settings: dict[str, Any] | None = None
-    retriever: _Named | _Nothing | None = None
-    reader: _Named | _Nothing | None = None

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from ..common.errors import QuestreeError
 from ..common.secrets import without_secrets
@@ -32,7 +32,6 @@ from .tracking_store import (
     bound_retries,
     check_store,
     end_dead_runs,
-    no_model_of_another,
     process_tags,
     store_in_use,
     without_password,
@@ -44,6 +43,7 @@ RUN = "run"
 _LONGEST_NAME = 250  # characters of the name of a figure
 _LONGEST = 500  # characters of a parameter: what every MLflow store takes
 _AT_ONCE = 100  # parameters in one request: MLflow's limit
+_FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Tracking:
     """Where runs are tracked, and what is traced.
 
     Attributes:
-        uri: any MLflow tracking URI. The files of an SQLite store lie in ``mlartifacts`` beside it.
+        uri: any MLflow tracking URI, empty for none. The files of an SQLite store lie in ``mlartifacts`` beside it.
         experiment: the experiment's name; it is made if it does not exist.
         traces: whether each evaluated question becomes a trace.
         traces_of_compilation: whether each question that is asked in compilation becomes one.
@@ -69,7 +69,7 @@ class Tracking:
     @staticmethod
     def off() -> Tracking:
         """Return a tracking whose runs do nothing, and which needs no MLflow."""
-        return _TrackingOff()
+        return Tracking(uri="")
 
     @contextmanager
     def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
@@ -85,6 +85,9 @@ class Tracking:
         Raises:
             QuestreeError: if the store cannot be used.
         """
+        if not self.uri:
+            yield UNTRACKED
+            return
         import mlflow
 
         tags = {"simulated": str(simulated).lower(), **process_tags()}
@@ -104,15 +107,14 @@ class Tracking:
                 logger.warning("%s %s is not tracked.", told, name)
                 yield UNTRACKED
                 return
-            with no_model_of_another():
-                tracked = TrackedRun(run.info.run_id, experiment, self, tags, params)
-                try:
-                    tracked.params(params)
-                    yield tracked
-                except BaseException:
-                    tracked.write(mlflow.end_run, "FAILED")
-                    raise
-                tracked.write(mlflow.end_run, "FAILED" if tracked._lost else "FINISHED")
+            tracked, status = TrackedRun(run.info.run_id, experiment, self, tags, params), "FAILED"
+            try:
+                tracked.params(params)
+                yield tracked
+                status = "FAILED" if tracked._lost else "FINISHED"
+            finally:
+                with suppress(mlflow.MlflowException, OSError):
+                    mlflow.end_run(status)
 
     def _experiment(self) -> str:
         import mlflow
@@ -148,11 +150,10 @@ class TrackedRun:
     """An open run. Get one from `Tracking.run`.
 
     Attributes:
-        on: whether what is logged goes anywhere.
+        id: of the run in its store; empty for one that writes nothing.
         facts: what the run was opened with.
     """
 
-    on: ClassVar[bool] = True
     id: str
     experiment: str
     tracking: Tracking
@@ -161,22 +162,26 @@ class TrackedRun:
     _traces: dict[str, str] = field(default_factory=dict)
     _lost: list[str] = field(default_factory=list)
 
+    @property
+    def on(self) -> bool:
+        """Return whether what is logged goes anywhere."""
+        return bool(self.id)
+
     def write(self, log: Callable[..., T], *given: Any) -> T | None:
         """Write to the store, and return what comes of it.
 
         What is tracked is paid for: where the store cannot be written any more, a warning says so, and the work goes
         on. Nothing but the end of the run is written to it then.
         """
+        if self._lost or not self.on:
+            return None
         import mlflow
 
-        if self._lost and log is not mlflow.end_run:
-            return None
         try:
             return log(*given)
         except (mlflow.MlflowException, OSError) as error:
-            if not self._lost:
-                said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
-                logger.warning(said, self.id, first_line(error).rstrip("."))
+            said = "The run %s is not tracked any further: %s. The work goes on, and its result is whole."
+            logger.warning(said, self.id, first_line(error).rstrip("."))
             self._lost.append(self.id)
             return None
 
@@ -195,7 +200,10 @@ class TrackedRun:
 
         In a name, MLflow takes letters, digits, ``_``, ``-``, ``.`` and spaces; any other character becomes a ``-``.
         """
-        _log_figures(figures, step)
+        import mlflow
+
+        named = {re.sub(r"[^\w. -]", "-", name)[:_LONGEST_NAME]: value for name, value in figures.items()}
+        mlflow.log_metrics(named, step=step)
 
     @_going_on
     def evaluation(self, evaluation: Evaluation, task: str = "", prefix: str = "") -> None:
@@ -211,7 +219,7 @@ class TrackedRun:
         from mlflow.data.pandas_dataset import from_pandas
         from pandas import DataFrame
 
-        _log_figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
+        self.figures({f"{prefix}{name}": value for name, value in evaluation.figures().items()})
         rows = evaluation.table()
         columns = dict.fromkeys(key for row in rows for key in row)  # a failed question may lack some
         mlflow.log_table({key: [row.get(key) for row in rows] for key in columns}, f"{prefix}questions.json")
@@ -246,10 +254,10 @@ class TrackedRun:
 
         A store without a registry of prompts, or one that takes no prompt so long, is named in a warning.
         """
+        if self._lost or not self.on:
+            return
         import mlflow
 
-        if self._lost:
-            return
         try:
             for prompt in rendered_prompts(program):
                 _register(self.id, f"{program.name}.{prompt.predictor}", prompt)
@@ -294,35 +302,11 @@ class TrackedRun:
     def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
         """Return a context in which each question becomes a trace of this run, if the tracking asks for traces."""
         wanted = self.tracking.traces_of_compilation if compilation else self.tracking.traces
-        return traced(self.id, self.experiment, self._traces) if wanted else nullcontext()
-
-
-class _TrackingOff(Tracking):
-    """A tracking that does nothing."""
-
-    @contextmanager
-    def run(self, name: str, params: Mapping[str, Any], *, simulated: bool = False) -> Iterator[TrackedRun]:
-        """Yield a run that does nothing."""
-        yield UNTRACKED
-
-
-class _UntrackedRun(TrackedRun):
-    """A run that does nothing."""
-
-    on = False
-
-    def _nothing(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing."""
-
-    write = params = figures = evaluation = candidate = prompts = folder = texts = _nothing
-
-    def traces(self, *, compilation: bool = False) -> AbstractContextManager[None]:
-        """Return a context in which nothing is traced."""
-        return nullcontext()
+        return traced(self.id, self.experiment, self._traces) if self.on and wanted else nullcontext()
 
 
 OFF = Tracking.off()
-UNTRACKED = _UntrackedRun("", "", OFF, {})
+UNTRACKED = TrackedRun("", "", OFF, {})
 
 
 def _register(run: str, name: str, prompt: RenderedPrompt) -> None:
@@ -347,19 +331,6 @@ def _write_file(folder: Path, about: Mapping[str, Any], evaluation: Evaluation) 
             run.append_scores(record)
         names, ids = [evaluation.metric, *evaluation.others], [record.id for record in evaluation.records]
         run.end(names, evaluation.seed, ids)
-
-
-def _log_figures(figures: Mapping[str, float], step: int | None = None) -> None:
-    import mlflow
-
-    mlflow.log_metrics({_figure_name(name): value for name, value in figures.items()}, step=step)
-
-
-def _figure_name(name: str) -> str:
-    return re.sub(r"[^\w. -]", "-", name)[:_LONGEST_NAME]
-
-
-_FIELD = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 def flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -15,37 +14,18 @@ from ..common.errors import QuestreeError
 
 SQLITE = "sqlite:///"
 
-_stores: list[str] = []
-_stores_lock = threading.Lock()
-
 
 @contextmanager
 def store_in_use(uri: str) -> Iterator[None]:
-    """Let MLflow write to this store, and at the end of the last of several runs to the one that it wrote to before.
-
-    Raises:
-        QuestreeError: another thread's run is tracked to another store: MLflow has one for all threads.
-    """
+    """Let MLflow write to this store inside the block."""
     import mlflow
 
-    with _stores_lock:
-        if not _stores:
-            _stores.append(mlflow.get_tracking_uri())
-        elif uri not in _stores[1:] and mlflow.active_run() is None:
-            raise QuestreeError(
-                f"Another thread's run is tracked to {without_password(_stores[-1])}, and MLflow has one store for all "
-                "threads of a process: track both to the same, or one after the other."
-            )
-        _stores.append(uri)
-        mlflow.set_tracking_uri(uri)
+    before = mlflow.get_tracking_uri()
+    mlflow.set_tracking_uri(uri)
     try:
         yield
     finally:
-        with _stores_lock:
-            del _stores[len(_stores) - 1 - _stores[::-1].index(uri)]
-            mlflow.set_tracking_uri(_stores[-1])
-            if len(_stores) == 1:
-                _stores.clear()
+        mlflow.set_tracking_uri(before)
 
 
 def bound_retries() -> None:
@@ -89,37 +69,6 @@ def without_password(uri: str) -> str:
         return urlunsplit(parts._replace(netloc=f"…@{parts.hostname}" + (f":{parts.port}" if parts.port else "")))
     except ValueError:  # a bracket in a password, or a port that is none
         return f"{uri.partition(':')[0]}:…"
-
-
-@contextmanager
-def no_model_of_another() -> Iterator[None]:
-    """Keep the user's active model out of the block, if this store does not hold it: MLflow gives each figure to it."""
-    from mlflow.tracking import fluent
-
-    active = fluent._ACTIVE_MODEL_CONTEXT.get()
-    if active.model_id is None or _holds_model(active.model_id):
-        yield
-        return
-    named = {name: os.environ.pop(name) for name in _ACTIVE_MODEL if name in os.environ}
-    fluent._ACTIVE_MODEL_CONTEXT.set(fluent.ActiveModelContext())
-    try:
-        yield
-    finally:
-        os.environ.update(named)
-        fluent._ACTIVE_MODEL_CONTEXT.set(active)
-
-
-_ACTIVE_MODEL = ("MLFLOW_ACTIVE_MODEL_ID", "_MLFLOW_ACTIVE_MODEL_ID")
-
-
-def _holds_model(model: str) -> bool:
-    import mlflow
-
-    try:
-        mlflow.get_logged_model(model)
-    except mlflow.MlflowException:
-        return False
-    return True
 
 
 _HOST, PROCESS = "questree.host", "questree.process"

@@ -118,7 +118,7 @@ def compile(
         tell=on_progress or _notebook_bars(),
     )
     tracking = checks.tracking(tracking)
-    if register and isinstance(tracking, type(OFF)):
+    if register and not tracking.uri:
         raise QuestreeError(f"register={register!r} needs MLflow: name a store to track to (--tracking-uri).")
     plan.optimizer.check(program, plan.policy)
     checks.asked_by(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)

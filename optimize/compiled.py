@@ -16,7 +16,7 @@ from ..evaluation.leak import refuse_leak
 from ..evaluation.records import question_id
 from ..evaluation.run import Progress
 from ..lm.spent import Spent
-from ..metrics import Interval, paired_interval
+from ..metrics import Interval
 from ..programs import Program, build_kind
 from ..programs.states import members_of
 from .candidates import Candidate
@@ -136,9 +136,7 @@ class Compiled:
     @property
     def gain(self) -> Interval:
         """Return the score after less the score before, question by question, with its 95% interval."""
-        metric = self.after.metric
-        first, second = ([r.scores[metric] for r in evaluation.records] for evaluation in (self.before, self.after))
-        return paired_interval(first, second, seed=self.after.seed)
+        return self.after.less(self.before)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the scores, their difference, and the program; everything in it is escaped."""

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..common.errors import QuestreeError
-from ..evaluation.evaluation import Evaluation, Paired
+from ..evaluation.evaluation import Paired
 from ..evaluation.identity import signature_fingerprints, versions
-from ..evaluation.records import Record, example_of, score
-from ..evaluation.run import Progress, evaluate
+from ..evaluation.records import Record
+from ..evaluation.run import Progress, ask_again
 from ..evaluation.run_file import NAME, WritableFile, reading
 from ..evaluation.stored_runs import read_records
 from ..lm.policy import RunPolicy
@@ -68,18 +68,17 @@ def recheck(
     """
     manifest, kept = read_artifact(artifact).manifest, _kept(artifact)
     metrics = [metric(name) for name in kept[0].scores]
-    then = [score(record.model_copy(update={"scores": {}}), example_of(record), metrics) for record in kept]
-    now = evaluate(
+    before, now = ask_again(
         program,
-        [example_of(record) for record in kept],
+        kept,
         metrics,
+        simulated=bool(manifest.lm.get("simulated")),
+        seed=seed,
         task=str(manifest.facts().get("task") or ""),
         out=out,
-        seed=seed,
         policy=policy,
         on_progress=on_progress,
     )
-    before = Evaluation(now.metric, tuple(then), simulated=bool(manifest.lm.get("simulated")), seed=seed)
     coded = build(manifest.program.name, manifest.program.settings, reader=getattr(program, "reader", None))
     signatures, saved, installed = signature_fingerprints(coded), manifest.signatures, versions()
     return Recheck(

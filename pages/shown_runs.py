@@ -198,8 +198,8 @@ def _comparison(group: Sequence[tuple[StoredRun, Evaluation]]) -> Comparison:
     return Comparison(
         in_order,
         task=_joined(str(run.identity.get("task") or "") for run in runs),
-        lm=_joined(str(run.identity.get("lm", {}).get("name", "")) for run in runs),
-        retriever=_joined(str((run.identity.get("retriever") or {}).get("name", "")) for run in runs),
+        lm=_joined(str(run.part("lm").get("name", "")) for run in runs),
+        retriever=_joined(str(run.part("retriever").get("name", "")) for run in runs),
     )
 
 

@@ -161,7 +161,7 @@ def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
     (one, *more), (other, *others) = _stored([with_]), _stored([without])
     if more or others:
         raise QuestreeError("Give two single runs here: the one with retrieval, then the one without.")
-    if retriever := other.identity.get("retriever"):
+    if retriever := other.part("retriever"):
         raise QuestreeError(
             f"The second run is to be without retrieval, and {without} searched ({retriever.get('name')}): give the "
             "run with retrieval first, then the one without."

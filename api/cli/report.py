@@ -309,7 +309,7 @@ def _figures(evaluation: Evaluation) -> dict[str, str]:
 
 def _details(evaluation: Evaluation) -> dict[str, str]:
     """Return the other figures of an evaluation."""
-    from ..evaluation.evaluation import ANSWERED, found_in_how_many, of_how_many
+    from ..evaluation.evaluation import ANSWERED, of_how_many
 
     spent, n, nodes = evaluation.spent, evaluation.n, sum(evaluation.sources.values())
     figures = {
@@ -318,7 +318,7 @@ def _details(evaluation: Evaluation) -> dict[str, str]:
     }
     if evaluation.failures and evaluation.answered:
         figures[f"{evaluation.metric}, {ANSWERED}"] = _with_interval(evaluation.answered)
-    found = {name: f"{value:.3f}{found_in_how_many(evaluation, name)}" for name, value in evaluation.retrieval.items()}
+    found = {name: f"{value:.3f}{of_how_many(evaluation, name)}" for name, value in evaluation.retrieval.items()}
     figures |= found or {"recall": "–"}
     figures["words in, out"] = f"{spent.words_in / n:.0f}, {spent.words_out / n:.0f} a question"
     figures["seconds"] = f"{evaluation.seconds:.2f} a question"

@@ -104,25 +104,20 @@ class AttackRun:
         return {"attack.md": self.table.as_markdown(), "attack.csv": self.table.as_csv(), "attack.json": content}
 
     def _line(self, row: Row) -> dict[str, str]:
-        return {
-            "program": row.program,
-            "attack": row.attack,
-            "planted": str(row.planted),
-            "defence": row.defence,
-            f"{self.metric} clean": _cell(row.clean),
-            f"{self.metric} attacked": _cell(row.attacked),
-            "attack success": _cell(row.success),
-            "clean gives it": f"{row.unprompted:.2f}",
-            "found": f"{row.found:.2f}",
-            "retrieved": f"{row.retrieved:.2f}",
-            "cited": f"{row.cited:.2f}",
-            "n": str(row.questions),
-            "failed": str(row.failures),
+        cells = {name: _cell(value) for name, value in vars(row).items()}
+        named = {
+            **{"planted": "planted", "defence": "defence", "clean": f"{self.metric} clean"},
+            **{"attacked": f"{self.metric} attacked", "success": "attack success", "unprompted": "clean gives it"},
+            **{"found": "found", "retrieved": "retrieved", "cited": "cited", "questions": "n", "failures": "failed"},
         }
+        first = {name: cells[name] for name in ("program", "attack")}
+        return first | {heading: cells[name] for name, heading in named.items()}
 
 
-def _cell(interval: Interval) -> str:
-    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+def _cell(value: Interval | float | str) -> str:
+    if isinstance(value, Interval):
+        return f"{value.mean:.2f} [{value.low:.2f}, {value.high:.2f}]"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def attack(
@@ -175,7 +170,14 @@ def attack(
         defended(retriever, defence, reader)  # before anything is asked
     checked_metrics(metric, examples)
     with writing(out, "attack") as file, Account(file).open() as account:
-        plants = _planted(attacks, examples, pool or examples, retriever, write, policy, account)
+
+        def bounded(question: str, target: str, count: int) -> list[str]:
+            account.check_budget(policy)
+            return write(question, target, count) if write else []
+
+        plants = {one: plants_for(one, examples, pool or examples, retriever, write and bounded) for one in attacks}
+        if bare := [one.kind for one in attacks if not plants[one]]:
+            raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
         corpora = {one.name: seeded(retriever, _passages(plants[one])) for one in attacks} | {_CLEAN: retriever}
 
         def asked(name: str, defence: str, corpus: str) -> Evaluation:
@@ -216,32 +218,6 @@ def attack(
         for name, text in run.files().items():
             write_atomically(out / name, text)
     return run
-
-
-def _planted(
-    attacks: Sequence[Attack],
-    examples: Sequence[dspy.Example],
-    pool: Sequence[dspy.Example],
-    retriever: Retriever,
-    write: Writer | None,
-    policy: RunPolicy | None,
-    account: Account,
-) -> dict[Attack, list[Plant]]:
-    """Return what is planted for each attack.
-
-    Raises:
-        QuestreeError: if nothing can be planted for an attack.
-        OutOfBudgetError: if the writer used up the budget.
-    """
-
-    def bounded(question: str, target: str, count: int) -> list[str]:
-        account.check_budget(policy)
-        return write(question, target, count) if write else []
-
-    plants = {one: plants_for(one, examples, pool, retriever, write and bounded) for one in attacks}
-    if bare := [one.kind for one in attacks if not plants[one]]:
-        raise QuestreeError(f"Nothing can be planted for {bare[0]}: no question has a wrong answer to argue for.")
-    return plants
 
 
 def _passages(plants: Sequence[Plant]) -> list[Passage]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import zip_longest
 from typing import Any, Literal
@@ -49,35 +49,59 @@ class Difference(BaseModel):
     text: str
 
 
-class LeftError(BaseException):
-    """The program asks for something that was not asked; no step of it may take this for a failure of the LM."""
+def step_differences(then: Iterable[EpisodeStep], now: Iterable[EpisodeStep], *, live: bool) -> Iterator[Difference]:
+    """Yield where the steps of a question differ, in the order of the program, until it goes another way.
 
-    def __init__(self, difference: Difference):
-        super().__init__(difference.text)
-        self.difference = difference
+    Args:
+        then, now: the steps that were stored, and those that are made now.
+        live: whether another LM may have replied: then replies are compared as well, and of requests the prompts alone,
+            as each model has options of its own.
+    """
+    stored, made = ({one.place: one for one in steps} for steps in (then, now))
+    last: EpisodeStep | None = None
+    for number, place in enumerate(sorted({*stored, *made}), start=1):
+        was, is_ = stored.get(place), made.get(place)
+        if is_ is None:
+            was = stored[place]
+            yield Difference(
+                place=place, by=was.name, number=number, why="no longer asked", text=f"{was.kind} {was.name}"
+            )
+        elif was is None or (was.kind, was.name) != (is_.kind, is_.name):
+            yield _left(is_, was, last, number)
+            return
+        elif _shown(was) != _shown(is_) if live else was.digest != is_.digest:
+            yield _changed(was, is_, number)
+        elif live and _said(was) != _said(is_):
+            text = f"{_said(was)}\n→\n{_said(is_)}"
+            yield Difference(place=place, by=was.name, number=number, why="reply changed", text=text)
+        last = was
 
 
-def changed(stored: EpisodeStep, begun: EpisodeStep, number: int) -> Difference:
-    """Return what differs between an exchange and the one that is begun at its place."""
+def _shown(step: EpisodeStep) -> object:
+    return step.request.get("messages") if step.kind == "request" else step.request
+
+
+def _said(step: EpisodeStep) -> str:
+    """Return what came back: the texts of replies, the ids of passages, or why there is nothing."""
+    if step.fault is not None:
+        return f"{step.fault.error}: {step.fault.message}"
+    came = step.outcome if isinstance(step.outcome, list) else [step.outcome]
+    named = {"request": "text", "search": "id"}.get(step.kind, "")
+    return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
+
+
+def _changed(stored: EpisodeStep, begun: EpisodeStep, number: int) -> Difference:
     why: Why = "query changed"
     text = "\n".join(_lines_that_differ(_as_text(stored.request), _as_text(begun.request)))
     if stored.kind == "request":
-        same_prompt = stored.request.get("messages") == begun.request.get("messages")
-        why = "sampling changed" if same_prompt else "prompt changed"
-        if same_prompt:
-            text = f"{stored.request.get('options')} → {begun.request.get('options')}"
+        why = "prompt changed"
+        if _shown(stored) == _shown(begun):
+            why, text = "sampling changed", f"{stored.request.get('options')} → {begun.request.get('options')}"
     return Difference(place=stored.place, by=stored.name, number=number, why=why, text=text)
 
 
-def left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None, number: int) -> Difference:
-    """Return how a question leaves what was stored.
-
-    Args:
-        begun: what is asked now.
-        stored: what was asked at its place, or None.
-        before: what was asked last before it, or None.
-        number: of the exchange.
-    """
+def _left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | None, number: int) -> Difference:
+    """Return how a question goes another way: what is asked now, what was asked there, and what before."""
     last = before.name if before else None
     reread = before is not None and before.kind == "request" and last in (begun.name, stored.name if stored else None)
     then = f"{stored.kind} {stored.name}" if stored else "nothing"
@@ -87,30 +111,19 @@ def left(begun: EpisodeStep, stored: EpisodeStep | None, before: EpisodeStep | N
     return Difference(place=begun.place, by=last if reread and last else begun.name, number=number, why=why, text=text)
 
 
-def unasked(stored: EpisodeStep, number: int) -> Difference:
-    """Return that an exchange is no longer made."""
-    return Difference(
-        place=stored.place, by=stored.name, number=number, why="no longer asked", text=f"{stored.kind} {stored.name}"
-    )
-
-
-MEASURED = {"seconds", "trace"}
-"""Fields of a record that no replay repeats."""
-
-
 def comparable(record: Record) -> dict[str, Any]:
     """Return a record as JSON, without scores and what no replay repeats: times, and lines of the code."""
-    content = record.model_dump(mode="json", exclude={"scores", "inputs", "gold", *MEASURED})
+    content = record.model_dump(mode="json", exclude={"scores", "inputs", "gold", "seconds", "trace"})
     where = (content.get("failure") or {}).get("where")
     if where and not where["predictor"]:
         where["step"] = ""  # functions and a line
     return content
 
 
-def answer_differences(stored: Record, now: Record) -> list[Difference]:
+def answer_differences(stored: Record, now: Record) -> tuple[Difference, ...]:
     """Return the fields of a record that the present code makes otherwise; of a tree, the first node that differs."""
     was, is_ = comparable(stored), comparable(now)
-    return [_difference(name, was[name], is_[name]) for name in was if was[name] != is_[name]]
+    return tuple(_difference(name, was[name], is_[name]) for name in was if was[name] != is_[name])
 
 
 def _difference(name: str, was: Any, is_: Any) -> Difference:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import dspy
@@ -17,14 +18,14 @@ from ...metrics import METRICS, metric
 from ...programs.registry import REGISTRY
 from ...retrieval import Passage, Retriever
 from ...retrieval.base import WrappingRetriever
-from ..evaluation import Evaluation, Paired
+from ..evaluation import Paired
 from ..identity import lm_facts
 from ..kept_run import begin
-from ..records import Record, ScoreFunction, example_of, score
-from ..run import Progress, evaluate
+from ..records import Record, ScoreFunction
+from ..run import Progress, ask_again
 from ..run_file import WritableFile, writing
 from ..stored_runs import StoredRun, open_runs, steps_of
-from .differences import Difference, changed, left, unasked
+from .differences import Difference, step_differences
 from .replay import adapter_of, program_of
 from .stand_ins import is_trained
 
@@ -118,66 +119,32 @@ def _asked_again(
     seed: int,
     tell: Callable[[str, Progress], None],
 ) -> Drift:
-    name, metrics = run.name, _metrics_of(run)
-    examples = [example_of(record) for record in run.records]
     program = program_of(run, retriever=_searches(run, retriever), reader=None, duplicates=None)
-    kept = begin(file, name, program, "", policy)
-    after = evaluate(
+    kept = begin(file, run.name, program, "", policy)
+    before, after = ask_again(
         program,
-        examples,
-        metrics,
-        out=kept,
+        run.records,
+        _metrics_of(run),
+        simulated=run.simulated,
         seed=seed,
+        out=kept,
         policy=policy,
-        on_progress=lambda progress: tell(name, progress),
+        on_progress=partial(tell, run.name),
     )
-    then = tuple(
-        score(record.model_copy(update={"scores": {}}), example, metrics)
-        for record, example in zip(run.records, examples, strict=True)
-    )
+
+    def first_difference(id: str) -> Difference | None:
+        return next(step_differences(run.steps(id), steps_of(file, kept.number, id), live=True), None)
+
     return Drift(
-        before=Evaluation(after.metric, then, simulated=run.simulated, seed=seed),
+        before=before,
         after=after,
-        name=name,
+        name=run.name,
         models=(str(run.part("lm").get("name")), str(lm_facts()["name"])),
         questions=tuple(
-            AskedAgain(stored, now, first_difference(run.steps(now.id), steps_of(file, kept.number, now.id)))
+            AskedAgain(stored, now, first_difference(now.id))
             for stored, now in zip(run.records, after.records, strict=True)
         ),
     )
-
-
-def first_difference(then: Sequence[EpisodeStep], now: Sequence[EpisodeStep]) -> Difference | None:
-    """Return the first step of a question whose prompt, reply or passages differ; None if there is none."""
-    stored, made = ({one.place: one for one in exchanges} for exchanges in (then, now))
-    last: EpisodeStep | None = None
-    for number, place in enumerate(sorted({*stored, *made}), start=1):
-        was, is_ = stored.get(place), made.get(place)
-        if is_ is None:
-            return unasked(stored[place], number)
-        if was is None or (was.kind, was.name) != (is_.kind, is_.name):
-            return left(is_, was, last, number)
-        if _shown(was) != _shown(is_):
-            return changed(was, is_, number)
-        if _said(was) != _said(is_):
-            text = f"{_said(was)}\n→\n{_said(is_)}"
-            return Difference(place=place, by=was.name, number=number, why="reply changed", text=text)
-        last = was
-    return None
-
-
-def _shown(asked: EpisodeStep) -> object:
-    """Return what an exchange asks; of a request the prompt alone, as each model has options of its own."""
-    return asked.request.get("messages") if asked.kind == "request" else asked.request
-
-
-def _said(asked: EpisodeStep) -> str:
-    """Return what came back: the texts of replies, the ids of passages, or why there is nothing."""
-    if asked.fault is not None:
-        return f"{asked.fault.error}: {asked.fault.message}"
-    came = asked.outcome if isinstance(asked.outcome, list) else [asked.outcome]
-    named = {"request": "text", "search": "id"}.get(asked.kind, "")
-    return "\n".join(str(one.get(named) if isinstance(one, Mapping) and named else one) for one in came)
 
 
 def _metrics_of(run: StoredRun) -> list[ScoreFunction]:
@@ -204,7 +171,7 @@ def _check(run: StoredRun, retriever: Retriever | None) -> None:
         )
     compared = any(one.kind == "comparison" for one in _all_steps(run))
     if compared and (retriever is None or retriever.similarity is None):
-        name = run.part("retriever")["name"]
+        name = run.part("retriever").get("name")
         raise QuestreeError(f"{run.name} compares texts as {name} does; give it with --retriever.")
 
 
@@ -214,25 +181,21 @@ def _all_steps(run: StoredRun) -> Iterator[EpisodeStep]:
 
 def _searches(run: StoredRun, retriever: Retriever | None) -> Retriever | None:
     """Return a retriever that finds what the run found; None for a run without one."""
-    facts = run.part("retriever")
-    if not facts:
-        return None
-    return _KeptSearches(run, retriever, str(facts["name"]), str(facts["fingerprint"]))
+    return _KeptSearches(run, retriever) if run.part("retriever") else None
 
 
 class _KeptSearches(WrappingRetriever):
     """The passages that a capsule holds, by query; another retriever for other queries."""
 
-    def __init__(self, run: StoredRun, retriever: Retriever | None, name: str, fingerprint: str):
-        super().__init__([] if retriever is None else [retriever], name, fingerprint)
-        self.found = {_query(one): one.outcome for one in _all_steps(run) if one.kind == "search" and one.fault is None}
+    def __init__(self, run: StoredRun, retriever: Retriever | None):
+        facts = run.part("retriever")
+        named = str(facts.get("name")), str(facts.get("fingerprint"))
+        super().__init__([] if retriever is None else [retriever], *named)
+        searches = (one for one in _all_steps(run) if one.kind == "search" and one.fault is None)
+        self.found = {(one.request.get("query"), one.request.get("k")): one.outcome for one in searches}
 
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
-        """Return the passages of each query, best first.
-
-        Raises:
-            QuestreeError: if the capsule holds none, and there is no other retriever.
-        """
+        """Return the passages of each query, best first; raise an error if there are none and no other retriever."""
         return [self._one(query, k) for query in queries]
 
     def _one(self, query: str, k: int) -> list[Passage]:
@@ -241,7 +204,3 @@ class _KeptSearches(WrappingRetriever):
         if not self.members:
             raise QuestreeError(f"the capsule holds no passages for {query!r}; name an index with --retriever")
         return self.members[0](query, k)
-
-
-def _query(search: EpisodeStep) -> tuple[object, object]:
-    return search.request.get("query"), search.request.get("k")

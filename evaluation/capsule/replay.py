@@ -20,7 +20,7 @@ from ...programs.registry import REGISTRY, build
 from ..records import Record, example_of, score
 from ..run import answer
 from ..stored_runs import StoredRun, open_runs
-from .differences import Difference, LeftError, answer_differences, changed, left, unasked
+from .differences import Difference, answer_differences, step_differences
 from .stand_ins import lm_of, parts_of
 
 
@@ -136,7 +136,7 @@ def program_of(run: StoredRun, **parts: Any) -> Program:
         name = run.environment.program or str(run.identity.get("program"))
         program = build(name, run.part("settings"), **parts)
         if reader and parts["reader"] is None:
-            program.reader.threshold = reader["threshold"]
+            program.reader.threshold = reader.get("threshold")
         return program
 
     state = run.environment.state
@@ -155,44 +155,35 @@ def _asked_again(program: Program, stored: Record, run: StoredRun) -> ReplayedQu
     try:
         with limited(limits), replaying(source):
             now, _ = answer(program, example)
-    except LeftError as error:
-        return ReplayedQuestion(stored, None, (*source.differences(), error.difference))
+    except _LeftError:
+        return ReplayedQuestion(stored, None, source.differences())
     now = score(now, example, [metric(name) for name in stored.scores if name in METRICS])
-    differences = source.differences() or source.unasked() or answer_differences(stored, now)
+    differences = source.differences() or answer_differences(stored, now)
     if not differences and any(now.scores[name] != stored.scores[name] for name in now.scores):
         text = f"{stored.scores} → {now.scores}"
-        differences = [Difference(place=(), by="scores", number=0, why="answer changed", text=text)]
-    return ReplayedQuestion(stored, now, tuple(differences))
+        differences = (Difference(place=(), by="scores", number=0, why="answer changed", text=text),)
+    return ReplayedQuestion(stored, now, differences)
+
+
+class _LeftError(BaseException):
+    """The program asks for something that was not asked; no step of it may take this for a failure of the LM."""
 
 
 class _Stored:
-    """The steps of one question, and where the present code leaves them."""
+    """The steps of one question, whose outcomes a replay takes, and those that it begins."""
 
     def __init__(self, steps: list[EpisodeStep]):
-        self.ordered = steps
-        self.numbered = {one.place: (number, one) for number, one in enumerate(steps, start=1)}
-        self._differences: list[Difference] = []
-        self._taken: set[tuple[int, ...]] = set()
+        self.steps, self.begun = steps, list[EpisodeStep]()
+        self._at = {one.place: one for one in steps}
 
     def take(self, begun: EpisodeStep) -> EpisodeStep:
-        """Return the stored step; a changed prompt gets its stored reply, so that what follows can be compared.
-
-        Raises:
-            LeftError: if something else was asked there.
-        """
-        number, stored = self.numbered.get(begun.place, (0, None))
+        """Return the stored step; a changed prompt gets its stored reply, so that what follows can be compared."""
+        self.begun.append(begun)
+        stored = self._at.get(begun.place)
         if stored is None or (stored.kind, stored.name) != (begun.kind, begun.name):
-            before = [one for one in self.ordered if one.place < begun.place]
-            raise LeftError(left(begun, stored, before[-1] if before else None, number or len(before) + 1))
-        self._taken.add(stored.place)
-        if stored.digest != begun.digest:
-            self._differences.append(changed(stored, begun, number))
+            raise _LeftError
         return stored
 
-    def differences(self) -> list[Difference]:
-        """Return what was asked otherwise, in the order of the program."""
-        return sorted(self._differences, key=lambda one: one.place)
-
-    def unasked(self) -> list[Difference]:
-        """Return what was not asked any more."""
-        return [unasked(one, number) for number, one in self.numbered.values() if one.place not in self._taken]
+    def differences(self) -> tuple[Difference, ...]:
+        """Return where the steps differ, in the order of the program."""
+        return tuple(step_differences(self.steps, self.begun, live=False))

@@ -26,7 +26,8 @@ class _Retriever(BaseRetriever):
     batch = staticmethod(_refuse)
 
     def __init__(self, facts: Mapping[str, Any], compares: bool):
-        self.name, self.fingerprint, self._compares = facts["name"], facts["fingerprint"], compares
+        self.name, self.fingerprint = str(facts.get("name")), str(facts.get("fingerprint"))
+        self._compares = compares
 
     @property
     def similarity(self) -> Similarity | None:
@@ -40,7 +41,7 @@ class _Reader:
     read_many = None
 
     def __init__(self, facts: Mapping[str, Any]):
-        self.name, self.threshold = facts["name"], facts.get("threshold")
+        self.name, self.threshold = str(facts.get("name")), facts.get("threshold")
 
     __call__ = _refuse
 
@@ -61,7 +62,7 @@ def parts_of(run: StoredRun) -> dict[str, Any]:
 
 def is_trained(reader: Mapping[str, Any]) -> bool:
     """Return whether what is told of a reader is of one that is not the LM."""
-    return bool(reader) and reader["name"] != LMReader.name
+    return bool(reader) and reader.get("name") != LMReader.name
 
 
 def lm_of(run: StoredRun) -> dspy.LM | None:

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from ...common.text import in_page
-from ...metrics import Interval, holm, mcnemar, paired_interval
-from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, found_in_how_many, of_how_many
+from ...metrics import Interval, holm
+from ..evaluation import ANSWERED, FAILURES, Evaluation, cost_of, of_how_many
 from ..tables import SIMULATED, Table, flat, html_of, markdown_of
 from .published import published
 
@@ -49,9 +49,7 @@ class Comparison:
 
     def difference(self, name: str) -> Interval:
         """Return by how much ``name`` scores more than the first, question by question, with its 95% interval."""
-        first, other = self._first, self.evaluations[name]
-        scores = ([record.scores[first.metric] for record in one.records] for one in (first, other))
-        return paired_interval(*scores, seed=first.seed)
+        return self.evaluations[name].less(self._first)
 
     @cached_property
     def table(self) -> Table:
@@ -130,11 +128,7 @@ class Comparison:
     @cached_property
     def _p_values(self) -> dict[str, float]:
         """Return the adjusted p-value of each difference, by name; none if the metric is not 0 or 1."""
-        first = [record.scores[self.metric] for record in self._first.records]
-        found = {
-            name: mcnemar(first, [record.scores[self.metric] for record in one.records])
-            for name, one in list(self.evaluations.items())[1:]
-        }
+        found = {name: one.p(self._first) for name, one in list(self.evaluations.items())[1:]}
         known = {name: p for name, p in found.items() if p is not None}
         return holm(known) if len(known) == len(found) else {}
 
@@ -153,7 +147,7 @@ class Comparison:
             "grounded": f"{one.grounded.mean:.3f}",
             f"difference to {next(iter(self.evaluations))}": _signed(difference) if difference else "",
             **({"p": _p_value(self._p_values.get(name))} if self._p_values else {}),
-            **{metric: _other(one, metric) for metric in self._others},
+            **{metric: _figure(one, metric) for metric in self._others},
             **{figure: _figure(one, figure) for figure in self._found if _is_main(figure)},
             "failed": ", ".join(f"{count} {cause}" for cause, count in one.failures.items()) or "0",
             "LM calls": f"{spent.calls / one.n:.1f}",
@@ -218,14 +212,10 @@ def _percent(evaluation: Evaluation, metric: str) -> str:
     return f"{100 * evaluation.scores[metric].mean:.1f}" if metric in evaluation.scores else "–"
 
 
-def _other(evaluation: Evaluation, metric: str) -> str:
-    score = evaluation.scores.get(metric)
-    return "–" if score is None else f"{score.mean:.3f}{of_how_many(evaluation, metric)}"
-
-
-def _figure(evaluation: Evaluation, figure: str) -> str:
-    value = evaluation.retrieval.get(figure)
-    return "–" if value is None else f"{value:.3f}{found_in_how_many(evaluation, figure)}"
+def _figure(evaluation: Evaluation, name: str) -> str:
+    score = evaluation.scores.get(name)
+    value = score.mean if score else evaluation.retrieval.get(name)
+    return "–" if value is None else f"{value:.3f}{of_how_many(evaluation, name)}"
 
 
 def _is_main(figure: str) -> bool:

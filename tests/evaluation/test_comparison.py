@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from parrot import LOST, RIGHT, WRONG, Parrot, right
+from parrot import RIGHT, WRONG, Parrot, right
 from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.records import COLUMNS
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
@@ -37,35 +36,6 @@ def test_a_name_that_no_place_can_have_is_refused(mini, tmp_path, name):
     with pytest.raises(QuestreeError, match="cannot be the name of a program"):
         compare({name: mini.program()}, mini.dev[:1], [mini.metric], out=tmp_path / "both")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_metric_with_the_name_of_another_column_is_refused(mini):
-    def score(example, prediction, trace=None):
-        return 0.25
-
-    found = compare({"a": mini.program()}, mini.dev[:1], score)
-    assert (found.table.numbers[0]["score"], found.table.lines[0]["score"]) == (0.25, "0.250 [0.250, 0.250]")
-    with pytest.raises(QuestreeError, match="'score' is the name of another column"):
-        compare({"a": mini.program()}, mini.dev[:1], [mini.metric, score])
-    for name in ("cost", "score_low"):
-        score.__name__ = name
-        with pytest.raises(QuestreeError, match=f"'{name}' is the name of another column"):
-            compare({"a": mini.program()}, mini.dev[:1], score)
-
-
-def test_every_column_of_every_table_is_known_so_that_no_metric_can_take_its_name():
-    class WithEvidence(Parrot):
-        def reason(self, tree, answer_style):
-            prediction = super().reason(tree, answer_style)
-            prediction.evidence = ["a sentence"]
-            return prediction
-
-    questions = [RIGHT, WRONG, LOST, RIGHT.copy(id="d", gold_passages=["p1"])]
-    found = compare({"a": WithEvidence(), "b": Parrot()}, questions, right)
-    rows = [*found.table.lines, *found.table.details, *found.table.numbers]
-    rows += [row for one in found.evaluations.values() for row in one.table()]
-    columns = {name for row in rows for name in row} | {*found.table.as_csv().splitlines()[0].split(",")}
-    assert columns - COLUMNS == {"right", "difference to a", "failed_unparsable"}
 
 
 def test_runs_have_one_parent(mini, tmp_path, tracking_store):
