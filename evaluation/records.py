@@ -320,11 +320,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
 
 
 def _readable(record: Record) -> Record:
-    """Return the record if its line can be read back: one line that cannot would spoil the run.
-
-    Raises:
-        ValueError: if it holds a number that is none, or half of a surrogate pair.
-    """
+    """Return the record if its line can be read back: one line that cannot would spoil the run."""
     Record.model_validate_json(record.model_dump_json())
     return record
 

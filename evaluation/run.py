@@ -251,9 +251,6 @@ def _answered(
     """Return the stored answers to these questions as they are now, and say which questions were changed since.
 
     They are without the scores of those metrics whose code may have been changed since, too.
-
-    Raises:
-        QuestreeError: if an answer cannot be written with its new gold side.
     """
     found = {id: kept.earlier[id] for id in examples if id in kept.earlier and not kept.earlier[id].failure}
     valid = {id: record for id, record in found.items() if still_answers(record, examples[id])}

@@ -382,11 +382,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _check(file: RunFile) -> None:
-    """Refuse a file whose tables are not these.
-
-    Raises:
-        RunFileError: says why.
-    """
+    """Refuse a file whose tables are not these."""
     ((application,),), ((format,),) = (file.rows(f"PRAGMA {name}") for name in ("application_id", "user_version"))
     if application != _APPLICATION:
         raise RunFileError(f"{file.path} is no file of runs: another program's SQLite file.")
@@ -462,11 +458,7 @@ def _digests(value: Any) -> Iterator[str]:
 
 
 def _with_texts(value: Any, texts: Mapping[str, str], room: list[int]) -> Any:
-    """Return a value with its texts.
-
-    Raises:
-        ValueError: one is missing, or they are too many: a short value may refer to a long text again and again.
-    """
+    """Return a value with its texts."""
     if isinstance(value, dict):
         if value.keys() == {_REFERENCE}:
             text = texts.get(str(value[_REFERENCE]))

@@ -114,11 +114,7 @@ def fetch_kept(tracking: Tracking, kept: Sequence[TrackedFile], folder: Path) ->
 
 @contextmanager
 def _asking(tracking: Tracking) -> Iterator[Any]:
-    """Give a client of the store; whatever it raises in the block becomes an error that says so.
-
-    Raises:
-        QuestreeError: the store cannot be read.
-    """
+    """Give a client of the store; whatever it raises in the block becomes an error that says so."""
     import mlflow
 
     check_exists(tracking.uri)
@@ -150,11 +146,7 @@ def _nested(client: Any, run: Any) -> list[Any]:
 
 
 def _found(client: Any, experiment: str) -> list[Any]:
-    """Return the newest runs of an experiment, the newest first; candidates count for nothing, however many there are.
-
-    Raises:
-        Exception: of any kind, if the store cannot be read.
-    """
+    """Return the newest runs of an experiment, the newest first, without the candidates of optimizers."""
     held = client.get_experiment_by_name(experiment)
     found, page = list[Any](), None
     while held is not None and len(found) < MOST:

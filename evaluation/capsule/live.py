@@ -148,11 +148,7 @@ def _asked_again(
 
 
 def _metrics_of(run: StoredRun) -> list[ScoreFunction]:
-    """Return the metrics that scored a run.
-
-    Raises:
-        QuestreeError: if none of them is known here.
-    """
+    """Return the metrics that scored a run."""
     metrics: list[ScoreFunction] = [metric(one) for one in run.records[0].scores if one in METRICS]
     if not metrics:
         raise QuestreeError(f"{run.name}: no metric that scored it is known here.")

@@ -11,6 +11,7 @@ from run_files import keep
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.analyses import (
+    alpha_sweep,
     efficiency,
     helped_by_retrieval,
     knowledge_sources,
@@ -18,6 +19,7 @@ from questree.evaluation.analyses import (
     reasoning_steps,
     steps_by_hops,
 )
+from questree.evaluation.evaluation import Evaluation, is_grounded
 from questree.evaluation.records import Record, record_answer
 from questree.evaluation.stored_runs import StoredRun, stored_runs
 from questree.lm.failure import Failure
@@ -218,3 +220,62 @@ def test_case_studies_stand_side_by_side_and_run_nothing():
     assert page.count('<ul class="tree"') == 1
     with pytest.raises(QuestreeError, match="no question '7'"):
         case_studies([run("one", bad)], ["7"])
+
+
+def long(id, score, *nodes, replaced=()):
+    tree = ReasoningTree(question="q")
+    for answer, text in nodes:
+        tree.grow(None, query="q", answer=answer, passage=Passage(id=id, text=text), source="lm")
+    for answer, text in replaced:
+        tree.grow(None, query="q", answer=answer, passage=Passage(id=id, text=text), source="corrected", replaces=0)
+    return Record(id=id, question="q", tree=tree, scores={"rouge-l": score})
+
+
+def test_alpha_tells_nodes_that_disagree_and_how_good_the_others_answers_are():
+    records = [
+        long("1", 0.4, ("rain falls from clouds", "rain falls from clouds"), replaced=[("x", "y")]),
+        long("2", 0.1, ("rain falls from clouds", "rain falls from clouds"), ("the sky", "rain falls from clouds")),
+    ]
+    low, top = alpha_sweep(records, [0.35, 1.0])
+    assert (low.nodes, low.contradicted, low.left_alone) == (3, pytest.approx(1 / 3), 1)
+    assert (low.rouge_l_left_alone, low.rouge_l_others) == (0.4, 0.1)
+    assert (top.contradicted, top.left_alone, top.rouge_l_left_alone) == (1.0, 0, None)
+    with pytest.raises(QuestreeError, match="rouge-l"):
+        alpha_sweep([Record(id="1", question="q", scores={"em": 1.0})], [0.3])
+
+
+SWEDEN = Passage(id="1", title="IKEA", text="IKEA was founded in Sweden.")
+
+
+def record(answer: str, rests_on: str | None = "passages", references=(SWEDEN,), score: float = 1.0) -> Record:
+    return Record(
+        id=answer,
+        question="?",
+        answer=answer,
+        references=references,
+        scores={"em": score},
+        extras={"rests_on": rests_on},
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "grounded"),
+    [
+        (record("Sweden"), True),
+        (record("Sweden", "memory"), False),
+        (record("Sweden", "guess"), False),
+        (record("Sweden", references=()), False),
+        (record("Norway"), False),  # no cited passage names it
+        (record("yes"), True),
+        (record("", None), False),
+    ],
+)
+def test_what_is_grounded(one: Record, grounded: bool):
+    assert is_grounded(one) is grounded
+
+
+def test_the_score_counts_grounded_answers_alone():
+    found = Evaluation("em", (record("Sweden"), record("yes", "memory"), record("no", score=0.0)))
+    assert found.score.mean == pytest.approx(2 / 3)
+    assert found.grounded.mean == pytest.approx(1 / 3)
+    assert found.figures()["grounded"] == pytest.approx(1 / 3)

@@ -9,7 +9,6 @@ from parrot import LOST, RIGHT, WRONG, NoSettings, Parrot, paid_before, right
 
 from questree.common.text import dollars
 from questree.evaluation.comparison.comparison import compare
-from questree.evaluation.repeats import repeat
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.call import call
@@ -131,16 +130,6 @@ def test_a_program_that_is_added_ahead_has_the_budget_that_the_others_left(tmp_p
     assert run("a").stopped is None
 
 
-def test_repeats_that_go_on_count_what_the_later_ones_have_paid(tmp_path):
-    def run(**budget):
-        return repeat(Billed(), [RIGHT, LOST], right, 2, out=tmp_path, policy=one_at_a_time(**budget))
-
-    with dspy.context(lm=dspy.LM("some/lm", temperature=0.7)):
-        assert sum(one.paid.tokens_in for one in run().runs) == 24
-        with pytest.raises(OutOfBudgetError, match=r"max_tokens=40 is spent \(40 tokens\); 0 more .*/repeat-1"):
-            run(max_tokens=40)
-
-
 @pytest.mark.parametrize(
     ("model", "bounded"), [("openai/known-to-nobody", False), ("openai/gpt-4.1-mini", True), ("ollama/llama3.1", True)]
 )
@@ -153,14 +142,6 @@ def test_a_budget_in_dollars_needs_a_price(model, bounded, tmp_path):
         with pytest.raises(OutOfBudgetError, match=f"no price of {model} is known; give max_tokens.*run the same so"):
             evaluate(Parrot(), [RIGHT, WRONG], right, policy=policy, out=tmp_path)
         assert evaluate(Parrot(), [RIGHT, WRONG], right, policy=one_at_a_time(max_tokens=99), out=tmp_path).n == 2
-
-
-def test_a_budget_in_dollars_needs_a_price_of_the_programs_own_lm(mini):
-    program = mini.program()
-    program.set_lm(dspy.LM("openai/known-to-nobody", api_key="none"))
-    unpriced = pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known")
-    with paid_before(Spent(tokens_out=1)), unpriced:
-        evaluate(program, [RIGHT, WRONG], right, policy=one_at_a_time(max_cost=5))
 
 
 def test_dollars_are_shown_with_what_tells_them_apart():

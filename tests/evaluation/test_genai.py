@@ -125,23 +125,3 @@ def test_gold_answers_that_are_patterns_are_no_expected_response():
     example = dspy.Example(answers=["Lif+ey"], answers_are_regex=True, gold_passages=["1"], gold_titles=[])
     assert expectations_of(example) == {"answers": ["Lif+ey"], "answers_are_regex": True, "gold_passages": ["1"]}
     assert expectations_of(dspy.Example(answers=[])) == {"answers": []}
-
-
-def test_traces_of_a_run_can_be_scored_later_by_another_metric(mini, tmp_path, tracking_store):
-    import mlflow
-
-    from questree.evaluation.run import evaluate
-    from questree.evaluation.tracking import Tracking
-
-    uri = tracking_store(tmp_path)
-    with Tracking(uri=uri).run("evaluate", {}) as run, run.traces():
-        evaluation = evaluate(mini.program(), mini.dev[:3], mini.metric)
-        run.evaluation(evaluation, "mini")
-    before = mlflow.get_tracking_uri()
-    mlflow.set_tracking_uri(uri)
-    try:
-        traces = mlflow.search_traces(locations=[run.experiment])
-        found = mlflow.genai.evaluate(data=traces, scorers=[questree.mlflow_scorer("by-style")])
-        assert found.metrics["by-style/mean"] == pytest.approx(evaluation.score.mean)
-    finally:
-        mlflow.set_tracking_uri(before)

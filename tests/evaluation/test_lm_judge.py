@@ -6,7 +6,7 @@ import dspy
 import pytest
 from dspy.utils.exceptions import LMAuthError
 from fakes import ScriptedEngine
-from parrot import LOST, RIGHT, WRONG, Parrot, example, paid_before, right
+from parrot import LOST, RIGHT, WRONG, Parrot, example, right
 
 from questree.common.errors import QuestreeError
 from questree.evaluation import Comparison
@@ -15,7 +15,6 @@ from questree.evaluation.records import MetricError
 from questree.evaluation.run import evaluate
 from questree.evaluation.stored_runs import read_records, stored_runs
 from questree.lm.policy import OutOfBudgetError, RunPolicy
-from questree.lm.spent import Spent
 from questree.metrics import metric
 
 ONE = RunPolicy(concurrency=1)
@@ -116,25 +115,10 @@ def test_a_judge_of_a_finished_run_is_bounded_and_other_metrics_are_not(tmp_path
     assert evaluate(Parrot(), [RIGHT, WRONG], metric("f1"), out=tmp_path, policy=bounded(max_calls=1)).n == 2
 
 
-def test_what_a_judge_was_paid_before_it_stopped_the_run_is_counted(tmp_path):
-    judge, _ = judging("?", "?", "?")
-    with pytest.raises(MetricError):
-        evaluate(Parrot(), [RIGHT], [judge], out=tmp_path)
-    with pytest.raises(OutOfBudgetError, match=r"\(3 LM calls\)"):
-        evaluate(Parrot(), [RIGHT], [judge], out=tmp_path, policy=bounded(max_calls=3))
-
-
 @pytest.mark.parametrize("event_loop", [False, True])
 def test_a_run_that_is_not_kept_counts_its_judge_too(event_loop):
     judge, _ = judging({"right": "True"})
     assert evaluate(Parrot(), [RIGHT], [right, judge], policy=bounded(event_loop=event_loop)).paid.calls == 1
-
-
-def test_a_budget_in_dollars_needs_a_price_of_the_judge():
-    judge = Judge(dspy.LM("openai/known-to-nobody", api_key="none"))
-    unpriced = pytest.raises(OutOfBudgetError, match="no price of openai/known-to-nobody is known")
-    with paid_before(Spent(tokens_out=1)), unpriced:
-        evaluate(Parrot(), [RIGHT], [right, judge], policy=bounded(max_cost=5))
 
 
 def test_patterns_are_not_judged():

@@ -11,9 +11,7 @@ import dspy
 import pytest
 from tiny_world import QUESTIONS, SURE, TitleRetriever
 
-from questree.evaluation import compare
 from questree.evaluation.run import Interrupted, evaluate
-from questree.evaluation.stored_runs import read_records
 from questree.lm.policy import RunPolicy
 from questree.metrics import metric
 from questree.programs import build
@@ -45,22 +43,6 @@ def records(name: str, **policy: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ["searchain", "tree-of-reviews", "self-consistency", "direct"])
 def test_the_records_are_the_same_as_on_threads(name):
     assert records(name, event_loop=True, concurrency=4) == records(name, concurrency=4)
-
-
-def test_a_comparison_has_the_same_records_as_on_threads(tmp_path):
-    names = ("searchain", "react")
-
-    def stored(folder: str, **policy: Any) -> dict[str, dict[str, Any]]:
-        with dspy.context(lm=simulated(MIXED)):
-            programs = {name: build(name, {}, retriever=TitleRetriever()) for name in names}
-            scores = [metric("by-style")]
-            compare(programs, EXAMPLES[:4], scores, out=tmp_path / folder, policy=RunPolicy(**policy))
-        kept = {name: read_records(tmp_path / folder / name) for name in names}
-        return {f"{name} {one.id}": one.model_dump(exclude={"seconds"}) for name in names for one in kept[name]}
-
-    on_loop = stored("loop", event_loop=True, concurrency=4)
-    assert len(on_loop) == 8
-    assert on_loop == stored("threads", concurrency=4)
 
 
 def test_no_question_has_a_thread_of_its_own():

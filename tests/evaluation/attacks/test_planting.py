@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dspy
 import pytest
-from reliability.tiny_encoders import save_encoder
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER
 
 from questree.evaluation.attacks import KINDS, Attack, plants_for, seeded
@@ -16,8 +15,6 @@ from questree.retrieval import (
     NeuralRetriever,
     Passage,
     asking,
-    build_index,
-    load_index,
 )
 from questree.retrieval.defences import AgreementRetriever, trusted
 
@@ -154,20 +151,6 @@ def test_late_interaction_scores_planted_passages_as_it_scores_the_others():
     both, one = Passage(id="both", text="prague vltava"), Passage(id="one", text="vltava")
     found = seeded(Late([PASSAGES["Prague"]], "late", Axes()), [one, both]).batch(["prague vltava"], k=3)[0]
     assert [(passage.id, passage.score) for passage in found] == [("both", 2.0), ("p2", 1.5), ("one", 1.0)]
-
-
-def test_a_dense_retriever_ranks_planted_passages_as_if_they_were_indexed(tmp_path):
-    encoder = save_encoder(tmp_path / "encoder")
-    texts = ("the amber stone lies by the water", "where is the tree", "sand of the lagoon", "wood at the hill")
-    passages = [Passage(id=f"d{n}", text=text) for n, text in enumerate(texts)]
-
-    def index(name, passages):
-        return load_index(build_index(passages, tmp_path / name, kind="dense", checkpoint=encoder))
-
-    whole, planted = index("whole", passages), seeded(index("part", passages[1:]), passages[:1])
-    for query in ("amber water", "the tree", "which lagoon is by the hill"):
-        wanted = [(one.id, pytest.approx(one.score, abs=1e-3)) for one in whole(query, k=4)]
-        assert [(one.id, one.score) for one in planted(query, k=4)] == wanted
 
 
 def test_agreement_leaves_out_what_repeats_the_question_or_another_passage():

@@ -7,13 +7,13 @@ import json
 import dspy
 import pytest
 from fakes import ScriptedEngine
-from run_files import change, kept
+from run_files import kept
 from tiny_world import PASSAGES, QUESTIONS, SURE
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.attacks import INJECTIONS, Attack, attack
 from questree.lm.policy import OutOfBudgetError, RunPolicy
-from questree.metrics import metric, share_interval
+from questree.metrics import metric
 from questree.programs import REGISTRY, build
 from questree.retrieval import BM25Retriever, Span
 from questree.simulate import simulated_lm
@@ -51,7 +51,7 @@ def attacked(
         )
 
 
-@pytest.mark.parametrize("program", ["oner-cot", "searchain", "tree-of-reviews", "blendfilter", "react"])
+@pytest.mark.parametrize("program", ["oner-cot", "searchain", "react"])
 def test_who_believes_all_gives_the_attackers_answer_and_who_believes_nothing_does_not(program, tmp_path):
     taken = attacked(tmp_path / "all", 1.0, programs=[program], planted=5).rows[0]
     assert taken.success.mean >= 0.25  # the methods that search step by step meet less of it
@@ -90,22 +90,20 @@ def test_a_reader_keeps_out_what_it_finds_no_answer_in(tmp_path):
 
 
 def test_a_defence_that_cannot_be_had_is_told_before_anything_is_asked(tmp_path):
-    with pytest.raises(QuestreeError, match="costs no LM call where a trained one reads"):
-        attacked(tmp_path, 1.0, defences=("none", "reader"))
+    for name, said in {"reader": "costs no LM call where a trained one reads", "luck": "no defence 'luck'"}.items():
+        with pytest.raises(QuestreeError, match=said):
+            attacked(tmp_path, 1.0, defences=("none", name))
     assert not (tmp_path / "attack").exists()
 
 
 def test_the_defence_does_not_see_what_it_does_not_look_for(tmp_path):
-    rows = attacked(tmp_path, 1.0, kinds=("keywords", "targeted"), defences=("agreement",)).rows
-    assert [row.success.mean > 0.5 for row in rows] == [True, True]
-
-
-@pytest.mark.parametrize("kind", INJECTIONS)
-def test_orders_are_followed_and_counted(kind, tmp_path):
-    assert attacked(tmp_path, 1.0, kinds=(kind,)).rows[0].success.mean > 0.5
+    rows = attacked(tmp_path, 1.0, kinds=("keywords", *INJECTIONS), defences=("agreement",)).rows
+    assert [row.success.mean > 0.5 for row in rows] == [True] * 4
 
 
 def test_a_program_without_retrieval_cannot_be_reached(tmp_path):
+    with pytest.raises(QuestreeError, match="nothing to attack"):
+        attacked(tmp_path, 0.0, programs=())
     row = attacked(tmp_path, 1.0, programs=["direct"]).rows[0]
     assert (row.success.mean, row.found, row.cited) == (0, 0, 0)
     assert row.attacked == row.clean
@@ -118,6 +116,10 @@ def test_an_attack_goes_on_where_it_was(tmp_path):
     assert len(there["run"]) == 2
     assert attacked(tmp_path, 1.0).rows == first.rows
     assert kept(folder) == there
+    assert "| oner-cot | poison | 2 | none |" in (folder / "attack.md").read_text()
+    told = json.loads((folder / "attack.json").read_text())
+    assert (told["rows"][0]["success"], told["simulated"]) == (1.0, True)
+    assert (folder / "attack.csv").read_text().count("\n") == 2
 
 
 def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_attack_goes_on(tmp_path):
@@ -132,15 +134,6 @@ def test_when_the_budget_ends_the_rows_that_were_made_are_told_and_the_same_atta
     assert (len(whole.rows), whole.stopped) == (2, None)
     with pytest.raises(OutOfBudgetError):
         attacked(tmp_path / "none", 1.0, policy=RunPolicy(concurrency=1, max_calls=two - 1))
-
-
-def test_an_attack_that_goes_on_counts_what_its_later_runs_have_paid(tmp_path):
-    attacked(tmp_path, 1.0)
-    last = "SELECT max(questions.rowid) FROM questions JOIN run ON run = number WHERE name = 'none/clean/oner-cot'"
-    change(tmp_path / "attack", f"DELETE FROM questions WHERE rowid = ({last})")  # it is to be asked again
-    told = rf"clean, defence none: Stopped: .* is spent \({2 * len(QUESTIONS)} LM calls\); 0 more"
-    with pytest.raises(OutOfBudgetError, match=told):
-        attacked(tmp_path, 1.0, policy=RunPolicy(concurrency=1, max_calls=2 * len(QUESTIONS) - 1))
 
 
 def test_a_program_that_fails_by_itself_leaves_the_rows_of_the_others(tmp_path, monkeypatch):
@@ -170,17 +163,6 @@ def test_texts_that_an_lm_writes_count_against_the_budget(tmp_path):
     )
 
 
-def test_the_table_says_what_it_rests_on(tmp_path):
-    attacked(tmp_path, 1.0)
-    table = (tmp_path / "attack" / "attack.md").read_text()
-    assert "simulated" in table
-    assert "| oner-cot | poison | 2 | none |" in table
-    told = json.loads((tmp_path / "attack" / "attack.json").read_text())
-    assert told["rows"][0]["success"] == 1.0
-    assert told["simulated"] is True
-    assert (tmp_path / "attack" / "attack.csv").read_text().count("\n") == 2
-
-
 def test_a_program_with_a_simulated_lm_of_its_own_makes_a_simulated_table(tmp_path):
     program = build("oner-cot", {}, retriever=BM25)
     program.set_lm(simulated_lm(QUESTIONS, SURE, cache=False))
@@ -190,17 +172,3 @@ def test_a_program_with_a_simulated_lm_of_its_own_makes_a_simulated_table(tmp_pa
         )
     assert run.simulated
     assert run.facts["LM"].startswith("simulated/")
-
-
-def test_nothing_to_attack_and_no_such_defence_are_refused(tmp_path):
-    with pytest.raises(QuestreeError, match="nothing to attack"):
-        attacked(tmp_path, 0.0, programs=())
-    with pytest.raises(QuestreeError, match=r"no defence 'luck'.*none, agreement"):
-        attacked(tmp_path, 0.0, defences=("luck",))
-
-
-def test_a_share_has_an_interval_also_where_nothing_counts():
-    nothing, half = share_interval(0, 50), share_interval(25, 50)
-    assert nothing.low == 0
-    assert nothing.high == pytest.approx(0.0714, abs=1e-3)  # Wilson's interval, as tabled for 0 of 50
-    assert (half.low + half.high) / 2 == pytest.approx(0.5)

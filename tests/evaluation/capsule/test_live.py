@@ -88,31 +88,6 @@ def test_without_an_lm_it_is_said_what_to_do(capsule):
         live(capsule, None)
 
 
-def test_the_command_tells_models_scores_and_answers(questree):
-    assert questree("evaluate", "oner", "--limit", "2", "--tracking-uri", "none", "--out", "run").code == 0
-    assert questree("pack", "run").code == 0
-    refused = questree("replay", "study.capsule", "--live", "--question", "nobody")
-    assert refused.code == 2
-    assert "no question 'nobody'" in refused.err
-    ran = questree("replay", "study.capsule", "--live")
-    assert ran.code == 0, ran.err
-    assert "run, then: simulated" in ran.out
-    assert "2 of 2 answers are the same" in ran.out
-    assert "difference +0.000" in ran.out
-
-
-def test_a_budget_is_that_of_all_runs(questree):
-    few = ("--limit", "2", "--tracking-uri", "none", "--out", "runs")
-    assert questree("compare", "direct", "oner", *few).code == 0
-    assert questree("pack", "runs").code == 0
-    ran = questree("replay", "study.capsule", "--lm", "openai/gpt-4.1-mini", "--max-calls", "2")
-    assert ran.code == 2
-    assert "leave --lm, --max-calls out" in " ".join(ran.err.replace("│", " ").split())
-    ran = questree("replay", "study.capsule", "--live", "--max-calls", "2")
-    assert ran.code == 2
-    assert "the budget max_calls=2 is spent" in ran.err
-
-
 def test_a_budget_counts_what_failed_questions_took_before_they_were_asked_again(capsule):
     run = capsule.parent / "run"
     pack([run, shutil.copytree(run, capsule.parent / "twin")], capsule)
@@ -124,9 +99,20 @@ def test_a_budget_counts_what_failed_questions_took_before_they_were_asked_again
         live(capsule, lm("new", reply("Rome")), max_calls=bound)
 
 
-def test_the_index_that_nobody_named_need_not_be_named_to_ask_again(questree):
-    assert questree("evaluate", "searchain", "--limit", "2", "--tracking-uri", "none", "--out", "run").code == 0
-    assert questree("pack", "run").code == 0
-    ran = questree("replay", "study.capsule", "--live")  # it compares texts as the bundled index does
+def test_the_command_tells_models_scores_and_answers_over_the_bundled_index_and_has_one_budget(questree):
+    few = ("--limit", "2", "--tracking-uri", "none", "--out", "runs")
+    assert questree("compare", "searchain", "oner", *few).code == 0
+    assert questree("pack", "runs").code == 0
+    ran = questree("replay", "study.capsule", "--live", "--out", "again")
     assert ran.code == 0, ran.err
-    assert "2 of 2 answers are the same" in ran.out
+    assert "searchain, then: simulated" in ran.out
+    assert ran.out.count("2 of 2 answers are the same") == 2
+    assert "difference +0.000" in ran.out
+    for words, said in (
+        (("--live", "--question", "nobody"), "no question 'nobody'"),
+        (("--lm", "openai/gpt-4.1-mini", "--max-calls", "2"), "leave --lm, --max-calls out"),
+        (("--live", "--max-calls", "2"), "the budget max_calls=2 is spent"),
+    ):
+        ran = questree("replay", "study.capsule", *words)
+        assert ran.code == 2
+        assert said in " ".join(ran.err.replace("│", " ").split())

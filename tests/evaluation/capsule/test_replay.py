@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from itertools import islice
 from pathlib import Path
 
 import dspy
@@ -11,7 +10,6 @@ import pytest
 from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils.exceptions import LMRateLimitError
 from fakes import ListRetriever, ScriptedEngine
-from mini_task import WordIndex
 from mini_task import _index as _index
 from mini_task import _task as _task
 
@@ -27,10 +25,8 @@ from questree.programs import PROGRAMS, SearChain, SearChainSettings
 from questree.programs.modules.reranker import LMRerankedRetriever
 from questree.programs.registry import build, takes_retriever
 from questree.retrieval import Passage
-from questree.retrieval.corpora.corpus import read_corpus
 from questree.signatures.verdict import CheckStep
-from questree.simulate import Traits, read_recordings, simulated_lm
-from questree.simulate.recorded import recorded_lm
+from questree.simulate import Traits, simulated_lm
 
 MATCH = metric("cover-em")
 
@@ -239,17 +235,3 @@ def test_no_secret_is_kept(tmp_path, monkeypatch):
     capsule = asked(tmp_path, ["the key is sk-0123456789abcdef"] * 3)
     assert b"0123456789abcdef" not in capsule.read_bytes()
     assert replay(capsule).same
-
-
-def test_recorded_musique_questions_are_replayed(shared_data, tmp_path):
-    questions, _ = read_recordings(shared_data / "recorded.jsonl")
-    wanted = [one for one in questions if one.task == "musique"][:2]
-    assert wanted
-    rows = list(islice(read_corpus(shared_data / "corpora" / "musique.jsonl"), 500))
-    lm = recorded_lm(shared_data / "recorded.jsonl")
-    with dspy.context(lm=lm, adapter=None):
-        examples = [one.to_example() for one in wanted]
-        programs = {name: build(name, {}, retriever=WordIndex(rows)) for name in ("searchain", "tree-of-reviews")}
-        compare(programs, examples, [MATCH], out=tmp_path / "runs", policy=RunPolicy(concurrency=1))
-    pack([tmp_path / "runs"], tmp_path / "study.capsule")
-    assert replay(tmp_path / "study.capsule").same
