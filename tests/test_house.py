@@ -22,7 +22,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
     "retrieval": 10935,  # 7400, and linked/
-    "evaluation": 7305,  # 5000
+    "evaluation": 6582,  # 5000
     "programs": 7522,  # 6200, and evidence-chain
     "optimize": 5793,  # 4500
     "api": 5057,  # 3900
