@@ -1,158 +1,93 @@
-"""The artifact: a compiled program as a folder of JSON.
+"""The artifact: a compiled program as a folder with one file of JSON, ``questree.json``.
 
-``questree.json`` says what it is. ``program.json`` holds the state of its predictors, or ``program-0.json`` … those of
-several members. ``lessons.json`` holds the demonstrations of a program that chooses them by question.
-
-Loading one runs no code, unpickles nothing, opens no other file, and takes from these what `programs.states` allows.
+It says what the program is, and holds the state of its predictors. Loading it runs no code, unpickles nothing, opens no
+other file, and takes from it what `programs.states` allows.
 """
 
 from __future__ import annotations
 
-import glob
-import hashlib
 import json
 import logging
 import os
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from dspy.utils.saving import get_dependency_versions
-from pydantic import JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ..common.errors import QuestreeError
-from ..common.files import check_name, file_hash, read_unswapped, restore_folder, swap_folder
-from ..common.json_files import LARGEST, parse_json, read_bytes, validate
+from ..common.files import check_name, write_atomically
+from ..common.json_files import validate
 from ..common.manifests import ManifestKind, checksum_of
 from ..evaluation.identity import lm_facts, reader_name, retriever_facts, signature_fingerprints, versions
 from ..evaluation.tracking_store import bound_retries, without_password
 from ..lm.failure import first_line
 from ..programs import REGISTRY, Program, build, build_kind, saved_name
-from ..programs.composed import Composed, Lesson, NearestDemonstrations
 from ..programs.modules.reader import LMReader
-from ..programs.states import (
-    Lessons,
-    ProgramState,
-    composed,
-    members_of,
-    refuse_marks,
-    state_of,
-    take_state,
-    to_json,
-)
+from ..programs.states import CompiledState, compiled_state, members_of, to_json
 from ..retrieval import DuplicateCheck, Reader, Retriever
 from . import hub
-from .artifact_format import LESSONS, Manifest
 
 FORMAT = 1
 MANIFEST = "questree.json"
 
-_AGAIN = "save or compile the program again"
-_KIND = ManifestKind("saved program", FORMAT, _AGAIN, sealed=True)
+_KIND = ManifestKind("saved program", FORMAT, "save or compile the program again", sealed=True)
 
 logger = logging.getLogger(__name__)
 
 
-# What is written
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def save(program: Program, folder: str | Path, **facts: Any) -> Path:
-    """Save a program: all of it or nothing; an artifact that is there is replaced.
+class SavedProgram(_Part):
+    """A program's name, and its settings."""
 
-    Args:
-        program: any one, compiled or not, or several composed. Its code is named, and not stored.
-        folder: made, or replaced if it holds an artifact.
-        facts: what else to say of it, as JSON: optimizer, scores, task …
+    name: str
+    settings: dict[str, JsonValue]
 
-    Raises:
-        QuestreeError: if the folder holds something else, cannot be written, or a demonstration is not JSON.
+
+class SavedPrompt(_Part):
+    """A signature as the code had it: its name, and a fingerprint of all that it puts into a prompt."""
+
+    signature: str
+    fingerprint: str
+
+
+class Manifest(BaseModel):
+    """What an artifact holds: what it says of itself, and the state of its predictors.
+
+    Attributes:
+        format: the number of the format.
+        program: what to build.
+        signatures: of each predictor.
+        lm: what is known of the LM. It is shown and never used.
+        retriever: name and fingerprint of the index that it was compiled over; empty for a program without one.
+        reader: the reader's name, or None if the program has none.
+        threshold: of an LM that reads.
+        versions: of the packages that it was made with.
+        state: prompts and demonstrations of the program, or of the members that it is made of.
+        checksum: of all the rest.
     """
-    target = Path(folder)
-    check_name(target)
-    if target.exists() and not (target / MANIFEST).exists() and any(target.iterdir()):
-        raise QuestreeError(f"{target} is not empty and holds no saved program; name another folder.")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            _write(program, temporary, facts)
-            _put_in_place(temporary, target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    except OSError as error:
-        raise QuestreeError(f"Cannot save the program to {target}: {error.strerror}.") from error
-    return target
 
+    model_config = ConfigDict(frozen=True, extra="allow")
 
-def tidy(target: Path) -> None:
-    """Put right what a `save` that was killed left beside its folder. No other process may be saving there.
+    format: int
+    program: SavedProgram
+    signatures: dict[str, SavedPrompt]
+    lm: dict[str, JsonValue]
+    retriever: dict[str, str]
+    reader: str | None = None
+    threshold: float | None = None
+    versions: dict[str, str]
+    state: CompiledState
+    checksum: str
 
-    Args:
-        target: the folder that it saved to; if it was just moving the new artifact there, the old one is put back.
-    """
-    if old := _old(target):
-        restore_folder(target, old)
-    for left in target.parent.glob(f".{glob.escape(target.name)}.*"):
-        shutil.rmtree(left, ignore_errors=True)
-
-
-def _write(program: Program, folder: Path, facts: dict[str, Any]) -> None:
-    members = members_of(program)
-    names = ["program.json"] if len(members) == 1 else [f"program-{n}.json" for n in range(len(members))]
-    for member, name in zip(members, names, strict=True):
-        metadata = {"dependency_versions": get_dependency_versions()}
-        _write_json(folder / name, state_of(member) | {"metadata": metadata})
-    if isinstance(program, NearestDemonstrations):
-        _write_json(folder / LESSONS, [lesson.model_dump(mode="json") for lesson in program.lessons])
-    by_lm = reader_name(program) == "lm"  # a module with a prompt of its own, which may have been compiled
-    reader = LMReader() if by_lm else getattr(members[0], "reader", None)
-    settings = program.settings.model_dump(mode="json")
-    kind = type(members[0])
-    as_coded = build_kind(kind, settings, retriever=program.retriever, reader=reader)
-    manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "program": {"name": saved_name(kind), "settings": settings},
-        "form": program.form if isinstance(program, Composed) else "single",
-        "members": names,
-        **({"k": program.k} if isinstance(program, NearestDemonstrations) else {}),
-        "signatures": signature_fingerprints(as_coded),
-        "lm": lm_facts(),
-        "retriever": retriever_facts(program),
-        "reader": reader_name(program),
-        **({"threshold": program.reader.threshold} if by_lm else {}),
-        "versions": versions(),
-        **json.loads(json.dumps(facts)),
-        "files": {file.name: file_hash(file) for file in sorted(folder.iterdir())},
-    }
-    _write_json(folder / MANIFEST, manifest | {"checksum": checksum_of(manifest)})
-
-
-def _write_json(path: Path, content: Any) -> None:
-    try:
-        text = to_json(content)
-    except (TypeError, ValueError) as error:
-        raise QuestreeError(f"{path.name} cannot be saved as JSON: {error}.") from error
-    path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _put_in_place(temporary: Path, target: Path) -> None:
-    """Put the new folder in the place of the old one; at any moment there is one of the two."""
-    temporary.chmod(0o755)
-    old = target.with_name(f".{target.name}.old.{os.getpid()}")
-    swap_folder(temporary, target, old)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _old(target: Path) -> Path | None:
-    """Return the artifact that a `save` set aside, and has not deleted yet; None if there is none."""
-    return next(target.parent.glob(f".{glob.escape(target.name)}.old.*"), None)
-
-
-# What is read back
+    def facts(self) -> dict[str, Any]:
+        """Return what a person wants to know: all but state, fingerprints and checksum, as JSON."""
+        return self.model_dump(mode="json", exclude_unset=True, exclude={"signatures", "state", "checksum"})
 
 
 @dataclass(frozen=True)
@@ -160,31 +95,71 @@ class Artifact:
     """An artifact as it was read: whole, and of the form that it should have. Nothing is built yet.
 
     Attributes:
-        folder: that it was read from; the address of one in MLflow.
-        manifest: what it says of itself.
-        states: one for each member.
-        lessons: of a program that chooses its demonstrations by question.
+        folder: that it was read from; the address of one in MLflow or on the hub.
+        manifest: what it holds.
     """
 
     folder: Path
     manifest: Manifest
-    states: list[ProgramState]
-    lessons: list[Lesson]
+
+
+def save(program: Program, folder: str | Path, **facts: Any) -> Path:
+    """Save a program: all of it or nothing; an artifact that is there is replaced.
+
+    Args:
+        program: any one, compiled or not, or several composed. Its code is named, and not stored.
+        folder: made, if it is not there.
+        facts: what else to say of it, as JSON: optimizer, scores, task …
+
+    Raises:
+        QuestreeError: if the folder holds something else, cannot be written, or a demonstration is not JSON.
+    """
+    target = Path(folder)
+    check_name(target)
+    try:
+        if target.exists() and not (target / MANIFEST).exists() and any(target.iterdir()):
+            raise QuestreeError(f"{target} is not empty and holds no saved program; name another folder.")
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise QuestreeError(f"Cannot save the program to {target}: {error.strerror}.") from error
+    write_atomically(target / MANIFEST, f"{to_json(_content(program, facts))}\n")
+    return target
+
+
+def _content(program: Program, facts: dict[str, Any]) -> dict[str, Any]:
+    first, by_lm = members_of(program)[0], reader_name(program) == LMReader.name
+    # an LM that reads is a module with a prompt of its own, which may have been compiled
+    reader = LMReader() if by_lm else getattr(first, "reader", None)
+    settings = program.settings.model_dump(mode="json")
+    as_coded = build_kind(type(first), settings, retriever=program.retriever, reader=reader)
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "program": {"name": saved_name(type(first)), "settings": settings},
+        "signatures": signature_fingerprints(as_coded),
+        "lm": lm_facts(),
+        "retriever": retriever_facts(program),
+        "reader": reader_name(program),
+        **({"threshold": program.reader.threshold} if by_lm else {}),
+        "versions": versions(),
+        **facts,
+        "state": compiled_state(program).model_dump(mode="json", exclude_unset=True),
+    }
+    content = json.loads(to_json(content))
+    return content | {"checksum": checksum_of(content)}
 
 
 def read_artifact(place: str | Path) -> Artifact:
-    """Read the files of an artifact, each once, and check them; all of one `save`, even if another goes on meanwhile.
+    """Read an artifact, and check it.
 
     Args:
         place: a folder, or the address of one in MLflow or on the hub, which is trusted no more than any other folder.
 
     Raises:
-        QuestreeError: if there is none, or a file is damaged or sets what no file may; names the file.
+        QuestreeError: if there is none, or it is damaged or sets what no file may.
     """
     on_hub = str(place).startswith(hub.PREFIX)
     if not on_hub and not str(place).startswith(("runs:/", "models:/", "mlflow-artifacts:/")):
-        folder = Path(place)
-        return read_unswapped(folder, lambda: _old(folder), _read)
+        return _read(Path(place))
     with TemporaryDirectory() as temporary:
         if on_hub:
             folder, named = Path(temporary), str(place)
@@ -219,55 +194,13 @@ def _download(address: str, target: str) -> Path:
 
 
 def _read(folder: Path) -> Artifact:
-    _check_there(folder)
-    manifest = _KIND.read(folder / MANIFEST, lambda content: validate(Manifest, content))
-    contents = _read_files(folder, manifest.files)
-    states = []
-    for name in manifest.members:
-        with _naming(folder / name):
-            state = validate(dict[str, JsonValue], contents[name])
-            state.pop("metadata", None)  # DSPy's: versions of packages
-            states.append(validate(ProgramState, state))
-    with _naming(folder / LESSONS):
-        lessons = validate(Lessons, contents.get(LESSONS, []))
-    return Artifact(folder, manifest, states, lessons)
-
-
-def _check_there(folder: Path) -> None:
-    """Raise an error that tells what stands at a path, if it is plainly not the folder of an artifact."""
-    if not os.path.exists(folder):  # which raises nothing, whatever the name
-        raise QuestreeError(f"There is no folder {folder}: check the path.")
-    if not os.path.isdir(folder):
-        raise QuestreeError(f"{folder} is no folder; a saved program is one: name it, {MANIFEST} lies in it.")
+    if not os.path.isdir(folder):  # which raises nothing, whatever the name
+        raise QuestreeError(f"There is no folder {folder}: name the folder of a saved program, with {MANIFEST} in it.")
     if not (folder / MANIFEST).exists() and (folder / "program" / MANIFEST).exists():
         raise QuestreeError(
             f"{folder} is the folder of a compilation; its program is in {folder / 'program'}: name that."
         )
-
-
-def _read_files(folder: Path, checksums: dict[str, str]) -> dict[str, Any]:
-    """Return the content of each file, which must have this checksum; all together have a bounded size."""
-    contents, left = {}, LARGEST
-    for name, checksum in checksums.items():
-        with _naming(folder / name):
-            content = read_bytes(folder / name, left)
-            if hashlib.sha256(content).hexdigest() != checksum:
-                raise ValueError("its checksum differs")
-            contents[name] = parse_json(content)
-            refuse_marks(contents[name])
-            left -= len(content)
-    return contents
-
-
-@contextmanager
-def _naming(file: Path) -> Iterator[None]:
-    """Turn what is wrong with a file into an error that names it."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise QuestreeError(f"{file} is missing; {_AGAIN}.") from None
-    except (OSError, ValueError) as problem:
-        raise QuestreeError(f"{file} is damaged, or sets what a file may not set ({problem}); {_AGAIN}.") from problem
+    return Artifact(folder, _KIND.read(folder / MANIFEST, lambda content: validate(Manifest, content)))
 
 
 def load(
@@ -293,54 +226,47 @@ def load(
             installed as entry points need no leave.
 
     Raises:
-        QuestreeError: if there is no artifact, a file of it is damaged or sets what no file may, a newer version wrote
-            it, its program is unknown, or a signature or the reader is not what it was.
+        QuestreeError: if there is no artifact, it is damaged or sets what no file may, a newer version wrote it, its
+            program is unknown, or a signature or the reader is not what it was.
     """
     for name in allow_code:
         REGISTRY.allow(name)
     artifact = folder if isinstance(folder, Artifact) else read_artifact(folder)
-    members = [_build(artifact, retriever, reader, duplicates) for _ in artifact.states]
-    _check_reader(artifact, members[0])
-    _check_signatures(artifact, members[0], allow_changed_signatures)
-    for member, state, name in zip(members, artifact.states, artifact.manifest.members, strict=True):
-        with _naming(artifact.folder / name):
-            take_state(member, state)
-    with _naming(artifact.folder / LESSONS):
-        program = composed(artifact.manifest.form, members, artifact.lessons, artifact.manifest.k)
-    _compare_retriever(artifact, program)
-    return program
+    manifest, file = artifact.manifest, artifact.folder / MANIFEST
 
+    def make() -> Program:
+        """Return a member as the code makes it. An LM that reads has a prompt, so that each member has its own."""
+        own = reader
+        if manifest.reader == LMReader.name and (reader is None or isinstance(reader, LMReader)):
+            own = LMReader()
+            given = manifest.threshold if reader is None else reader.threshold
+            own.threshold = own.threshold if given is None else given
+        name, settings = manifest.program.name, manifest.program.settings
+        return build(name, settings, retriever=retriever, reader=own, duplicates=duplicates)
 
-def _build(
-    artifact: Artifact, retriever: Retriever | None, reader: Reader | None, duplicates: DuplicateCheck | None
-) -> Program:
-    """Return one member as the code makes it. An LM that reads has a prompt, so that each member has its own."""
-    if artifact.manifest.reader == LMReader.name and (reader is None or isinstance(reader, LMReader)):
-        own, saved = LMReader(), artifact.manifest.threshold
-        own.threshold = reader.threshold if reader is not None else own.threshold if saved is None else saved
-        reader = own
-    program = artifact.manifest.program
     try:
-        return build(program.name, program.settings, retriever=retriever, reader=reader, duplicates=duplicates)
+        as_coded = make()
     except QuestreeError as error:
-        raise QuestreeError(f"{artifact.folder / MANIFEST}: {error}") from error
-
-
-# What is checked against the code, and against what it is loaded with
+        raise QuestreeError(f"{file}: {error}") from error
+    _check_reader(artifact, as_coded)
+    _check_signatures(artifact, as_coded, allow_changed_signatures)
+    try:
+        program = manifest.state.program(make)
+    except ValueError as problem:
+        raise QuestreeError(f"{file} does not fit its program ({problem}); {_KIND.again}.") from problem
+    saved, now = manifest.retriever, retriever_facts(program)
+    if saved and now and saved.get("fingerprint") != now["fingerprint"]:
+        logger.warning("Compiled over the index %s, now asked over %s: scores may differ.", saved, now)
+    return program
 
 
 def _check_reader(artifact: Artifact, program: Program) -> None:
     saved, given = artifact.manifest.reader, reader_name(program)
-    if saved == given:
-        return
-    if saved is None:
+    if saved != given:
         raise QuestreeError(
-            f"{artifact.folder} was compiled without a reader and is loaded with {given!r}; give none (--reader lm)."
+            f"{artifact.folder} was compiled with the reader {saved or 'none'} and is loaded with {given or 'none'}; "
+            f"give {saved or 'none'} (--reader)."
         )
-    raise QuestreeError(
-        f"{artifact.folder} was compiled with the reader {saved!r} and is loaded with "
-        f"{repr(given) if given else 'none'}; give reader={saved!r} as it was (--reader)."
-    )
 
 
 def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> None:
@@ -350,7 +276,13 @@ def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> No
     if not changed:
         return
     named = ", ".join(f"{(saved.get(name) or current[name])['signature']} ({name})" for name in changed)
-    if saved.keys() != current.keys() or any(_other_fields(program, state) for state in artifact.states):
+    fields = {name: len(predictor.signature.fields) for name, predictor in program.named_predictors()}
+    others = any(  # then no prompt can be put into it
+        len(part.signature.fields) != fields.get(name)
+        for state in artifact.manifest.state.members
+        for name, part in state.items()
+    )
+    if saved.keys() != current.keys() or others:
         raise QuestreeError(
             f"{artifact.folder} does not fit this version's {program.name}: it differs in {named}. Compile anew."
         )
@@ -361,18 +293,3 @@ def _check_signatures(artifact: Artifact, program: Program, allowed: bool) -> No
             "variable QUESTREE_ALLOW_CHANGED_SIGNATURES=1, in Python allow_changed_signatures=True."
         )
     logger.warning("Changed since %s was saved: %s; loaded all the same.", artifact.folder, named)
-
-
-def _other_fields(program: Program, state: ProgramState) -> bool:
-    """Return whether a prompt of the state has more or fewer fields than the program's: none can be put into it."""
-    fields = {name: len(predictor.signature.fields) for name, predictor in program.named_predictors()}
-    return any(name in fields and len(part.signature.fields) != fields[name] for name, part in state.items())
-
-
-def _compare_retriever(artifact: Artifact, program: Program) -> None:
-    saved, now = artifact.manifest.retriever, retriever_facts(program)
-    if saved and now and saved.get("fingerprint") != now["fingerprint"]:
-        logger.warning(
-            "Compiled over the index %s (%s), now asked over %s (%s): scores may differ.",
-            saved.get("name"), saved.get("fingerprint"), now["name"], now["fingerprint"],
-        )  # fmt: skip

@@ -35,11 +35,6 @@ class Candidate:
     questions: int
     state: dict[str, Any]
 
-    @property
-    def demonstrations(self) -> int:
-        """Return the number of demonstrations of all its predictors together."""
-        return sum(len(part["demos"]) for part in self.state.values())
-
 
 class CandidateKeeper(BaseCallback):
     """Keeps each candidate as soon as it is scored, since an optimizer that is interrupted keeps nothing itself.
@@ -95,19 +90,12 @@ def _keep(candidate: Candidate, file: WritableFile) -> None:
 
 def _put_aside(file: WritableFile, number: int) -> None:
     """Give the candidates from this number on, which another attempt kept, the number of that attempt."""
-    former = file.rows("SELECT number FROM candidates WHERE attempt = 0 AND number >= ?", number)
-    if not former:
-        return
-    aside = (
-        "UPDATE candidates SET attempt = (SELECT max(attempt) + 1 FROM candidates) WHERE attempt = 0 AND number >= ?"
-    )
-    file.write((aside, (number,)))
-    logger.warning(
-        "The optimizer went another way than before it was interrupted: %d candidates of then are kept apart "
-        "(`attempt` in %s).",
-        len(former),
-        file.path,
-    )
+    these = "attempt = 0 AND number >= ?"
+    if former := file.rows(f"SELECT number FROM candidates WHERE {these}", number):
+        attempt = "(SELECT max(attempt) + 1 FROM candidates)"
+        file.write((f"UPDATE candidates SET attempt = {attempt} WHERE {these}", (number,)))
+        said = "The optimizer went another way than before: %d candidates of then are kept apart (`attempt` in %s)."
+        logger.warning(said, len(former), file.path)
 
 
 def read_candidates(file: RunFile) -> tuple[Candidate, ...]:

@@ -6,11 +6,33 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import QuestreeError
-from .artifact import MANIFEST, read_artifact
-from .artifact_format import Manifest
+from .artifact import MANIFEST, Manifest, read_artifact
 from .hub import parse, upload
 
 _CAPSULE = "study.capsule"
+_CARD = """---
+{head}
+---
+
+# {title}
+
+A program of Questree: it answers questions that need several facts, and cites the passage behind each.
+
+```python
+import dspy, questree
+
+dspy.configure(lm=dspy.LM("openai/gpt-4.1-mini"))
+program = questree.load("hf://{repository}", retriever="PATH OF AN INDEX")  # hf://{repository}@COMMIT stays as it is
+print(program(question="…").answer)
+```
+
+| | |
+|---|---|
+{table}
+
+It is one file of JSON: loading it runs no code. Its instructions are orders to your LM: read them with
+`questree prompts`.
+"""
 
 
 def push(
@@ -35,47 +57,28 @@ def push(
     Raises:
         QuestreeError: if there is no artifact or index, the index is another one, or the hub refuses.
     """
+    from huggingface_hub import ModelCardData
+
     repository, _ = parse(address)
     if capsule is not None and not Path(capsule).is_file():
         raise QuestreeError(f"There is no file {capsule}; questree pack makes one.")
     manifest = read_artifact(folder).manifest
-    written = card(manifest, repository, index=index, capsule=capsule is not None, license=license)
-    files: dict[str, Path | bytes] = {name: Path(folder) / name for name in (MANIFEST, *manifest.files)}
-    files |= {"README.md": written.encode()} | ({_CAPSULE: Path(capsule)} if capsule is not None else {})
-    return upload(address, files, f"{manifest.program.name}, {manifest.checksum[:12]}", private=private)
-
-
-def card(
-    manifest: Manifest,
-    repository: str,
-    *,
-    index: str | Path | None = None,
-    capsule: bool = False,
-    license: str | None = None,
-) -> str:
-    """Return the card of a compiled program, in Markdown: what it is, how it scored, over what, and how to ask it.
-
-    Raises:
-        QuestreeError: there is no index, or the program was compiled over another one.
-    """
-    from huggingface_hub import ModelCardData
-
-    said = manifest.model_dump()
+    said, kind = manifest.facts(), manifest.program.name
     task, metrics = said.get("task"), said.get("metrics") or ["score"]
     head = ModelCardData(
         library_name="questree",
         pipeline_tag="question-answering",
-        tags=["questree", "dspy", manifest.program.name],
+        tags=["questree", "dspy", kind],
         license=license,
         metrics=metrics,
     )
-    simulated = bool(manifest.lm.get("simulated"))
+    simulated = " (**simulated**: its numbers say nothing)" if manifest.lm.get("simulated") else ""
     rows = {
-        "program": _code(manifest.program.name, **manifest.program.settings),
+        "program": _code(kind, **manifest.program.settings),
         "task": _code(task) if task else "not said",
         "optimizer": _code((said.get("optimizer") or {}).get("name", "none")),
         **_scores(said.get("scores") or {}, metrics[0]),
-        "LM": _code(manifest.lm.get("name")) + (" (**simulated**: its numbers say nothing)" if simulated else ""),
+        "LM": _code(manifest.lm.get("name")) + simulated,
         "retriever": " ".join(map(_code, manifest.retriever.values())) or "none",
         **({} if index is None else {"index": _recipe(index, manifest)}),
         "made with": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
@@ -83,29 +86,11 @@ def card(
         **({"capsule": f"`{_CAPSULE}`: `questree replay {_CAPSULE}` asks it again, offline"} if capsule else {}),
     }
     table = "\n".join(f"| {name} | {text} |" for name, text in rows.items())
-    return f"""---
-{head.to_yaml()}
----
-
-# {manifest.program.name}, compiled{f" for {task}" if task else ""}
-
-A program of Questree: it answers questions that need several facts, and cites the passage behind each.
-
-```python
-import dspy, questree
-
-dspy.configure(lm=dspy.LM("openai/gpt-4.1-mini"))
-program = questree.load("hf://{repository}", retriever="PATH OF AN INDEX")  # hf://{repository}@COMMIT stays as it is
-print(program(question="…").answer)
-```
-
-| | |
-|---|---|
-{table}
-
-It is a folder of JSON: loading it runs no code. Its instructions are orders to your LM: read them with
-`questree prompts`.
-"""
+    title = f"{kind}, compiled{f' for {task}' if task else ''}"
+    card = _CARD.format(head=head.to_yaml(), title=title, repository=repository, table=table)
+    files: dict[str, Path | bytes] = {MANIFEST: Path(folder) / MANIFEST, "README.md": card.encode()}
+    files |= {_CAPSULE: Path(capsule)} if capsule is not None else {}
+    return upload(address, files, f"{kind}, {manifest.checksum[:12]}", private=private)
 
 
 def _code(*words: object, **settings: object) -> str:

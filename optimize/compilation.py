@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -19,20 +18,12 @@ from pydantic import BaseModel
 from ..common.errors import QuestreeError
 from ..common.json_files import validate
 from ..evaluation.evaluation import Evaluation
-from ..evaluation.identity import code_digest, digest, lm_facts, versions
-from ..evaluation.kept_run import begin, compare
+from ..evaluation.identity import lm_facts, versions
+from ..evaluation.kept_run import begin
 from ..evaluation.notebook_bar import notebook_bar
-from ..evaluation.records import (
-    MetricError,
-    ScoreFunction,
-    checked_metrics,
-    keeps_scores,
-    metric_name,
-    plain,
-    question_id,
-)
-from ..evaluation.run import Answerers, Interrupted, evaluate, run_identity
-from ..evaluation.run_file import NAME, WritableFile, writing
+from ..evaluation.records import MetricError, ScoreFunction, checked_metrics
+from ..evaluation.run import Answerers, Interrupted, evaluate
+from ..evaluation.run_file import NAME, writing
 from ..evaluation.tracking import OFF, UNTRACKED, TrackedRun, Tracking
 from ..evaluation.tracking_store import without_password
 from ..lm.failure import counting_failures
@@ -42,17 +33,18 @@ from ..lm.spent import Spent
 from ..programs import Program, saved_name
 from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of
-from . import checks
-from .artifact import MANIFEST, load, read_artifact, save, tidy
+from . import plan as plans
+from .artifact import MANIFEST, load, read_artifact, save
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
-from .compiled import Compilation, Compiled, CompileProgress, Examples
 from .demonstrations import AnnotatedTeacher, annotated, apart_from
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
+from .plan import Plan
 from .recheck import keep_prompts
+from .result import Compilation, Compiled, CompileProgress, Examples
 from .trainings import Trainings
-from .verdicts import MetricFaultError, Teaching, Verdicts
+from .verdicts import MetricFaultError, Verdicts
 
 MOST_TRACKED = 100  # candidates as nested runs of MLflow
 
@@ -103,44 +95,41 @@ def compile(
             `OutOfBudgetError` if the budget is spent, a `MetricError` if the metric cannot judge an answer.
         Interrupted: on Ctrl-C.
     """
-    plan = _Plan(
-        program=checks.student(program),
-        examples=checks.examples(examples),
+    plan = Plan(
+        program=plans.checked_student(program),
+        examples=plans.checked_examples(examples),
         metric=checked_metrics([metric], ())[0],
-        optimizer=checks.optimizer(optimizer, program),
-        teacher=checks.teacher(teacher, program),
-        prompt_lm=checks.prompt_lm(prompt_lm),
+        optimizer=plans.checked_optimizer(optimizer, program),
+        teacher=plans.checked_teacher(teacher, program),
+        prompt_lm=plans.checked("prompt_lm", prompt_lm),
         seed=seed,
-        policy=checks.policy(policy),
+        policy=plans.checked("policy", policy) or RunPolicy(),
         answerers=answerers,
         out=None if out is None else Path(out),
-        register=register,
         tell=on_progress or _notebook_bars(),
+        register=register,
     )
-    tracking = checks.tracking(tracking)
+    plans.checked("tracking", tracking)
     if register and not tracking.uri:
         raise QuestreeError(f"register={register!r} needs MLflow: name a store to track to (--tracking-uri).")
     plan.optimizer.check(program, plan.policy)
-    checks.asked_by(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
+    plans.check_asked(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
     with writing(plan.out, "compilation") if plan.out else nullcontext() as file:
-        if file is not None:
-            plan = replace(plan, file=file)
-            plan.claim(file)
-            tidy(file.path.parent / "program")
-        simulated, bounds = bool(lm_facts()["simulated"]), plan.policy.model_dump(exclude_none=True)
-        facts = plan.facts() | {"policy": bounds, "versions": versions()}
-        named = f"{program.name} {plan.optimizer.name}"
-        if (address := plan.tracked_before(tracking)) and not register:
-            return replace(plan.carry_out(UNTRACKED), address=address)
+        plan = plan if file is None else plan.claim(file)
+        here, known = without_password(tracking.uri), None if file is None else file.fact("tracked")
+        if known and known["uri"] == here and not register:
+            return replace(_Steps(plan, UNTRACKED).take(), address=known["address"])
+        facts = plan.facts() | {"policy": plan.policy.model_dump(exclude_none=True), "versions": versions()}
+        named, simulated = f"{program.name} {plan.optimizer.name}", bool(lm_facts()["simulated"])
         with tracking.run(named, facts, simulated=simulated) as run:
-            compiled = plan.carry_out(run)
+            compiled = _Steps(plan, run).take()
             if file is not None and compiled.address:
-                file.set_fact("tracked", {"uri": without_password(tracking.uri), "address": compiled.address})
+                file.set_fact("tracked", {"uri": here, "address": compiled.address})
             return compiled
 
 
 def _notebook_bars() -> Callable[[CompileProgress], None]:
-    """Return what shows a bar for each stage that asks questions, in a notebook."""
+    """Return what shows a bar for each stage that scores questions, in a notebook."""
     bars = {stage: cache(partial(notebook_bar, stage)) for stage in ("before", "after")}
 
     def show(progress: CompileProgress) -> None:
@@ -159,213 +148,153 @@ class _Done(BaseModel):
     judged: dict[str, int]
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """A compilation as it was asked for."""
+class _Steps:
+    """The steps of a compilation, each of which is done once: what an interrupted attempt finished is taken over."""
 
-    program: Program
-    examples: Examples
-    metric: ScoreFunction
-    optimizer: Optimizer
-    teacher: Program | Literal["annotations"] | None
-    prompt_lm: dspy.BaseLM | None
-    seed: int
-    policy: RunPolicy
-    answerers: Answerers | None
-    out: Path | None
-    tell: Callable[[CompileProgress], None]
-    register: str | None = None
-    file: WritableFile | None = None
+    def __init__(self, plan: Plan, run: TrackedRun):
+        self.plan, self.run = plan, run
+        self.program, self.folder = plan.program, plan.out and plan.out / "program"
 
-    def tracked_before(self, tracking: Tracking) -> str | None:
-        """Return the address of this compilation in the same store, if it was finished and tracked there."""
-        there = self.file.fact("tracked") if self.file is not None else None
-        return there["address"] if there and there["uri"] == without_password(tracking.uri) else None
-
-    def claim(self, file: WritableFile) -> None:
-        """Write down what the compilation is about; if that was done before, compare.
-
-        Raises:
-            QuestreeError: if it is another; names what differs.
-        """
-        facts = json.loads(json.dumps(self.facts()))
-        if (there := file.fact("about")) is None:
-            file.set_fact("about", {**facts, "versions": versions()})
-            return
-        writer = there.pop("versions", {}).get("questree")
-        compare(str(file.path.parent), there, facts, writer)
-
-    def facts(self) -> dict[str, Any]:
-        """Return what the compilation is about: what is tracked, and what must be the same to go on with it."""
-        return {
-            **run_identity(self.program, task=self.examples.task),
-            "metrics": [metric_name(self.metric)],
-            "optimizer": {"name": self.optimizer.name, **self.optimizer.model_dump(mode="json")},
-            "code of the metric": None if keeps_scores(self.metric) else code_digest(self.metric),
-            "teacher": self.teacher.name if isinstance(self.teacher, Program) else self.teacher,
-            "settings and state of the teacher": _teacher_digest(self.teacher),
-            "prompt lm": None if self.prompt_lm is None else lm_facts(self.prompt_lm),
-            "seed": self.seed,
-            "questions": {
-                name: {"n": len(part), "digest": digest([question_id(example) for example in part])}
-                for name, part in (
-                    ("train", self.examples.train),
-                    ("val", self.examples.val),
-                    ("dev", self.examples.dev),
-                )
-            },
-            # the program is made of their words; dev questions that are corrected are only scored again
-            "training questions": digest([plain(dict(one)) for one in (*self.examples.train, *self.examples.val)]),
-        }
-
-    def carry_out(self, run: TrackedRun) -> Compiled:
-        """Score the program, compile it, save it and score it again; return what came of it."""
-        train, val = self.examples.split(self.seed, compares=self.optimizer.compares)
-        train = apart_from(train, self.examples.dev)
-        if self.teacher == "annotations":
+    def take(self) -> Compiled:
+        """Score the program, compile it, save it and score it again."""
+        plan = self.plan
+        train, val = plan.examples.split(plan.seed, compares=plan.optimizer.compares)
+        train = apart_from(train, plan.examples.dev)
+        if plan.teacher == "annotations":
             train = annotated(train)
-        if self.out is not None or run.on:  # what cannot be saved is refused at once, and what is saved is known here
+        if self.folder or self.run.on:  # what cannot be saved is refused at once, and what is saved is known here
             saved_name(type(members_of(self.program)[0]))
-        bill = LMBill(self.policy, self.file)
+        bill = LMBill(plan.policy, plan.file)
         with bill.open():
-            return self.carry_on(run, train, val, bill)
+            before = self.score(self.program, "before", plan.answerers)
+            with self.stopping():
+                compilation = self.load_finished() or self.optimize(train, val, bill)
+            counts = {"train": len(train), "val": len(val), "dev": len(plan.examples.dev)}
+            compilation = replace(compilation, questions=counts)
+            with _configured(compilation.lm):
+                if self.folder:  # at once, and not with the scores: scoring may be interrupted
+                    save(compilation.program, self.folder, **self.describe(compilation))
+                    if plan.file is not None:
+                        keep_prompts(plan.file, compilation.program)
+                # workers of a cluster know the LM that the settings name, and no other
+                after = self.score(compilation.program, "after", plan.answerers if compilation.lm is None else None)
+                return self.keep(Compiled(compilation, before, after))
 
-    def carry_on(self, run: TrackedRun, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compiled:
-        """Do what is not done yet, and pay for it."""
-        before = self.score(self.program, "before", run)
-        with self.stopping():
-            compilation = self.load_finished() or self.optimize(train, val, run, bill)
-        counts = {"train": len(train), "val": len(val), "dev": len(self.examples.dev)}
-        compilation = replace(compilation, questions=counts)
-        # workers of a cluster know the LM that the settings name, and no other
-        scoring = self if compilation.lm is None else replace(self, answerers=None)
-        with _asked_with(compilation.lm):
-            if self.out is not None:  # at once, and not with the scores: scoring may be interrupted
-                save(compilation.program, self.out / "program", **self.describe(compilation))
-                if self.file is not None:
-                    keep_prompts(self.file, compilation.program)
-            after = scoring.score(compilation.program, "after", run)
-            return self.keep(Compiled(compilation, before, after), run)
-
-    def score(self, program: Program, stage: Literal["before", "after"], run: TrackedRun) -> Evaluation:
+    def score(self, program: Program, stage: Literal["before", "after"], answerers: Answerers | None) -> Evaluation:
         """Return the program's scores on the dev questions."""
-        with run.traces():
+        plan, task = self.plan, self.plan.examples.task
+        with self.run.traces():
             evaluation = evaluate(
                 program,
-                self.examples.dev,
-                self.metric,
-                task=self.examples.task,
-                out=begin(self.file, stage, program, self.examples.task, self.policy) if self.file else None,
-                seed=self.seed,
-                policy=self.policy,
-                answerers=self.answerers,
-                on_progress=lambda progress: self.tell(CompileProgress(stage, questions=progress)),
+                plan.examples.dev,
+                plan.metric,
+                task=task,
+                out=begin(plan.file, stage, program, task, plan.policy) if plan.file else None,
+                seed=plan.seed,
+                policy=plan.policy,
+                answerers=answerers,
+                on_progress=lambda progress: plan.tell(CompileProgress(stage, questions=progress)),
             )
-        run.evaluation(evaluation, self.examples.task, prefix=f"{stage}_")
+        self.run.evaluation(evaluation, task, prefix=f"{stage}_")
         return evaluation
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
         """Raise an error that says how to go on, if the budget is spent, the metric fails, or Ctrl-C is pressed."""
-        kept = f"; what was scored is kept in {self.out}" if self.out else ""
         try:
             yield
-        except BudgetSpentError as over:
-            raise OutOfBudgetError(
-                f"Stopped while compiling: {over}{kept}. Run the same with more of it: {_what_is_asked_again()}."
-            ) from None
-        except MetricFaultError as fault:
-            raise MetricError(
-                f"{fault} Stopped while compiling{kept}. Put it right and run the same again: {_what_is_asked_again()}."
-            ) from fault.__cause__
         except KeyboardInterrupt as stop:
-            told = f" {stop}" if str(stop) else ""
-            raise Interrupted(
-                f"Stopped while compiling{kept}.{told} Run the same again: {_what_is_asked_again()}.",
-                at_once=getattr(stop, "at_once", False),
-            ) from None
+            told = f": {str(stop).rstrip('.')}" if str(stop) else ""
+            kept = f"; what was scored is kept in {self.plan.out}" if self.plan.out else ""
+            said, again = f"Stopped while compiling{told}{kept}.", f"again: {_what_is_paid_again()}."
+            if isinstance(stop, BudgetSpentError):
+                raise OutOfBudgetError(f"{said} Set a larger budget and run the same {again}") from None
+            if isinstance(stop, MetricFaultError):
+                raise MetricError(f"{said} Mend the metric and run the same {again}") from stop.__cause__
+            raise Interrupted(f"{said} Run the same {again}", at_once=getattr(stop, "at_once", False)) from None
 
     def load_finished(self) -> Compilation | None:
         """Return what an interrupted run of the same plan had finished compiling, or None."""
-        if self.out is None:
+        plan = self.plan
+        if not self.folder or not (self.folder / MANIFEST).exists():
             return None
-        if not (self.out / "program" / MANIFEST).exists():
-            return None
-        program = load(
-            self.out / "program",
-            retriever=self.program.retriever,
-            reader=getattr(self.program, "reader", None),
-            duplicates=getattr(self.program, "duplicates", None),
-        )
-        manifest = read_artifact(self.out / "program").manifest
+        parts: dict[str, Any] = {
+            name: getattr(self.program, name, None) for name in ("retriever", "reader", "duplicates")
+        }
+        artifact = read_artifact(self.folder)
         try:
-            done = validate(_Done, manifest.facts().get("compilation"))
+            done = validate(_Done, artifact.manifest.facts().get("compilation"))
         except ValueError as error:
-            raise QuestreeError(
-                f"{self.out / 'program' / MANIFEST} does not say how it was compiled ({error}); compile anew."
-            ) from error
-        lm, name = None, str(manifest.lm.get("name"))
-        if self.optimizer.trains and name != dspy.settings.lm.model:
-            if not Trainings(self.file).gave(name):  # a saved program alone chooses no model
+            raise QuestreeError(f"{self.folder} does not say how it was compiled ({error}); compile anew.") from error
+        lm, name = None, str(artifact.manifest.lm.get("name"))
+        if plan.optimizer.trains and name != dspy.settings.lm.model:
+            if not Trainings(plan.file).gave(name):  # a saved program alone chooses no model
                 raise QuestreeError(
-                    f"{self.out / 'program'} was compiled with the LM {name!r}, and {self.out / NAME} does not "
-                    "say that it was trained for that; name another folder to train anew."
+                    f"{self.folder} was compiled with the LM {name!r}, and {NAME} beside it does not say that it was "
+                    "trained for that; name another folder to train anew."
                 )
             lm = dspy.settings.lm.copy(model=name)
-        candidates = () if self.file is None else read_candidates(self.file)
-        return Compilation(program, candidates, done.spent, done.paid, done.seconds, done.judged, lm)
+        candidates = () if plan.file is None else read_candidates(plan.file)
+        return Compilation(load(artifact, **parts), candidates, done.spent, done.paid, done.seconds, done.judged, lm)
 
-    def optimize(
-        self, train: list[dspy.Example], val: list[dspy.Example], run: TrackedRun, bill: LMBill
-    ) -> Compilation:
+    def optimize(self, train: list[dspy.Example], val: list[dspy.Example], bill: LMBill) -> Compilation:
         """Let the optimizer work; return what it made, tried and paid."""
-
-        tracked = count()
-        whole = min(len(train), len(val)) or len(train)
+        plan, tracked, whole = self.plan, count(), min(len(train), len(val)) or len(train)
 
         def on_candidate(candidate: Candidate) -> None:
             # GEPA looks at hundreds of candidates, each on three questions, before it scores one on all of them
             if candidate.questions >= whole and next(tracked) < MOST_TRACKED:
                 figures = {"score": candidate.score, "questions": candidate.questions}
-                run.candidate(candidate.number, figures, candidate.state)
-            self.tell(CompileProgress("compile", candidate=candidate))
+                self.run.candidate(candidate.number, figures, candidate.state)
+            plan.tell(CompileProgress("compile", candidate=candidate))
 
-        self.tell(CompileProgress("compile"))
-        began, verdicts = time.perf_counter(), Verdicts(self.metric, Teaching())
-        keeper = CandidateKeeper(self.file, on_candidate)
+        plan.tell(CompileProgress("compile"))
+        began, verdicts = time.perf_counter(), Verdicts(plan.metric)
+        keeper, trainings = CandidateKeeper(plan.file, on_candidate), Trainings(plan.file, bill.check)
         student = self.program.deepcopy()
         student._compiled = False
-        teacher = AnnotatedTeacher(self.program, train) if self.teacher == "annotations" else _as_it_is(self.teacher)
-        trainings = Trainings(self.file, bill.check)
-        job = Job(verdicts, train, val, self.seed, self.policy.concurrency, self.prompt_lm, teacher, trainings)
+        teacher: Program | None = None
+        if plan.teacher == "annotations":
+            teacher = AnnotatedTeacher(self.program, train)
+        elif plan.teacher is not None:
+            teacher = plan.teacher.deepcopy()
+            teacher._compiled = True  # else DSPy takes its LM and demonstrations
+        job = Job(verdicts, train, val, plan.seed, plan.policy.concurrency, plan.prompt_lm, teacher, trainings)
         watched = dspy.context(callbacks=[*dspy.settings.callbacks, keeper])
-        with run.traces(compilation=True), watched, counting_failures(), bill.settled(), limited(self.policy):
-            program = self.optimizer.compile(student, job)
-        self.policy.check_judged(verdicts.failures, verdicts.asked)
+        with self.run.traces(compilation=True), watched, counting_failures(), bill.settled(), limited(plan.policy):
+            program = plan.optimizer.compile(student, job)
+        plan.policy.check_judged(verdicts.failures, verdicts.asked)
         for candidate in [] if keeper.candidates else getattr(program, "candidate_programs", []):
             keeper.keep(candidate["program"], float(candidate["score"]), len(train))
         keeper.end()
         _strip(program, like=student)
-        lm = _take_lm(program, trainings) if self.optimizer.trains else None
+        lm = None
+        if plan.optimizer.trains:  # a program is asked with the configured LM
+            lm = program.predictors()[0].lm
+            program.set_lm(None)
+            lm = lm if trainings.gave(str(lm.model)) else None
         judged = {"asked": verdicts.asked, "accepted": verdicts.accepted, **verdicts.failures}
         seconds = time.perf_counter() - began
         return Compilation(program, tuple(keeper.candidates), bill.spent, bill.paid, seconds, judged, lm)
 
-    def keep(self, compiled: Compiled, run: TrackedRun) -> Compiled:
+    def keep(self, compiled: Compiled) -> Compiled:
         """Save the program with its scores, and track it; return it with its folder and its address."""
-        place: AbstractContextManager[str | Path] = nullcontext(self.out) if self.out else TemporaryDirectory()
+        place: AbstractContextManager[str | Path] = (
+            nullcontext(self.plan.out) if self.plan.out else TemporaryDirectory()
+        )
         with place as out:
             folder = Path(out) / "program"
-            scores = {"before": asdict(compiled.before.score), "after": asdict(compiled.after.score)}
-            scores |= {"gain": asdict(compiled.gain), "grounded": asdict(compiled.after.grounded)}
-            if self.out is not None or run.on:
-                save(compiled.program, folder, scores=scores, **self.describe(compiled.compilation))
-            address = _track(run, compiled, folder, self.register) if run.on else None
-        return replace(compiled, artifact=folder if self.out else None, address=address)
+            scores = {"before": compiled.before.score, "after": compiled.after.score, "gain": compiled.gain}
+            scores |= {"grounded": compiled.after.grounded}
+            if self.folder or self.run.on:
+                facts = self.describe(compiled.compilation)
+                save(compiled.program, folder, scores={name: asdict(one) for name, one in scores.items()}, **facts)
+            address = _track(self.run, compiled, folder, self.plan.register) if self.run.on else None
+        return replace(compiled, artifact=self.folder or None, address=address)
 
     def describe(self, compilation: Compilation) -> dict[str, Any]:
         """Return what the artifact says of how it was made."""
-        facts = self.facts()
+        facts = self.plan.facts()
         told = ("task", "metrics", "optimizer", "teacher", "prompt lm", "seed", "questions")
         return {
             **{key: facts[key] for key in told},
@@ -379,44 +308,18 @@ class _Plan:
         }
 
 
-def _teacher_digest(teacher: Program | Literal["annotations"] | None) -> str | None:
-    """Return a digest of what a teacher answers by; None if it is no program."""
-    if not isinstance(teacher, Program):
-        return None
-    return digest(run_identity(teacher, task=""))
-
-
-def _as_it_is(teacher: Program | None) -> Program | None:
-    """Return a teacher whose LM and demonstrations DSPy leaves alone: of one that is not compiled it takes both."""
-    if teacher is None:
-        return None
-    kept = teacher.deepcopy()
-    kept._compiled = True
-    return kept
-
-
 @contextmanager
-def _asked_with(lm: dspy.LM | None) -> Iterator[None]:
+def _configured(lm: dspy.LM | None) -> Iterator[None]:
     """Let programs be asked with a trained LM; with the configured one where None."""
-    if lm is None:
-        yield
-        return
-    lm.launch()  # one that is served on this machine
-    with dspy.context(lm=lm):
+    if lm is not None:
+        lm.launch()  # one that is served on this machine
+    with dspy.context(lm=lm or dspy.settings.lm):
         yield
 
 
-def _take_lm(program: Program, trainings: Trainings) -> dspy.LM | None:
-    """Take the LM from the predictors, as a program is asked with the configured one; return it, if it was trained."""
-    lm = program.predictors()[0].lm
-    program.set_lm(None)
-    return lm if trainings.gave(str(lm.model)) else None
-
-
-def _what_is_asked_again() -> str:
+def _what_is_paid_again() -> str:
     """Return whether a stopped optimizer asks and pays again, in words."""
-    lm = dspy.settings.lm
-    if dspy.cache.enable_disk_cache and getattr(lm, "cache", False):
+    if dspy.cache.enable_disk_cache and getattr(dspy.settings.lm, "cache", False):
         return "answered LM calls come from the cache"
     return "the replies of this LM are not kept on disk, so the optimizer asks it all of its questions anew"
 

@@ -10,16 +10,15 @@ import dspy
 
 from ..data.task import resolved_steps
 from ..evaluation.records import plain
-from ..metrics import contains, exact_match, f1, normalise, read_label, read_yes_no
+from ..metrics import contains, exact_match, normalise, read_label, read_yes_no
 from ..metrics.found_passages import gold_names, names_as, normalise_title
 from ..programs.demonstrations import TraceStep
 from ..programs.tree import Node, ReasoningTree
 from ..retrieval import Passage
 from ..signatures.chain_of_query import PlannedStep, Step
 
-_LOST = {"rejected": "rejected", "filtered out": "filtered out"}
+_LOST = ("rejected", "filtered out")
 _PLANS, _TELLS = ("every plan",), ("the final content",)
-LIKE = 0.5  # F1 of the words of two queries that may ask for the same
 
 
 class _Remark(NamedTuple):
@@ -119,20 +118,15 @@ def _facts(step: TraceStep, tree: ReasoningTree, example: dspy.Example) -> list[
 
 
 def _wrong_memories(step: TraceStep, example: dspy.Example) -> list[str]:
-    """Return what a plan or a guess remembers otherwise than the annotations have it."""
-    known = _annotated(example)
-    true = {normalise(query): answer for queries, answer in known for query in queries}
-    reply, wrong = step[2], list[str]()
-    for planned in (one for value in reply.values() if isinstance(value, list) for one in value):
+    """Return what a plan remembers otherwise than the annotations have it."""
+    true = {normalise(query): answer for queries, answer in _annotated(example) for query in queries}
+    wrong = list[str]()
+    for planned in (one for value in step[2].values() if isinstance(value, list) for one in value):
         if isinstance(planned, Step | PlannedStep):
             memory = planned.answer if isinstance(planned, Step) else planned.recalled
             right = true.get(normalise(planned.query))
             if memory and right and not contains(memory, right) and not contains(right, memory):
                 wrong.append(f"What this reply remembers for {planned.query!r}, {memory!r}, is wrong; it is {right!r}.")
-    guess, asked = str(reply.get("guess") or ""), str(reply.get("next_query") or "")
-    for queries, answer in known if guess else []:
-        if _alike(asked, queries) and not contains(guess, answer):
-            wrong.append(f"The guess of this reply does not name {answer!r}, which answers {queries[-1]!r}.")
     return wrong
 
 
@@ -144,12 +138,6 @@ def _annotated(example: dspy.Example) -> list[tuple[list[str], str]]:
         for query, step in zip(as_annotated, resolved_steps(example), strict=True)
         if step.answer
     ]
-
-
-def _alike(query: str, others: Sequence[str]) -> str | None:
-    """Return the one of the other queries that has most words in common with this one; None where most words differ."""
-    best = max(others, key=lambda other: f1(other, [query]), default="")
-    return best if f1(best, [query]) >= LIKE else None
 
 
 def _is_closed(answer: str) -> bool:
@@ -206,36 +194,26 @@ def _searches(tree: ReasoningTree, example: dspy.Example) -> Iterator[_Remark]:
         if _found(node) and found[node.query].isdisjoint(gold):
             yield _Remark(f"The query {node.query!r} found no passage that the answer needs.", _queries(node))
     missing = [name for name in gold if not any(name in names for names in found.values())]
-    yield from (_Remark(told, _PLANS) for told in _never_found(tree, example, missing))
+    if missing:
+        yield from (_Remark(told, _PLANS) for told in _never_found(tree, example, len(missing)))
     for node in tree.nodes:
         if node.passage and node.ended == "no query" and missing:
             yield _Remark("Something was still missing here, but no query was written.", [node.passage.text])
-        lost = _LOST.get(node.ended or "")
-        if node.passage and lost and not {*gold}.isdisjoint(names_as([node.passage], passages)):
-            told = f"The passage {node.passage.title!r}, which the answer needs, was {lost}."
+        if node.passage and node.ended in _LOST and not {*gold}.isdisjoint(names_as([node.passage], passages)):
+            told = f"The passage {node.passage.title!r}, which the answer needs, was {node.ended}."
             yield _Remark(told, [node.passage.text])
 
 
-def _never_found(tree: ReasoningTree, example: dspy.Example, missing: Sequence[str]) -> list[str]:
-    """Return what was not looked up: facts, as far as the annotations tell them, and the other gold passages."""
-    if not missing:
-        return []
+def _never_found(tree: ReasoningTree, example: dspy.Example, missing: int) -> list[str]:
+    """Return which articles no query found, with what they answer where the annotations tell it."""
     seen = {normalise_title(passage.title) for node in tree.nodes for passage in _found(node)}
-    told = list[str]()
-    for step in resolved_steps(example):
-        asked, title = step.question, step.support_title or ""
-        if title and normalise_title(title) not in seen:
-            seen.add(normalise_title(title))
-            query = _alike(asked, [one for node in tree.nodes for one in _queries(node)])
-            answers_it = f"found the article {title!r}, which answers"
-            told.append(
-                f"No query is like {asked!r}, and none {answers_it} it."
-                if query is None
-                else f"No query {answers_it} {asked!r}; the most like it was {query!r}."
-            )
-    others = [title for title in example.get("gold_titles") or [] if normalise_title(title) not in seen]
-    told += [f"No query found the article {title!r}, which the answer needs." for title in others]
-    return told or [f"No query found {len(missing)} of the passages that the answer needs."]
+    answers = {step.support_title: f"answers {step.question!r}" for step in resolved_steps(example)}
+    titles = dict.fromkeys([*filter(None, answers), *(example.get("gold_titles") or [])])
+    return [
+        f"No query found the article {title!r}, which {answers.get(title, 'the answer needs')}."
+        for title in titles
+        if normalise_title(title) not in seen
+    ] or [f"No query found {missing} of the passages that the answer needs."]
 
 
 def _found(node: Node) -> tuple[Passage, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from pathlib import Path
 
 from ..common.errors import QuestreeError
@@ -14,7 +13,7 @@ from ..lm.failure import first_line
 
 PREFIX = "hf://"
 _ADDRESS = re.compile(r"hf://(?P<repository>\w[\w.-]*/\w[\w.-]*?)(@(?P<revision>[\w./-]+))?")
-_FILES = ("questree.json", "program.json", "program-*.json", "lessons.json")
+_FILE = "questree.json"
 
 
 def parse(address: str) -> tuple[str, str | None]:
@@ -30,7 +29,7 @@ def parse(address: str) -> tuple[str, str | None]:
 
 
 def fetch(address: str, target: str | Path) -> str:
-    """Put the files of an artifact on the hub into a folder, and no other file; return its address with the commit.
+    """Put the file of an artifact on the hub into a folder, and no other file; return its address with the commit.
 
     Raises:
         QuestreeError: if the hub cannot be reached, refuses, or holds no artifact there, or a far too large one.
@@ -42,10 +41,12 @@ def fetch(address: str, target: str | Path) -> str:
         hub = HfApi()
         held = hub.model_info(repository, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in held.siblings or ()}
-        if sum(size for name, size in sizes.items() if any(fnmatch(name, ours) for ours in _FILES)) > LARGEST:
-            raise QuestreeError(f"{address} holds more than {LARGEST:,} bytes: that is no compiled program.")
+        if sizes.get(_FILE, LARGEST + 1) > LARGEST:
+            raise QuestreeError(
+                f"{address} holds no {_FILE} of at most {LARGEST:,} bytes: that is no compiled program."
+            )
         # only this commit: a revision may have moved since its sizes were read
-        hub.snapshot_download(repository, revision=held.sha, allow_patterns=list(_FILES), local_dir=target)
+        hub.hf_hub_download(repository, _FILE, revision=held.sha, local_dir=target)
     return f"{PREFIX}{repository}@{held.sha}"
 
 
@@ -83,7 +84,7 @@ def _telling(address: str) -> Iterator[None]:
     except QuestreeError:
         raise
     except Exception as problem:  # the client raises its own errors, those of HTTP and those of files
-        status = getattr(getattr(problem, "response", None), "status_code", None)
-        words = "the hub wants a token that may do this (HF_TOKEN)" if status in (401, 403) else None
-        known = next((words for kind, words in told.items() if isinstance(problem, kind)), words)
-        raise QuestreeError(f"{address}: {known or first_line(problem).rstrip('.')}.") from problem
+        refused = getattr(getattr(problem, "response", None), "status_code", None) in (401, 403)
+        other = "the hub wants a token that may do this (HF_TOKEN)" if refused else first_line(problem).rstrip(".")
+        known = next((words for kind, words in told.items() if isinstance(problem, kind)), other)
+        raise QuestreeError(f"{address}: {known}.") from problem

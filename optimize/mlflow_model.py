@@ -2,7 +2,7 @@
 
 ``mlflow models serve -m runs:/RUN_ID/model --env-manager local`` then answers one question or several a request.
 Without ``--env-manager local``, and in an image of ``mlflow models build-docker``, MLflow installs what the model
-names. This package is among it: as a wheel in the model, if no index offers it.
+names. The model holds this package's code, if no index offers it.
 
 The LM, the index and the reader are not in the model: the server's environment names them, in the variables of the
 command line (``QUESTREE_LM``, ``QUESTREE_RETRIEVER``, …). From Python, ``model_config`` names them:
@@ -15,10 +15,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -27,7 +26,6 @@ from ..evaluation.pools import Threads
 from ..lm.failure import counting_failures
 from ..programs import Program
 from ..simulate import is_simulated
-from .own_wheel import own_wheel
 
 if TYPE_CHECKING:
     from mlflow.models import ModelSignature
@@ -49,21 +47,40 @@ def log_model(folder: Path, name: str = "model", register: str | None = None) ->
     """
     import mlflow
 
-    with TemporaryDirectory() as place, warnings.catch_warnings():
-        wheel = own_wheel(Path(place))
+    code, requirements = _own_code()
+    with warnings.catch_warnings():
         # MLflow wants an input example; the schema says it all, and an example would be answered
         warnings.simplefilter("ignore", UserWarning)
         logged = mlflow.pyfunc.log_model(
             name=name,
             registered_model_name=register,
-            python_model=_find_script(),
+            python_model=_find("questree.served_model"),  # the script that makes the model, as the front door does
             artifacts={"program": str(folder)},
             signature=_signature(),
             model_config=dict.fromkeys(CONFIG),
-            code_paths=[str(wheel)] if wheel else None,
-            pip_requirements=[f"code/{wheel.name}" if wheel else f"questree=={version('questree')}"],
+            code_paths=code,
+            pip_requirements=requirements,
         )
     return str(logged.model_uri)
+
+
+def _own_code() -> tuple[list[str] | None, list[str]]:
+    """Return the code that a model takes along, if no index offers it, and what its environment installs.
+
+    Beside what pip installed from a file, a folder or a repository stands a ``direct_url.json`` (PEP 610).
+    """
+    ours = distribution("questree")
+    if ours.read_text("direct_url.json") is None:
+        return None, [f"questree=={ours.version}"]
+    needed = [requirement for requirement in ours.requires or [] if "extra ==" not in requirement]
+    return [str(Path(_find("questree")).parent)], needed
+
+
+def _find(module: str) -> str:
+    """Return the path of a module's file."""
+    found = find_spec(module)
+    assert found is not None, "the package is incomplete"
+    return str(found.origin)
 
 
 def _signature() -> ModelSignature:
@@ -84,13 +101,6 @@ def _signature() -> ModelSignature:
         "simulated": "boolean",
     }
     return ModelSignature(takes, Schema([ColSpec(kind, name) for name, kind in gives.items()]))
-
-
-def _find_script() -> str:
-    """Return the path of the script that MLflow runs to make the model; it builds the parts, as the front door does."""
-    found = find_spec("questree.served_model")
-    assert found is not None, "the package is incomplete"
-    return str(found.origin)
 
 
 def answer_all(program: Program, rows: Sequence[dict[str, Any]], concurrency: int) -> list[dict[str, Any]]:

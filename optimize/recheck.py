@@ -113,6 +113,6 @@ def _changed_prompts(folder: Path, program: Program) -> dict[str, str]:
             kept = [
                 RenderedPrompt(**{**one, "messages": tuple(map(tuple, one["messages"]))}) for one in file.fact(PROMPTS)
             ]
-            return differences(kept, rendered_prompts(program))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise QuestreeError(f"{file.path} holds no prompts ({error}); compile anew.") from error
+    return differences(kept, rendered_prompts(program))

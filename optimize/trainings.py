@@ -11,12 +11,10 @@ from typing import Any
 import dspy
 from dspy.clients.openai import OpenAIProvider
 from dspy.clients.utils_finetune import TrainingStatus
-from pydantic import BaseModel, ConfigDict
 
 from ..common.errors import QuestreeError
-from ..common.json_files import validate
 from ..evaluation.identity import digest
-from ..evaluation.run_file import RunFile, WritableFile
+from ..evaluation.run_file import WritableFile
 from ..lm.failure import first_line
 from ..lm.guard import adapter_in_use
 from ..lm.policy import RunPolicy
@@ -56,33 +54,22 @@ def check_trainable(policy: RunPolicy) -> None:
         )
 
 
-class _Training(BaseModel):
-    """A training as it is kept: the provider's name of the job, and the model that came of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    job: str | None = None
-    model: str | None = None
-
-
 class Trainings:
     """The trainings of a compilation. None is begun twice: a second run waits for the job, or takes its model.
 
     Args:
         file: of the compilation, where they are kept by what is trained on what; None keeps them in memory.
         may_begin: raises an error if nothing may be paid any more.
-
-    Raises:
-        QuestreeError: if the file is damaged.
     """
 
-    def __init__(self, file: RunFile | None = None, may_begin: Callable[[], None] = lambda: None):
+    def __init__(self, file: WritableFile | None = None, may_begin: Callable[[], None] = lambda: None):
         self._file, self._may_begin = file, may_begin
-        self._all = _read(file) if file else {}
+        kept: dict[str, dict[str, Any]] = (file.fact(_FACT) if file else None) or {}
+        self._jobs, self._models = kept.get("jobs", {}), kept.get("models", {})
 
     def gave(self, model: str) -> bool:
         """Return whether a training gave a model of this name."""
-        return any(training.model == model for training in self._all.values())
+        return model in self._models.values()
 
     def train(self, lm: dspy.LM, data: list[dict[str, Any]], form: Any, how: dict[str, Any]) -> dspy.LM:
         """Return the LM trained on the data; what was trained so before is not trained again.
@@ -98,18 +85,16 @@ class Trainings:
             KeyboardInterrupt: on Ctrl-C; its message says what becomes of the job.
         """
         key = digest([str(lm.model), data, how])
-        begun = self._all.get(key, _Training())
-        if begun.model is None:
+        if key not in self._models:
             lm.kill()  # one in this machine's memory leaves it to the training
-            begun = _Training(job=begun.job, model=_name(self._model(key, lm, data, form, how), lm))
-            self._keep(key, begun)
-        return lm.copy(model=begun.model)
+            self._models[key] = _name(self._model(key, lm, data, form, how), lm)
+            self._keep()
+        return lm.copy(model=self._models[key])
 
     def _model(self, key: str, lm: dspy.LM, data: list[dict[str, Any]], form: Any, how: dict[str, Any]) -> str:
         provider, model, how = lm.provider, lm.finetuning_model or lm.model, how or lm.train_kwargs
         job = provider.TrainingJob(model=model, train_data=data, train_data_format=form, train_kwargs=how)
-        known = self._all.get(key, _Training()).job
-        if known and hasattr(provider, "wait_for_job"):
+        if (known := self._jobs.get(key)) and hasattr(provider, "wait_for_job"):
             job.provider_job_id = known
             training = partial(_wait_for, provider, job)
         else:
@@ -119,19 +104,16 @@ class Trainings:
             # DSPy's own thread would keep the process from ending before the training does
             Thread(target=_settle, args=(job, training), daemon=True).start()
             while not wait([job], timeout=LOOK).done:
-                self._keep(key, _Training(job=_id(job)))  # at once, as this process may be killed
+                self._note(key, _id(job))  # at once, as this process may be killed
             return str(job.result())
         except KeyboardInterrupt:
-            self._keep(key, _Training(job=_id(job)))
             raise KeyboardInterrupt(
                 f"The provider goes on with the training, its job {_id(job)}: the same command waits for it."
-                if _id(job)
+                if self._note(key, _id(job))
                 else "The training had no name at its provider, so that the same command trains anew."
             ) from None
         except Exception as error:
-            goes_on = _may_go_on(job)
-            self._keep(key, _Training(job=_id(job) if goes_on else None))
-            if goes_on:
+            if self._note(key, _id(job) if _may_go_on(job) else None):
                 raise QuestreeError(
                     f"Lost sight of the training of {model}, the provider's job {_id(job)}: {first_line(error)}. "
                     "Run the same again: it waits for that job, and begins no other."
@@ -141,19 +123,16 @@ class Trainings:
                 "it anew, or ask its provider why."
             ) from error
 
-    def _keep(self, key: str, training: _Training) -> None:
-        if training == self._all.get(key, _Training()):
-            return
-        self._all[key] = training
-        if isinstance(self._file, WritableFile):
-            self._file.set_fact(_FACT, {key: training.model_dump() for key, training in self._all.items()})
+    def _note(self, key: str, job: str | None) -> str | None:
+        """Keep the provider's name of a job, and return it."""
+        if self._jobs.get(key) != job:
+            self._jobs[key] = job
+            self._keep()
+        return job
 
-
-def _read(file: RunFile) -> dict[str, _Training]:
-    try:
-        return validate(dict[str, _Training], file.fact(_FACT) or {})
-    except ValueError as error:
-        raise QuestreeError(f"What {file.path} says of trainings is damaged ({error}); name another folder.") from error
+    def _keep(self) -> None:
+        if self._file is not None:
+            self._file.set_fact(_FACT, {"jobs": self._jobs, "models": self._models})
 
 
 def _settle(job: Future[str], training: Callable[[], Any]) -> None:

@@ -14,7 +14,6 @@ from ..evaluation.records import ScoreFunction, metric_name, question_id
 from ..lm.failure import Failure
 from ..metrics import Metric
 from ..programs.demonstrations import TraceStep, as_found, kind_of, select_demonstrations
-from ..programs.tree import ReasoningTree
 from .demonstrations import is_right, is_sound, shortened
 from .feedback import feedback
 
@@ -38,9 +37,9 @@ class Verdicts:
 
     Teleprompters call a metric with a trace before they take demonstrations from it, and without one when they compare
     candidates. With a trace it gives the verdict, yes or no, and only the calls that make good demonstrations are left
-    in the trace (see `Teaching`). Without one it gives the score: so the candidate with the best mean score is found,
-    not the one with most answers above a threshold. A failed prediction scores 0 and is never good enough. Where a
-    metric of somebody else's gives a number for a verdict, only a full score is a yes: an F1 of .05 is no success.
+    in the trace. Without one it gives the score: so the candidate with the best mean score is found, not the one with
+    most answers above a threshold. A failed prediction scores 0 and is never good enough. Where a metric of somebody
+    else's gives a number for a verdict, only a full score is a yes: an F1 of .05 is no success.
     Safe to call from several threads.
 
     Attributes:
@@ -51,14 +50,13 @@ class Verdicts:
         failures: failed predictions by cause.
     """
 
-    def __init__(self, metric: ScoreFunction, teaching: Teaching | None = None):
+    def __init__(self, metric: ScoreFunction):
         self.metric = metric
-        self.teaching = teaching
         self.__name__ = metric_name(metric)
         self.asked = self.accepted = 0
         self.best, self.sought = 0.0, False
-        self._accepts_less = not isinstance(metric, Metric)  # whether it may say yes, asked apart, to less than 1
         self.failures: Counter[str] = Counter()
+        self._shown: Counter[tuple[str, str]] = Counter()  # steps left in traces, by predictor and kind
         self._lock = threading.Lock()
 
     def __call__(self, example: dspy.Example, prediction: dspy.Prediction | None, trace: Any = None) -> float | bool:
@@ -79,29 +77,45 @@ class Verdicts:
         )
 
     def _judge(self, example: dspy.Example, prediction: Any, trace: Any, *, verdict: bool = False) -> _Judged:
-        """Return what the metric gives; without a trace its score, and where asked for its verdict as well."""
+        """Return what the metric gives; without a trace its score, and where ``verdict`` its verdict as well."""
         failure: Failure | None = prediction.get("failure") if prediction is not None else None
         failed = prediction is None or failure is not None
         judged = _Judged(0.0, False, "") if failed else self._ask_metric(example, prediction, trace)
-        if verdict and self._accepts_less and 0 < judged.score < 1:
-            apart = self._ask_metric(example, prediction, [])
-            self._accepts_less = apart.accepted or apart.score == 0  # else it gives a number again, and no verdict
-            judged = judged._replace(accepted=apart.accepted)
+        if verdict and not isinstance(self.metric, Metric) and 0 < judged.score < 1:
+            judged = judged._replace(accepted=self._ask_metric(example, prediction, []).accepted)
         with self._lock:
             self.asked += 1
             self.best, self.sought = max(self.best, judged.score), self.sought or trace is not None
             self.accepted += judged.accepted
             if failed:
                 self.failures["error" if failure is None else failure.cause] += 1
-            if judged.accepted and trace and self.teaching is not None:
-                trace[:] = [step for step in trace if self._answers_right(step, example)]
-                self.teaching.leave_the_best(trace, example, getattr(prediction, "tree", None))
+            if judged.accepted and trace:
+                self._leave_the_best(trace, example, prediction)
         return judged
 
+    def _leave_the_best(self, trace: list[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> None:
+        """Leave one sound call of each predictor in a trace: of the kind that has been left least so far.
+
+        DSPy takes one call of each predictor from each question, at random. Some predictors are called many times in
+        one question, such as paragraph review; DSPy might then show three rejections and nothing else.
+        """
+        calls: dict[str, list[TraceStep]] = {}
+        for step in map(shortened, self.sound(trace, example, prediction)):
+            calls.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
+        trace[:] = []
+        for predictor, steps in calls.items():
+            trace.append(min(steps, key=lambda step: self._shown[predictor, kind_of(step)]))
+            self._shown[predictor, kind_of(trace[-1])] += 1
+
     def sound(self, trace: Sequence[TraceStep], example: dspy.Example, prediction: dspy.Prediction) -> list[TraceStep]:
-        """Return all steps of a question answered well that an LM may learn from."""
+        """Return the steps of a question answered well that an LM may learn from, each as it turned out.
+
+        They contradict neither the example, its gold passages among it, nor the passages that they were shown.
+        """
         right = [step for step in trace if self._answers_right(step, example)]
-        return sound_steps(right, example, getattr(prediction, "tree", None))
+        steps = [step for step in select_demonstrations(right, example) if is_sound(step, example)]
+        tree = prediction.get("tree")
+        return steps if tree is None else [as_found(step, tree, example) for step in steps]
 
     def with_feedback(
         self,
@@ -150,39 +164,3 @@ class Verdicts:
         if not isinstance(self.metric, Metric) or not self.metric.grades_answers:  # a step alone cites nothing
             return True
         return self.metric.verdict(example, dspy.Prediction(answer=answer))
-
-
-class Teaching:
-    """Leaves one call of each predictor in a trace: of the kind that has been shown least so far.
-
-    DSPy takes one call of each predictor from each question, at random. Some predictors are called many times in one
-    question, such as paragraph review; DSPy might then show three rejections and nothing else. Calls that contradict
-    the gold passages are left out, even if the answer was right.
-    """
-
-    def __init__(self) -> None:
-        self._shown: Counter[tuple[Any, ...]] = Counter()
-
-    def leave_the_best(self, trace: list[TraceStep], example: Any, tree: ReasoningTree | None = None) -> None:
-        """Change the trace in place, before DSPy takes its demonstrations from it.
-
-        Args:
-            trace: of one question.
-            example: the question.
-            tree: of the question, as it ended; what it found out stands in the plans that are shown.
-        """
-        sound: dict[str, list[TraceStep]] = {}
-        for step in map(shortened, sound_steps(trace, example, tree)):
-            sound.setdefault(step[0].stage, []).append(step)  # a predictor's own name, the same in all copies
-        trace[:] = [self._least_shown(predictor, steps) for predictor, steps in sound.items()]
-
-    def _least_shown(self, predictor: str, steps: Sequence[TraceStep]) -> TraceStep:
-        chosen = min(steps, key=lambda step: self._shown[predictor, kind_of(step)])
-        self._shown[predictor, kind_of(chosen)] += 1
-        return chosen
-
-
-def sound_steps(trace: Sequence[TraceStep], example: Any, tree: ReasoningTree | None) -> list[TraceStep]:
-    """Return the steps that contradict neither the example nor their passages, each as it turned out."""
-    steps = [step for step in select_demonstrations(trace, example) if is_sound(step, example)]
-    return steps if tree is None else [as_found(step, tree, example) for step in steps]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import dspy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
@@ -93,8 +93,6 @@ ProgramState = dict[str, PredictorState]
 Form = Literal["single", "majority", "nearest"]
 """How a program is made of its members."""
 
-Lessons = Annotated[list[Lesson], Field(max_length=20_000)]  # each becomes a vector of 16 KB
-
 
 class CompiledState(_Part):
     """All that tells a compiled program from the one that the code makes.
@@ -108,18 +106,28 @@ class CompiledState(_Part):
 
     form: Form = "single"
     members: list[ProgramState] = Field(min_length=1)
-    lessons: Lessons = []
+    lessons: list[Lesson] = Field(default=[], max_length=20_000)  # each becomes a vector of 16 KB
     k: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_marks(cls, content: Any) -> Any:
-        refuse_marks(content)
+        """Refuse a text that DSPy would send as an image or a file, which may stand at any address."""
+
+        def check(text: str) -> str:
+            if _MARK in text:
+                raise ValueError("a text holds DSPy's mark for images and files")
+            return text
+
+        changed_texts(content, check)
         return content
 
     @model_validator(mode="after")
     def _check_form(self) -> CompiledState:
-        check_form(self.form, len(self.members), self.k)
+        if len(self.members) != 1 and self.form != Majority.form:
+            raise ValueError(f"{self.form} has {len(self.members)} members")
+        if self.form == NearestDemonstrations.form and self.k is None:
+            raise ValueError("k is missing")
         return self
 
     def program(self, make: Callable[[], Program]) -> Program:
@@ -134,11 +142,18 @@ class CompiledState(_Part):
         members = [make() for _ in self.members]
         for member, state in zip(members, self.members, strict=True):
             take_state(member, state)
-        return composed(self.form, members, self.lessons, self.k)
+        if self.form == Majority.form:
+            return Majority(members)
+        if self.form == NearestDemonstrations.form:
+            assert self.k is not None, "checked in reading"
+            for lesson in self.lessons:
+                check_demonstrations(members[0], lesson.demonstrations)
+            return NearestDemonstrations(members[0], list(self.lessons), self.k)
+        return members[0]
 
 
 def to_json(content: Any) -> str:
-    """Return content as JSON that can be read back, without half characters, secrets and what `refuse_marks` refuses.
+    """Return content as JSON that can be read back, without half characters, secrets and DSPy's mark of images.
 
     Raises:
         TypeError, ValueError: if JSON cannot hold it.
@@ -146,21 +161,6 @@ def to_json(content: Any) -> str:
     shown = without_secrets(content)
     text: str = without_surrogates(json.dumps(shown, indent=1, ensure_ascii=False, allow_nan=False))
     return text.replace(_MARK, f"< {_MARK[1:]}")
-
-
-def refuse_marks(content: Any) -> None:
-    """Refuse a text that DSPy would send as an image or a file, which may stand at any address.
-
-    Raises:
-        ValueError: if there is one in the content.
-    """
-
-    def check(text: str) -> str:
-        if _MARK in text:
-            raise ValueError("a text holds DSPy's mark for images and files")
-        return text
-
-    changed_texts(content, check)
 
 
 def state_of(program: Program) -> dict[str, Any]:
@@ -226,34 +226,6 @@ def compiled_state(program: Program) -> CompiledState:
         lessons = [lesson.model_dump(mode="json") for lesson in program.lessons]
         content |= {"lessons": json.loads(to_json(lessons)), "k": program.k}
     return CompiledState.model_validate(content)
-
-
-def check_form(form: Form, members: int, k: int | None) -> None:
-    """Check that a program of this form may have so many members, and has its ``k``.
-
-    Raises:
-        ValueError: if not.
-    """
-    if members != 1 and form != Majority.form:
-        raise ValueError(f"{form} has {members} members")
-    if form == NearestDemonstrations.form and k is None:
-        raise ValueError("k is missing")
-
-
-def composed(form: Form, members: list[Program], lessons: Sequence[Lesson], k: int | None) -> Program:
-    """Return the program that is made of these members.
-
-    Raises:
-        ValueError: if a lesson's demonstration is not one of the members'.
-    """
-    if form == Majority.form:
-        return Majority(members)
-    if form == NearestDemonstrations.form:
-        assert k is not None, "checked in reading"
-        for lesson in lessons:
-            check_demonstrations(members[0], lesson.demonstrations)
-        return NearestDemonstrations(members[0], list(lessons), k)
-    return members[0]
 
 
 def check_demonstrations(program: Program, demonstrations: Demonstrations) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dspy
 import pytest
@@ -15,7 +16,7 @@ from questree.data import load_task
 from questree.metrics import Metric, metric
 from questree.optimize import Examples, optimizer
 from questree.optimize import compile as compile_program
-from questree.optimize.compiled import Compiled
+from questree.optimize.result import Compiled
 from questree.programs import SearChain
 from questree.retrieval.corpora.corpus import read_corpus
 from questree.simulate import Traits, simulated_lm
@@ -37,6 +38,11 @@ class Mini:
 
     def examples(self, train: int = 12, dev: int = 8) -> Examples:
         return Examples(self.train[:train], self.dev[:dev], task="mini")
+
+    def compiled(self, by: Any = SEARCH, *, train: int = 12, dev: int = 8, **how: Any) -> Compiled:
+        """Compile SearChain, or another ``program``, with an optimizer."""
+        program, metric = how.pop("program", None) or self.program(), how.pop("metric", self.metric)
+        return compile_program(program, self.examples(train, dev), metric, optimizer=by, **how)
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,8 @@ def test_a_folder_stands_in_setup_cfg_twice():
 LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
     "retrieval": 10935,  # 7400, and linked/
     "evaluation": 6582,  # 5000
-    "programs": 7522,  # 6200, and evidence-chain
-    "optimize": 5793,  # 4500
+    "programs": 7494,  # 6200, and evidence-chain
+    "optimize": 5183,  # 4500
     "api": 5057,  # 3900
     "simulate": 2928,  # 2100
     "lm": 3213,  # 1900
@@ -34,8 +34,8 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "metrics": 1407,  # 1300
     "pages": 1065,
     "signatures": 1100,  # 1100
-    "tests": 35762,  # 28000
-    "benchmarks": 3231,  # 3200
+    "tests": 34773,  # 28000
+    "benchmarks": 3226,  # 3200
 }
 
 

@@ -109,7 +109,7 @@ def _figures(runs: Sequence[StoredRun], id: str | None) -> Any:
 
 def _program_figures(source: str, tracking_uri: str | None) -> dict[str, Any]:
     artifact = _artifact(source, tracking_uri)
-    counts = {name: len(one.demos) for state in artifact.states for name, one in state.items()}
+    counts = {name: len(one.demos) for state in artifact.manifest.state.members for name, one in state.items()}
     return {**artifact.manifest.facts(), "demonstrations": counts}
 
 
@@ -253,7 +253,7 @@ def _show_program(console: Any, source: str, tracking_uri: str | None) -> None:
     artifact = _artifact(source, tracking_uri)
     facts = json.dumps(artifact.manifest.facts(), indent=2, ensure_ascii=False)
     console.print(printable_json(facts), soft_wrap=True)
-    for state in artifact.states:
+    for state in artifact.manifest.state.members:
         for name, predictor in state.items():
             console.print(Text(f"{name}: {len(predictor.demos)} demonstrations"))
 

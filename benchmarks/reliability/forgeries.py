@@ -175,10 +175,10 @@ def _ways(kind: Kind, genuine: Path, times: int, draw: random.Random) -> Iterato
         changed = [(what, (forged + "\n" + "".join(rest)).encode()) for what, forged in forgeries(json.loads(first))]
         for what, content in draw.sample(changed, min(times, len(changed))) + draw.sample([*whole(text)], times // 4):
             yield f"{name}, {what}", lambda copy, name=name, content=content: _write(copy, kind, name, content)
-    for name in (*kind.texts, *kind.others, *([kind.sealed] if kind.sealed else [])):
+    for name in (*kind.texts, *kind.others):
         for what, put in IRREGULAR.items():
             yield f"{name}, {what}", lambda copy, name=name, put=put: put_irregular(copy, name, put)
-    for name in NAMES if kind.sealed else ():
+    for name in NAMES if kind.sealed and kind.others else ():
         yield f"member {name!r}", lambda copy, name=name: add_member(copy, kind.sealed, name)
 
 
@@ -195,9 +195,8 @@ def seal(folder: Path, manifest: str, name: str) -> None:
         content = json.loads(text)
         before = content["checksum"]
         if name != manifest and name in content["files"]:
-            checksum, size = file_hash(folder / name), (folder / name).stat().st_size
-            plain = isinstance(content["files"][name], str)
-            content["files"][name] = checksum if plain else {"bytes": size, "sha256": checksum}
+            size = (folder / name).stat().st_size
+            content["files"][name] = {"bytes": size, "sha256": file_hash(folder / name)}
             text = json.dumps(content)
         (folder / manifest).write_text(text.replace(before, checksum_of(content)), encoding="latin-1")
 
@@ -214,8 +213,6 @@ def add_member(folder: Path, manifest: str, name: str) -> None:
     content = json.loads((folder / manifest).read_text())
     some = next(iter(content["files"]))
     content["files"][name] = content["files"][some]
-    if "members" in content:
-        content["members"] = [name]
     (folder.parent / "program.json").write_bytes((folder / some).read_bytes())
     (folder / manifest).write_text(json.dumps(content | {"checksum": checksum_of(content)}))
 
@@ -269,9 +266,7 @@ def _read_index(folder: Path) -> None:
 
 
 KINDS = {
-    "program": Kind(
-        make_program, read_program, ("program.json", "lessons.json", "questree.json"), sealed="questree.json"
-    ),
+    "program": Kind(make_program, read_program, ("questree.json",), sealed="questree.json"),
     "run": Kind(_make_run, _read_run, (), ("runs.db",)),
     "index": Kind(
         lambda folder: build_index(PASSAGES, folder, kind="bm25"),

@@ -15,7 +15,7 @@ from ...programs.program import answered
 from ...programs.references import distinct, numbers_of
 from ...programs.tree import ReasoningTree
 from ...signatures import AnswerStyle
-from .annotated_steps import demonstrate
+from .annotated_steps import demonstrate, facts_told
 from .lessons import Lesson, read_lesson
 
 NAME = "annotations"
@@ -56,8 +56,8 @@ class AnnotatedTeacher(Program):
             dspy.settings.trace.extend(self.steps(lesson))
         passages = distinct([[fact.passage for fact in lesson.facts]])
         number = numbers_of(passages)
-        told = [f"{fact.passage.text.rstrip('.')} [{number[fact.passage.id]}]." for fact in lesson.facts]
-        return answered(tree, lesson.answer, " ".join(told), passages, passages=passages)
+        told = facts_told(lesson.facts, [number[fact.passage.id] for fact in lesson.facts])
+        return answered(tree, lesson.answer, told, passages, passages=passages)
 
     @cached_property
     def shows_whole(self) -> bool:

@@ -220,23 +220,13 @@ def states(query: str, answer: str, title: str, sentence: str) -> bool:
     about = stands_in(query, subject) or any(stands_in(subject, name) for name in names)
     if not about or not all(stands_in(f"{subject}. {sentence}", name) for name in names):
         return False
-    of_a_relative = _RELATIVE.search(sentence[: _place(answer, sentence)]) and not _RELATIVE.search(query)
-    return not of_a_relative and _says(query, sentence)
-
-
-def _place(answer: str, sentence: str) -> int:
-    """Return where the answer begins in the sentence; its end if it is written otherwise there."""
-    place = sentence.casefold().find(answer.casefold())
-    return place if place >= 0 else len(sentence)
-
-
-def _says(query: str, sentence: str) -> bool:
-    """Return whether the sentence says what the query asks, by its verb or noun."""
-    wanted = [said for asked, said in _SAID.items() if re.search(asked, query, re.IGNORECASE)]
-    if wanted:
+    before = sentence.casefold().partition(answer.casefold())[0]  # all of it, if the answer is written otherwise there
+    if _RELATIVE.search(before) and not _RELATIVE.search(query):
+        return False
+    if wanted := [said for asked, said in _SAID.items() if re.search(asked, query, re.IGNORECASE)]:
         return all(re.search(said, sentence, re.IGNORECASE) for said in wanted)
-    words, told = set(_WORD.findall(query)) - _ASKS, sentence.casefold()
-    return all(word[:5] in told for word in words)
+    words = set(_WORD.findall(query)) - _ASKS
+    return all(word[:5] in sentence.casefold() for word in words)
 
 
 def _is_readable(sentence: str) -> bool:
@@ -258,6 +248,5 @@ def _distractor(passage: Passage, example: dspy.Example, plan: Sequence[str], an
     telling = any(stands_in(passage.shown(), one) for one in answers) or stands_in(named, passage.title.split(" (")[0])
     if telling or not gold.isdisjoint(names_as([passage], ids)):
         return None
-    readable = (sentence for sentence in sentences(passage.text) if _is_readable(sentence))
-    cut = next(readable, None)
+    cut = next(filter(_is_readable, sentences(passage.text)), None)
     return passage.model_copy(update={"text": cut}) if cut else None

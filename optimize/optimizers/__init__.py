@@ -61,15 +61,6 @@ REGISTRY = Registry("optimizer", OPTIMIZERS, _read_optimizer)
 """Our optimizers, and those of other packages."""
 
 
-_NOT_HERE = {
-    "avatar": (
-        "avatar rewrites the instruction of DSPy's Avatar agent, which no program here is; and DSPy 3.4's own "
-        "AvatarOptimizer cannot be made: it needs TypedPredictor, which DSPy no longer has. Try gepa."
-    ),
-}
-"""Optimizers of DSPy's that cannot be had by name, and why."""
-
-
 def optimizer(name: str, **settings: Any) -> Optimizer:
     """Return the optimizer of this name.
 
@@ -80,8 +71,6 @@ def optimizer(name: str, **settings: Any) -> Optimizer:
     Raises:
         QuestreeError: if there is no such optimizer or setting, or a value does not fit; names what there is.
     """
-    if name in _NOT_HERE:
-        raise QuestreeError(_NOT_HERE[name])
     kind = REGISTRY.named(name)
     for setting in settings:
         if setting not in kind.model_fields:

@@ -25,91 +25,60 @@ _turn = threading.RLock()
 
 @contextmanager
 def changed_dspy() -> Iterator[None]:
-    """Let this optimizer work alone, with a DSPy that is quiet, bounded in its waits, and takes any teacher."""
-    with in_turn(), quiet(), bounded_waits(), any_instructions():
-        yield
-
-
-@contextmanager
-def in_turn() -> Iterator[None]:
-    """Let one optimizer of the process work at a time: what is replaced in DSPy holds for all threads."""
-    if not _turn.acquire(blocking=False):
+    """Let one optimizer of the process work at a time, with a DSPy that suits ours."""
+    if not _turn.acquire(blocking=False):  # what is replaced holds for all threads
         logger.warning("Another compilation of this process is at work; this one waits for it to end.")
         _turn.acquire()
     try:
-        yield
+        with ExitStack() as stack:
+            for owner, name, value in _changes():
+                stack.enter_context(replaced(owner, name, value))
+            for name in _LOGGERS:
+                stack.enter_context(only_errors(logging.getLogger(name)))
+            yield
     finally:
         _turn.release()
 
 
-@contextmanager
-def bounded_waits() -> Iterator[None]:
-    """Keep DSPy from asking a slow question twice, and from waiting as long as a server likes.
-
-    ``dspy.Evaluate`` and ``dspy.Parallel``, which every optimizer uses, begin a question anew if it has run for 120
-    seconds and three or fewer are left (``ParallelExecutor``); it is paid for again, and after 120 seconds more once
-    again. We end a question by its deadline. And where an optimizer asks an LM itself, DSPy's client waits as long
-    as ``Retry-After`` says, which may be a day.
-    """
+def _changes() -> Iterator[tuple[Any, str, Any]]:
+    """Yield what is replaced: an object, the name of its attribute, and the new value."""
     from dspy.clients import execution
+    from dspy.propose import dataset_summary_generator, grounded_proposer
+    from dspy.propose import utils as proposing
+    from dspy.teleprompt import bootstrap, random_search, teleprompt_optuna, utils
     from dspy.utils.parallelizer import ParallelExecutor
+    from tqdm import tqdm  # type: ignore[import-untyped]
 
-    made, delay = ParallelExecutor.__init__, execution._delay
+    # teleprompters print and show bars whatever their settings are; the screen belongs to the caller
+    searches, proposers = (bootstrap, random_search, teleprompt_optuna, utils), (proposing, grounded_proposer)
+    for module in (*searches, *proposers, dataset_summary_generator):
+        yield module, "print", lambda *words, **how: None
+    made_bar = tqdm.__init__
+    yield tqdm, "__init__", lambda bar, *args, **how: made_bar(bar, *args, **{**how, "disable": True})
+    yield dspy.BaseLM, "inspect_history", lambda *_, **how: None  # COPRO prints it
+
+    # `dspy.Evaluate` and `dspy.Parallel` ask a question again, which is paid for again, if it has run for 120 seconds
+    # and three or fewer are left; we end a question by its deadline
+    made_executor = ParallelExecutor.__init__
 
     def patient(executor: Any, *args: Any, **how: Any) -> None:
-        made(executor, *args, **how)
+        made_executor(executor, *args, **how)
         executor.timeout = 0
 
-    def bounded(error: Exception, attempt: int) -> float:
-        return min(float(delay(error, attempt)), LONGEST_WAIT)
+    yield ParallelExecutor, "__init__", patient
 
-    with replaced(ParallelExecutor, "__init__", patient), replaced(execution, "_delay", bounded):
-        yield
+    # where an optimizer asks an LM itself, DSPy's client waits as long as `Retry-After` says, which may be a day
+    delay = execution._delay
+    yield execution, "_delay", lambda error, attempt: min(float(delay(error, attempt)), LONGEST_WAIT)
 
-
-@contextmanager
-def any_instructions() -> Iterator[None]:
-    """Let a teacher have other instructions than the student, as a compiled one may have.
-
-    ``dspy.BootstrapFewShot``, which many optimizers use, refuses it. That the fields are the same was checked before.
-    """
-
+    # `dspy.BootstrapFewShot`, which many optimizers use, refuses a teacher with other instructions than the student,
+    # as a compiled one may have; that the fields are the same was checked before
     def mapped(bootstrap: Any) -> None:
         both = (bootstrap.student, bootstrap.teacher)
         bootstrap.predictor2name = {id(one): name for program in both for name, one in program.named_predictors()}
         bootstrap.name2predictor = dict.fromkeys(bootstrap.predictor2name.values())
 
-    with replaced(dspy.BootstrapFewShot, "_prepare_predictor_mappings", mapped):
-        yield
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep DSPy's prints, progress bars and log messages off the screen; errors are still logged.
-
-    Its teleprompters call ``print`` and ``tqdm`` whatever their settings are. The screen belongs to the caller.
-    """
-    from dspy.propose import dataset_summary_generator, grounded_proposer
-    from dspy.propose import utils as proposing
-    from dspy.teleprompt import bootstrap, random_search, teleprompt_optuna, utils
-    from tqdm import tqdm  # type: ignore[import-untyped]
-
-    made = tqdm.__init__
-
-    def hidden(bar: Any, *args: Any, **how: Any) -> None:
-        made(bar, *args, **{**how, "disable": True})
-
-    with ExitStack() as stack:
-        for module in (
-            *(bootstrap, random_search, teleprompt_optuna, utils),
-            *(proposing, grounded_proposer, dataset_summary_generator),
-        ):
-            stack.enter_context(replaced(module, "print", lambda *words, **how: None))
-        stack.enter_context(replaced(tqdm, "__init__", hidden))
-        stack.enter_context(replaced(dspy.BaseLM, "inspect_history", lambda *_, **how: None))  # COPRO prints it
-        for name in _LOGGERS:
-            stack.enter_context(only_errors(logging.getLogger(name)))
-        yield
+    yield dspy.BootstrapFewShot, "_prepare_predictor_mappings", mapped
 
 
 @contextmanager

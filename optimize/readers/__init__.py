@@ -17,5 +17,5 @@ from .thresholds import theta_sweep as theta_sweep
 from .training import TrainedReader as TrainedReader
 from .training import leave_out_seen as leave_out_seen
 from .training import train_reader as train_reader
-from .training_state import TrainingProgress as TrainingProgress
-from .training_state import TrainingSettings as TrainingSettings
+from .training_loop import TrainingProgress as TrainingProgress
+from .training_loop import TrainingSettings as TrainingSettings

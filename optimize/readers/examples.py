@@ -58,47 +58,39 @@ def reading_examples(source: str | Path, splits: str = "train", *, seed: int = 0
         QuestreeError: if a source cannot be read, has no such split, or none of its questions has a supporting
             passage.
     """
-    found: list[ReadingExample] = []
-    for one in str(source).split(","):
-        found += _examples_from(one.strip(), [split.strip() for split in splits.split(",")], seed)
-    return found
-
-
-def examples_of(questions: Sequence[Question]) -> list[ReadingExample]:
-    """Return the questions of a task that come with a supporting passage."""
-    return [example for question in questions if (example := _example_of(question)) is not None]
+    named = [split.strip() for split in splits.split(",")]
+    return [example for one in str(source).split(",") for example in _examples_from(one.strip(), named, seed)]
 
 
 def _examples_from(source: str, splits: list[str], seed: int) -> list[ReadingExample]:
     if source.endswith(".json") and Path(source).is_file():
-        rows = [example for split, example in _read_json(Path(source)) if split in splits]
-        if not rows:
-            raise QuestreeError(f"{source} has no question with a passage in {', '.join(splits)}.")
-        return rows
-    task = load_task(source, seed=seed)
-    present = [split for split, some in task.questions.items() if some and split in splits] or splits[:1]
-    examples = examples_of([question for split in present for question in task.split(split)])
+        examples = [example for split, example in _read_json(Path(source)) if split in splits]
+    else:
+        task = load_task(source, seed=seed)
+        present = [split for split, some in task.questions.items() if some and split in splits] or splits[:1]
+        examples = examples_of([question for split in present for question in task.split(split)])
     if not examples:
         raise QuestreeError(
-            f"None of the questions of {source} comes with its supporting passage; use nq or squad, for example."
+            f"{source} has no question in {', '.join(splits)} that comes with its supporting passage; use nq or squad, "
+            "for example."
         )
     return examples
 
 
-def _example_of(question: Question) -> ReadingExample | None:
-    passages = [
-        (paragraph.is_supporting, Passage(id=f"{question.id}/{place}", title=paragraph.title, text=paragraph.text))
-        for place, paragraph in enumerate(question.paragraphs)
-    ]
-    supporting = [passage for supports, passage in passages if supports]
-    if not supporting:
-        return None
-    holds = [one for one in supporting if any(contains(one.text, answer) for answer in question.answers)]
-    own, others = (holds or supporting)[0], [passage for supports, passage in passages if not supports]
-    example = ReadingExample(
-        question.id, question.question, question.answers, own, answers_are_regex=question.answers_are_regex
-    )
-    return _with_negatives(example, others)
+def examples_of(questions: Sequence[Question]) -> list[ReadingExample]:
+    """Return the questions of a task that come with a supporting passage."""
+    found = []
+    for one in questions:
+        passages = [
+            (paragraph.is_supporting, Passage(id=f"{one.id}/{place}", title=paragraph.title, text=paragraph.text))
+            for place, paragraph in enumerate(one.paragraphs)
+        ]
+        if supporting := [passage for supports, passage in passages if supports]:
+            holds = [passage for passage in supporting if any(contains(passage.text, each) for each in one.answers)]
+            own, regex = (holds or supporting)[0], one.answers_are_regex
+            example = ReadingExample(one.id, one.question, one.answers, own, answers_are_regex=regex)
+            found.append(_with_negatives(example, [passage for supports, passage in passages if not supports]))
+    return found
 
 
 def _with_negatives(example: ReadingExample, passages: Sequence[Passage]) -> ReadingExample:
@@ -131,28 +123,23 @@ def _read_squad(articles: list[dict[str, Any]]) -> Iterator[ReadingExample]:
 
 def _read_dpr(rows: list[dict[str, Any]], name: str) -> Iterator[ReadingExample]:
     for number, row in enumerate(rows):
-        found = [_contexts(f"{name}/{number}/{kind}", row, kind) for kind in ("positive", "hard_negative", "negative")]
-        positives, hard, easy = found
+        positives, hard, easy = (
+            [
+                Passage(id=f"{name}/{number}/{kind}/{place}", title=one.get("title") or "", text=one["text"].strip())
+                for place, one in enumerate(row.get(f"{kind}_ctxs") or [])
+            ]
+            for kind in ("positive", "hard_negative", "negative")
+        )
         if positives:
             answers = tuple(row["answers"])
             example = ReadingExample(f"{name}/{number}", row["question"].strip(), answers, positives[0])
             yield _with_negatives(example, [*hard, *easy])
 
 
-def _contexts(id: str, row: dict[str, Any], kind: str) -> list[Passage]:
-    return [
-        Passage(id=f"{id}/{place}", title=one.get("title") or "", text=one["text"].strip())
-        for place, one in enumerate(row.get(f"{kind}_ctxs") or [])
-    ]
-
-
 def spread_out(examples: Sequence[ReadingExample], limit: int) -> list[ReadingExample]:
     """Return so many of the examples, evenly spread over them, so that several tasks each give their share."""
-    return (
-        [examples[place * len(examples) // limit] for place in range(limit)]
-        if limit < len(examples)
-        else list(examples)
-    )
+    count = min(limit, len(examples))
+    return [examples[place * len(examples) // count] for place in range(count)]
 
 
 _TOGETHER = 32

@@ -9,7 +9,7 @@ import csv
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -99,47 +99,28 @@ def read_all(
     Raises:
         QuestreeError: if every call failed.
     """
-    spans: Sequence[Span | CallFailedError]
-    if reader.read_many is not None:
-        spans = _read_in_batches(reader.read_many, pairs, on_progress)
-    else:
-        spans = _read_one_by_one(reader, pairs, concurrency, on_progress)
-    readings = [
-        Reading(span.score if span.text.strip() else float("-inf"), pair.answers, pair.example, span.text.strip())
-        for pair, span in zip(pairs, spans, strict=True)
-        if isinstance(span, Span)
-    ]
-    if not readings:
-        raise QuestreeError(f"The reader could read none of {len(pairs)} passages ({spans[0]}).")
-    return readings, len(pairs) - len(readings)
 
-
-def _read_in_batches(
-    read_many: Callable[[Sequence[tuple[str, Passage]]], list[Span]],
-    pairs: Sequence[Pair],
-    on_progress: Callable[[int], None],
-) -> list[Span]:
-    spans: list[Span] = []
-    for first in range(0, len(pairs), _TOGETHER):
-        spans += read_many([(pair.example.question, pair.passage) for pair in pairs[first : first + _TOGETHER]])
-        on_progress(len(spans))
-    return spans
-
-
-def _read_one_by_one(
-    reader: Reader, pairs: Sequence[Pair], concurrency: int, on_progress: Callable[[int], None]
-) -> list[Span | CallFailedError]:
     def read(pair: Pair) -> Span | CallFailedError:
         try:
             return reader(pair.example.question, pair.passage)
         except CallFailedError as error:
             return error
 
-    spans: list[Span | CallFailedError] = []
-    for span in Threads(concurrency).map(read, pairs):
-        spans.append(span)
-        on_progress(len(spans))
-    return spans
+    given: Iterable[Span | CallFailedError] = Threads(concurrency).map(read, pairs)
+    if (read_many := reader.read_many) is not None:
+        asked = [(pair.example.question, pair.passage) for pair in pairs]
+        given = (span for n in range(0, len(asked), _TOGETHER) for span in read_many(asked[n : n + _TOGETHER]))
+    readings, failed = list[Reading](), list[CallFailedError]()
+    for done, (pair, span) in enumerate(zip(pairs, given, strict=True), start=1):
+        if isinstance(span, CallFailedError):
+            failed.append(span)
+        else:
+            text = span.text.strip()
+            readings.append(Reading(span.score if text else float("-inf"), pair.answers, pair.example, text))
+        on_progress(done)
+    if not readings:
+        raise QuestreeError(f"The reader could read none of {len(pairs)} passages ({failed[0]}).")
+    return readings, len(failed)
 
 
 class LikenessCheck(Protocol):
@@ -201,23 +182,19 @@ def compare_all(
 
 
 def _rows(file: Any, suffix: str) -> Iterator[tuple[int, Any]]:
-    if suffix in (".tsv", ".csv"):
-        reader = csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ",")
-        for row in reader:
-            if suffix == ".tsv" and "\t" in "".join(map(str, row.values())):
-                raise csv.Error(f"up to line {reader.line_num}, an open quotation mark joins columns; give it as JSONL")
-            yield reader.line_num, row
-    else:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield number, json.loads(line)
+    if suffix not in (".tsv", ".csv"):
+        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1) if line.strip())
+        return
+    reader = csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ",")
+    for row in reader:
+        if suffix == ".tsv" and "\t" in "".join(map(str, row.values())):
+            raise csv.Error(f"up to line {reader.line_num}, an open quotation mark joins columns; give it as JSONL")
+        yield reader.line_num, row
 
 
 def _pair(row: Any, place: str) -> QuestionPair:
-    values = [
-        str(row.get(name) if isinstance(row, dict) and row.get(name) is not None else "").strip() for name in _COLUMNS
-    ]
-    first, second, same = values
+    given = row if isinstance(row, dict) else {}
+    first, second, same = ("" if given.get(name) is None else str(given[name]).strip() for name in _COLUMNS)
     if not first or not second or same.lower() not in _TRUTHS:
         raise QuestreeError(f"{place}: a pair needs {', '.join(_COLUMNS)} (0 or 1).")
     return QuestionPair(first, second, _TRUTHS[same.lower()])

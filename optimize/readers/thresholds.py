@@ -28,7 +28,13 @@ class ThetaPoint:
 
 def theta_sweep(readings: Sequence[Reading], thetas: Sequence[float]) -> list[ThetaPoint]:
     """Return precision, recall and F1 at each theta: a passage is taken to answer if its score is above it."""
-    return [_theta_point(readings, theta) for theta in thetas]
+    points, there = [], max(1, sum(reading.answers for reading in readings))
+    for theta in thetas:
+        taken = [reading.answers for reading in readings if reading.score > theta]
+        precision, recall = sum(taken) / max(1, len(taken)), sum(taken) / there
+        f1 = 2 * precision * recall / (precision + recall) if any(taken) else 0.0
+        points.append(ThetaPoint(theta, precision, recall, f1))
+    return points
 
 
 def best_theta(readings: Sequence[Reading]) -> ThetaPoint:
@@ -50,15 +56,6 @@ def candidate_thetas(readings: Sequence[Reading]) -> list[float]:
     if not scores:
         raise QuestreeError("The reader found a span in none of the passages; there is no threshold to choose.")
     return [scores[0] - 0.5, *((low + high) / 2 for low, high in pairwise(scores))]
-
-
-def _theta_point(readings: Sequence[Reading], theta: float) -> ThetaPoint:
-    taken = [reading.answers for reading in readings if reading.score > theta]
-    right = sum(taken)
-    precision = right / len(taken) if taken else 0.0
-    recall = right / max(1, sum(reading.answers for reading in readings))
-    f1 = 2 * precision * recall / (precision + recall) if right else 0.0
-    return ThetaPoint(theta, precision, recall, f1)
 
 
 @dataclass(frozen=True)
@@ -87,10 +84,9 @@ class ReaderScores:
     def figures(self, prefix: str = "") -> dict[str, float]:
         """Return each score and the ends of its interval by name, as MLflow takes them."""
         scores = {"em": self.em, "span_f1": self.span_f1, "relevance_f1": self.relevance_f1}
-        ends = {
-            f"{prefix}{name}{end}": getattr(one, end[1:]) for name, one in scores.items() for end in ("_low", "_high")
-        }
-        return {**{f"{prefix}{name}": one.mean for name, one in scores.items()}, **ends, f"{prefix}theta": self.theta}
+        parts = {"": "mean", "_low": "low", "_high": "high"}
+        named = {name + end: getattr(one, part) for end, part in parts.items() for name, one in scores.items()}
+        return {f"{prefix}{name}": value for name, value in [*named.items(), ("theta", self.theta)]}
 
 
 def score_readings(readings: Sequence[Reading], theta: float) -> ReaderScores:
@@ -101,7 +97,12 @@ def score_readings(readings: Sequence[Reading], theta: float) -> ReaderScores:
     """
     own = [(reading.span, reading.example) for reading in readings if reading.answers and reading.example]
     return ReaderScores(
-        em=mean_interval([_exact(span, example.answers, example.answers_are_regex) for span, example in own]),
+        em=mean_interval(
+            [
+                float((pattern_match if example.answers_are_regex else exact_match)(span, example.answers))
+                for span, example in own
+            ]
+        ),
         span_f1=mean_interval([f1(span, example.answers) for span, example in own]),
         relevance_f1=relevance_interval(readings, theta),
         theta=theta,
@@ -132,10 +133,6 @@ def relevance_interval(readings: Sequence[Reading], theta: float, *, level: floa
     low, high = np.quantile(sums[:, 0] / np.maximum(1, sums[:, 1]), [(1 - level) / 2, (1 + level) / 2])
     (point,) = theta_sweep(readings, [theta])
     return Interval(point.f1, float(low), float(high), len(table), level)
-
-
-def _exact(span: str, answers: Sequence[str], are_regex: bool) -> float:
-    return float(pattern_match(span, answers) if are_regex else exact_match(span, answers))
 
 
 def plot_theta(file: Path, readings: Sequence[Reading], chosen: ThetaPoint, title: str, *, x: str = "theta") -> None:

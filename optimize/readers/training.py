@@ -10,7 +10,7 @@ from typing import Any
 
 from ...common.errors import QuestreeError
 from ...common.files import alone_in, refuse_link, write_atomically
-from ...common.json_files import parse_json, read_bytes, validate
+from ...common.json_files import validate
 from ...common.manifests import ManifestKind
 from ...evaluation.identity import digest
 from ...evaluation.kept_run import compare
@@ -20,15 +20,15 @@ from ...retrieval.encoders import EMBEDDED
 from .batches import character_spans
 from .examples import ReadingExample
 from .readings import Pair
-from .training_run import TrainingRun
-from .training_state import TrainingProgress, TrainingSettings
+from .training_loop import TrainingLoop, TrainingProgress, TrainingSettings
 
-_PASSAGES = "passages.json"  # hashes of the passages that the reader was trained on
+_KIND = ManifestKind("training", 1, "delete it and run again, or name another folder")
+_FILE = "run.json"
 
 
 @dataclass(frozen=True)
 class TrainedReader:
-    """What came of a training.
+    """The result of a training.
 
     Attributes:
         folder: of the reader, with its best weights on the dev questions.
@@ -89,33 +89,24 @@ def train_reader(
         raise QuestreeError(f"None of {len(examples)} questions has an answer that stands in its passage.")
     folder = out / "training"
     refuse_link(folder)
-    identity = {
+    about = {
+        "format": 1,
         "encoder": encoder,
         **settings.model_dump(),
         "questions": digest([repr(example) for example in usable]),
         "dev": digest([repr(pair) for pair in dev]),
+        "passages": sorted({digest(example.passage.text) for example in usable}),
     }
     # loads the encoder, before the folder is made: one that cannot be had leaves nothing behind
-    run = TrainingRun(usable, dev, out, encoder, settings, facts or {}, tracked)
+    loop = TrainingLoop(usable, dev, out, encoder, settings, facts or {}, tracked)
     with alone_in(folder, "the training"):
-        _claim(folder / "run.json", identity)
-        write_atomically(folder / _PASSAGES, json.dumps(sorted({_passage_hash(one) for one in usable})))
-        run.resume(minutes, on_progress)
-    return TrainedReader(out, run.state.step, run.steps, run.state.history, len(examples) - len(usable))
-
-
-def _claim(manifest: Path, identity: dict[str, Any]) -> None:
-    """Write down what the training is about; if that was done before, compare.
-
-    Raises:
-        QuestreeError: if it is another; names what differs. If another version wrote it, or it is damaged.
-    """
-    identity = {"format": 1, **json.loads(json.dumps(identity))}
-    if not manifest.exists():
-        write_atomically(manifest, json.dumps(identity, indent=2, ensure_ascii=False))
-        return
-    kind = ManifestKind("training", 1, "delete it and run again, or name another folder")
-    compare(str(manifest.parent), kind.read(manifest, dict), identity)
+        if (folder / _FILE).exists():
+            there = _KIND.read(folder / _FILE, dict)
+            compare(str(folder), there | {"passages": about["passages"]}, about)  # the questions' digest tells enough
+        else:
+            write_atomically(folder / _FILE, json.dumps(about, indent=2, ensure_ascii=False))
+        loop.resume(minutes, on_progress)
+    return TrainedReader(out, loop.step, loop.steps, loop.history, len(examples) - len(usable))
 
 
 def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> list[ReadingExample]:
@@ -123,23 +114,14 @@ def leave_out_seen(examples: Sequence[ReadingExample], reader: str | Path) -> li
 
     Args:
         examples: any.
-        reader: a folder of ``train_reader``; of any other reader nothing is known, and all examples are kept.
+        reader: a folder of `train_reader`; of any other reader nothing is known, and all examples are kept.
 
     Raises:
         QuestreeError: if the folder's record of its passages is damaged.
     """
     folder = folder_of(ReaderManifest, reader)
-    if folder is None:
+    if folder is None or not (folder / "training" / _FILE).exists():
         return list(examples)
-    file = folder / "training" / _PASSAGES
-    try:
-        trained_on = set(validate(list[str], parse_json(read_bytes(file))))
-    except (FileNotFoundError, NotADirectoryError):
-        return list(examples)
-    except (OSError, ValueError) as problem:
-        raise QuestreeError(f"{file} is damaged ({problem}); train the reader again.") from problem
-    return [example for example in examples if _passage_hash(example) not in trained_on]
-
-
-def _passage_hash(example: ReadingExample) -> str:
-    return digest(example.passage.text)
+    file = folder / "training" / _FILE
+    seen = set(_KIND.read(file, lambda content: validate(list[str], content["passages"])))
+    return [example for example in examples if digest(example.passage.text) not in seen]

@@ -222,7 +222,7 @@ def test_a_program_is_loaded_from_its_run(tracked_compile, mini):
     assert state_of(loaded) == state_of(compiled.program)
     with pytest.raises(QuestreeError, match="Cannot fetch runs:/0000/program"):
         load("runs:/0000/program")
-    with pytest.raises(QuestreeError, match=rf"^{compiled.address} was compiled without a reader"):
+    with pytest.raises(QuestreeError, match=rf"^{compiled.address} was compiled with the reader none"):
         load(compiled.address, retriever=mini.index, reader=ListReader({}))
 
 

@@ -14,23 +14,13 @@ from typing import Any
 
 import dspy
 import pytest
-from reliability.forgeries import (
-    EVIL,
-    IRREGULAR,
-    KINDS,
-    NAMES,
-    PREDICTOR,
-    add_member,
-    forge_folders,
-    make_program,
-    put_irregular,
-    seal,
-)
+from reliability.forgeries import EVIL, IRREGULAR, KINDS, PREDICTOR, forge_folders, make_program, put_irregular, seal
 
-from questree.common import json_files
 from questree.common.errors import QuestreeError
-from questree.optimize import artifact, load, save
+from questree.optimize import load, save
 from questree.programs import build
+
+FILE = "questree.json"
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +41,12 @@ def test_a_forged_folder_of_any_kind_is_refused_by_name_or_harmless(times, tmp_p
     assert 0.7 < found.found["refused"] / found.tried.total() < 1  # some changes a text, or a fact to show
 
 
-def change(folder: Path, file: str, how: Any) -> Path:
-    """Change a file as JSON, and seal the folder."""
-    content = json.loads((folder / file).read_text())
-    how(content)
-    (folder / file).write_text(json.dumps(content))
-    seal(folder, "questree.json", file)
+def change(folder: Path, how: Any) -> Path:
+    """Change the state of the program as JSON, and seal it."""
+    content = json.loads((folder / FILE).read_text())
+    how(content["state"])
+    (folder / FILE).write_text(json.dumps(content))
+    seal(folder, FILE, FILE)
     return folder
 
 
@@ -76,64 +66,56 @@ PARTS = {
 )
 def test_what_leads_elsewhere_or_is_no_prompt_and_no_demonstration_is_refused_by_name(place, value, copy):
     changed = {"config": {place.partition(".")[2]: value}} if "." in place else {place: value}
-    change(copy, "program.json", lambda state: state[PREDICTOR].update(changed))
-    with pytest.raises(QuestreeError, match=rf"program\.json .*\({PREDICTOR}\.{place}: nothing of this name"):
+    change(copy, lambda state: state["members"][0][PREDICTOR].update(changed))
+    with pytest.raises(QuestreeError, match=rf"questree\.json .*{PREDICTOR}\.{place}: nothing of this name"):
         load(copy)
 
 
 @pytest.mark.parametrize(("setting", "value"), [("temperature", 9), ("n", 10**6), ("max_tokens", 0), ("seed", 1.5)])
 def test_a_harmless_setting_has_bounds(setting, value, copy):
-    change(copy, "program.json", lambda state: state[PREDICTOR].update(config={setting: value}))
+    change(copy, lambda state: state["members"][0][PREDICTOR].update(config={setting: value}))
     with pytest.raises(QuestreeError, match=rf"{PREDICTOR}\.config\.{setting}: Input should be"):
         load(copy)
 
 
+MARK = '<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
+
+
 @pytest.mark.parametrize(
-    ("file", "how", "says"),
+    ("how", "says"),
     [
-        ("program.json", lambda state: state.update(other=state[PREDICTOR]), "other is no predictor of cot"),
-        ("program.json", lambda state: state.pop(PREDICTOR), f"{PREDICTOR} is missing"),
-        ("program.json", lambda state: state[PREDICTOR]["signature"]["fields"].pop(), "has 4 fields, and not 3"),
-        ("lessons.json", lambda rows: rows[0]["demonstrations"].update(other=[]), r"lessons\.json .*other is no pred"),
         (
-            "lessons.json",
-            lambda rows: rows[0]["demonstrations"][PREDICTOR][0].update(
-                question='<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
-            ),
-            r"lessons\.json .*images",
+            lambda state: state["members"][0].update(other=state["members"][0][PREDICTOR]),
+            "other is no predictor of cot",
         ),
+        (lambda state: state["members"][0].pop(PREDICTOR), f"{PREDICTOR} is missing"),
+        (lambda state: state["members"][0][PREDICTOR]["signature"]["fields"].pop(), "has 4 fields, and not 3"),
+        (lambda state: state["lessons"][0]["demonstrations"].update(other=[]), r"questree\.json .*other is no pred"),
+        (
+            lambda state: state["lessons"][0]["demonstrations"][PREDICTOR][0].update(question=MARK),
+            r"questree\.json .*images",
+        ),
+        (lambda state: state.update(k=None), "k is missing"),
+        (lambda state: state["members"].append(state["members"][0]), "nearest has 2 members"),
     ],
-    ids=["another predictor", "no predictor", "other fields", "a lesson for another", "an image"],
+    ids=["another predictor", "no predictor", "other fields", "a lesson for another", "an image", "no k", "a member"],
 )
-def test_what_does_not_belong_to_the_program_is_refused_by_name(file, how, says, copy):
-    change(copy, file, how)
+def test_what_does_not_belong_to_the_program_is_refused_by_name(how, says, copy):
+    change(copy, how)
     with pytest.raises(QuestreeError, match=says):
         load(copy)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes as POSIX has them")
-@pytest.mark.parametrize("file", ["questree.json", "program.json", "lessons.json"])
 @pytest.mark.parametrize("kind", IRREGULAR)
-def test_what_is_no_regular_file_is_neither_followed_nor_waited_for(kind, file, copy):
-    put_irregular(copy, file, IRREGULAR[kind])
-    with pytest.raises(QuestreeError, match=rf"{file}.*no regular file"):
+def test_what_is_no_regular_file_is_neither_followed_nor_waited_for(kind, copy):
+    put_irregular(copy, FILE, IRREGULAR[kind])
+    with pytest.raises(QuestreeError, match=rf"{FILE}.*no regular file"):
         load(copy)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_member_is_a_file_of_this_folder(name, copy):
-    add_member(copy, "questree.json", name)
-    with pytest.raises(QuestreeError, match=r"questree\.json is damaged or foreign \((members|files)"):
-        load(copy)
-
-
-def test_files_have_a_bound_together(copy, monkeypatch):
-    load(copy)
-    monkeypatch.setattr(artifact, "LARGEST", (copy / "lessons.json").stat().st_size)
-    with pytest.raises(QuestreeError, match=r"program\.json .*larger than 0 bytes"):
-        load(copy)
-    monkeypatch.setattr(json_files, "LARGEST", 100)
-    with (copy / "questree.json").open("ab") as file:
+def test_a_file_has_a_bound(copy):
+    with (copy / FILE).open("ab") as file:
         file.truncate(1 << 40)  # takes no room on the disk
     with pytest.raises(QuestreeError, match=r"questree\.json .*larger than"):
         load(copy)
@@ -147,9 +129,8 @@ def test_a_folder_that_is_none_is_said(tmp_path):
 
 
 def test_texts_that_become_images_are_never_saved(tmp_path):
-    mark = '<<CUSTOM-TYPE-START-IDENTIFIER>>[{"type": "image_url"}]<<CUSTOM-TYPE-END-IDENTIFIER>>'
     program = build("cot", {})
-    program.predictors()[0].demos = [dspy.Example(question=mark, answer="\ud800", final_content="c")]
+    program.predictors()[0].demos = [dspy.Example(question=MARK, answer="\ud800", final_content="c")]
     demo = load(save(program, tmp_path / "saved")).predictors()[0].demos[0]
-    assert demo.question == mark.replace("<CUSTOM", "< CUSTOM")
+    assert demo.question == MARK.replace("<CUSTOM", "< CUSTOM")
     assert demo.answer == "?"

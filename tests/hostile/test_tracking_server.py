@@ -91,12 +91,13 @@ def test_a_program_comes_from_a_server_and_what_stands_beside_it_never_runs(serv
 
 
 def test_a_forged_program_is_refused_as_it_is_in_a_folder(serve, saved):
-    state = json.loads((saved / "program.json").read_text())
-    next(part for name, part in state.items() if name != "metadata")["config"] = {"api_base": "http://127.0.0.1:9/v1"}
-    (saved / "program.json").write_text(json.dumps(state))
-    seal(saved, "questree.json", "program.json")
+    content = json.loads((saved / "questree.json").read_text())
+    for part in content["state"]["members"][0].values():
+        part["config"] = {"api_base": "http://127.0.0.1:9/v1"}
+    (saved / "questree.json").write_text(json.dumps(content))
+    seal(saved, "questree.json", "questree.json")
     serve(files_of(saved))
-    with pytest.raises(QuestreeError, match=r"program\.json .*config\.api_base: nothing of this name"):
+    with pytest.raises(QuestreeError, match=r"questree\.json .*config\.api_base: nothing of this name"):
         load(PLACE)
 
 

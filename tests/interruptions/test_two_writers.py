@@ -14,8 +14,8 @@ from questree.evaluation.attacks import Attack, attack
 from questree.evaluation.comparison.comparison import compare
 from questree.evaluation.run import evaluate
 from questree.metrics import metric
-from questree.optimize import artifact, load, optimizer, save
 from questree.optimize import compile as compile_program
+from questree.optimize import optimizer
 from questree.retrieval import build_index
 from questree.retrieval.indexes.construction import lock_file
 
@@ -78,24 +78,3 @@ def test_the_second_is_refused_and_goes_on_when_the_first_was_killed(small, tmp_
     first.wait()
     commands[what]()
     assert len(list(out.rglob("*"))) > 1
-
-
-@pytest.mark.parametrize("between", [False, True])
-def test_a_program_that_is_saved_again_while_it_is_loaded_is_of_one_version(small, tmp_path, monkeypatch, between):
-    first, second = small.program(), small.program()
-    for predictor in second.predictors():
-        predictor.signature = predictor.signature.with_instructions("Think of the sea.")
-    save(first, tmp_path / "program")
-    read_files = artifact._read_files
-
-    def late(*given):
-        monkeypatch.setattr(artifact, "_read_files", read_files)
-        if between:  # a save was killed between its two moves, or has not come further
-            (tmp_path / "program").rename(tmp_path / ".program.old.1")
-        else:
-            save(second, tmp_path / "program")
-        return read_files(*given)
-
-    monkeypatch.setattr(artifact, "_read_files", late)
-    loaded = load(tmp_path / "program", retriever=small.index)
-    assert loaded.dump_state() == (first if between else second).dump_state()

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import json
-import random
 
 import dspy
 import pytest
 
 from questree.common.errors import QuestreeError
-from questree.common.files import file_hash
 from questree.common.manifests import checksum_of
 from questree.evaluation.identity import signature_fingerprints
-from questree.optimize import compile as compile_program
 from questree.optimize import load, optimizer, save
 from questree.programs import build
 from questree.programs.composed import Majority
@@ -49,8 +46,8 @@ def test_what_is_no_saved_program_is_told_as_what_it_is(saved, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     for place, said in [
-        (tmp_path / "nothing", r"There is no folder .*nothing: check the path"),
-        (tmp_path / "file", r"file is no folder; a saved program is one"),
+        (tmp_path / "nothing", r"There is no folder .*nothing: name the folder of a saved program"),
+        (tmp_path / "file", r"There is no folder .*file: name"),
         (tmp_path, r"its program is in .*/program: name that"),
         (tmp_path / "empty", r"empty is incomplete or no saved program: it has no questree\.json"),
     ]:
@@ -69,23 +66,11 @@ def test_no_lm_key_or_address_travels_with_it(mini, tmp_path):
     assert load(folder, retriever=mini.index).get_lm() is None
 
 
-def edited(folder, file, change):
-    """Change a file as someone would who knows the checksums."""
-    content = json.loads((folder / file).read_text())
+def edited(folder, change):
+    """Change what is saved as someone would who knows the checksum."""
+    content = json.loads((folder / "questree.json").read_text())
     change(content)
-    (folder / file).write_text(json.dumps(content))
-    manifest = json.loads((folder / "questree.json").read_text())
-    manifest["files"] = {name: file_hash(folder / name) for name in manifest["files"]}
-    manifest["checksum"] = checksum_of(manifest)
-    (folder / "questree.json").write_text(json.dumps(manifest))
-
-
-def test_an_lm_engine_in_the_state_is_refused(saved, mini):
-    folder, _ = saved
-    state = {"_dspy_lm_class": "os.system", "model": "x", "api_base": "http://evil.example"}
-    edited(folder, "program.json", lambda content: content["chain_of_query.plan"].update(lm=state))
-    with pytest.raises(QuestreeError, match=r"program\.json .*chain_of_query\.plan\.lm"):
-        load(folder, retriever=mini.index)
+    (folder / "questree.json").write_text(json.dumps(content | {"checksum": checksum_of(content)}))
 
 
 def test_how_a_predictor_samples_comes_back_and_where_its_lm_is_stays_behind(mini, tmp_path, caplog):
@@ -93,7 +78,7 @@ def test_how_a_predictor_samples_comes_back_and_where_its_lm_is_stays_behind(min
     program.chain_of_query.plan.config = {"temperature": 0.5, "max_tokens": 90, "api_base": "http://secret.example"}
     folder = save(program, tmp_path / "program")
     assert load(folder, retriever=mini.index).chain_of_query.plan.config == {"temperature": 0.5, "max_tokens": 90}
-    assert "secret.example" not in (folder / "program.json").read_text()
+    assert "secret.example" not in (folder / "questree.json").read_text()
     assert "The setting api_base of chain_of_query.plan is not saved" in caplog.text
 
 
@@ -110,7 +95,7 @@ def test_a_changed_signature_is_refused_by_name_unless_told(saved, mini, change_
 def test_a_signature_that_has_other_fields_now_is_refused_even_if_changes_are_allowed(saved, mini, change_the_plan):
     folder, _ = saved
     change_the_plan()
-    edited(folder, "program.json", lambda content: content["chain_of_query.plan"]["signature"]["fields"].pop())
+    edited(folder, lambda one: one["state"]["members"][0]["chain_of_query.plan"]["signature"]["fields"].pop())
     with pytest.raises(QuestreeError, match=r"does not fit this version's searchain.*PlanChain.*Compile anew"):
         load(folder, retriever=mini.index, allow_changed_signatures=True)
 
@@ -178,48 +163,23 @@ class OtherReader:
 
 
 def test_a_reader_where_there_was_none_is_refused(saved, mini):
-    with pytest.raises(QuestreeError, match=r"compiled without a reader and is loaded with 'dpr'; .*--reader lm"):
+    with pytest.raises(QuestreeError, match=r"compiled with the reader none and is loaded with dpr; .*\(--reader\)"):
         load(saved[0], retriever=mini.index, reader=OtherReader())
 
 
 def test_another_reader_and_none_are_refused(mini, tmp_path):
     reads = build("searchain", {"check": "reader"}, retriever=mini.index)
-    with pytest.raises(QuestreeError, match="reader 'lm' and is loaded with 'dpr'"):
+    with pytest.raises(QuestreeError, match="reader lm and is loaded with dpr"):
         load(save(reads, tmp_path / "lm"), retriever=mini.index, reader=OtherReader())
     trained = build("searchain", {}, retriever=mini.index, reader=OtherReader())
-    with pytest.raises(QuestreeError, match="reader 'dpr' and is loaded with none"):
+    with pytest.raises(QuestreeError, match="reader dpr and is loaded with none"):
         load(save(trained, tmp_path / "dpr"), retriever=mini.index)
 
 
-def test_any_changed_byte_is_noticed(saved, mini):
-    folder, _ = saved
-    draw = random.Random(7)
-    for file in sorted(folder.iterdir()):
-        content = file.read_bytes()
-        for position in [draw.randrange(len(content)) for _ in range(8)]:
-            if content[position : position + 1].isspace():
-                continue
-            file.write_bytes(content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :])
-            with pytest.raises(QuestreeError, match=r"changed after|damaged|newer|missing"):
-                load(folder, retriever=mini.index)
-        file.write_bytes(content)
-    load(folder, retriever=mini.index)
-
-
 def test_an_artifact_of_a_newer_version_is_refused(saved, mini):
-    folder, _ = saved
-    edited(folder, "questree.json", lambda content: content.update(format=99))
+    edited(saved[0], lambda content: content.update(format=99))
     with pytest.raises(QuestreeError, match="newer questree"):
-        load(folder, retriever=mini.index)
-
-
-def test_a_file_is_never_unpickled(saved, mini):
-    folder, _ = saved
-    (folder / "program.pkl").write_bytes(b"cos\nsystem\n(S'touch /tmp/planted'\ntR.")
-    load(folder, retriever=mini.index)
-    (folder / "program.json").unlink()
-    with pytest.raises(QuestreeError, match="missing"):
-        load(folder, retriever=mini.index)
+        load(saved[0], retriever=mini.index)
 
 
 def test_saving_replaces_an_artifact_and_nothing_else(saved, mini, tmp_path):
@@ -249,9 +209,7 @@ def test_settings_come_back(mini, tmp_path):
 
 
 def test_a_composed_program_comes_back(mini, tmp_path):
-    compiled = compile_program(
-        mini.program(), mini.examples(), mini.metric, optimizer=optimizer("ensemble", candidates=1, size=2)
-    )
+    compiled = mini.compiled(optimizer("ensemble", candidates=1, size=2))
     loaded = load(save(compiled.program, tmp_path / "p"), retriever=mini.index)
     assert len(loaded.members) == 2
     assert loaded.members[0].retriever is mini.index

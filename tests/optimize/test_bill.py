@@ -17,7 +17,6 @@ from questree.evaluation.run import Interrupted
 from questree.evaluation.run_file import reading
 from questree.lm.policy import OutOfBudgetError, RunPolicy
 from questree.lm.spent import Spent
-from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.optimize.budget import BudgetSpentError, LMBill
 
@@ -44,10 +43,7 @@ def answered():
 def compiled(mini, out=None, by="bootstrap-random-search", settings=None, max_calls=None, metric=None, told=None):
     chosen = optimizer(by, **({"candidates": 1} if settings is None else settings))
     policy = RunPolicy(max_calls=max_calls, concurrency=AT_ONCE)
-    return compile_program(
-        mini.program(), mini.examples(), metric or mini.metric,
-        optimizer=chosen, policy=policy, out=out, on_progress=told,
-    )  # fmt: skip
+    return mini.compiled(chosen, metric=metric or mini.metric, policy=policy, out=out, on_progress=told)
 
 
 def paid(folder):
@@ -183,4 +179,4 @@ def test_the_second_scoring_has_what_is_left(mini, answered, tmp_path):
     budget = whole.before.spent.calls + whole.compilation.spent.calls + 1
     with pytest.raises(OutOfBudgetError, match="Stopped: the budget"):
         compiled(mini, tmp_path, max_calls=budget)
-    assert (tmp_path / "program" / "program.json").exists()
+    assert (tmp_path / "program" / "questree.json").exists()

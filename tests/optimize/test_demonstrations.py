@@ -30,7 +30,7 @@ from questree.optimize.demonstrations import (
 from questree.optimize.demonstrations.annotated_steps import demonstrate
 from questree.optimize.demonstrations.handwritten import METHODS
 from questree.optimize.demonstrations.lessons import states
-from questree.optimize.verdicts import Teaching, Verdicts
+from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 from questree.programs.prompts import rendered_prompts
 from questree.signatures.evidence import Fact, ReadEvidence
@@ -117,9 +117,7 @@ def test_without_annotated_steps_each_prompt_of_the_methods_has_what_was_written
 
 def test_annotated_steps_stand_behind_what_was_written_by_hand(mini):
     for name in THREE:
-        taught = compile_program(
-            build(name, {}, retriever=mini.index), mini.examples(40, 1), mini.metric, optimizer=FEW
-        ).program
+        taught = mini.compiled(FEW, train=40, dev=1, program=build(name, {}, retriever=mini.index)).program
         for predictor_name, predictor in taught.named_predictors():
             by_hand = handwritten(predictor.signature)
             assert [dict(one) for one in predictor.demos[: len(by_hand)]] == [dict(one) for one in by_hand]
@@ -129,7 +127,7 @@ def test_annotated_steps_stand_behind_what_was_written_by_hand(mini):
 
 def test_a_prompt_of_which_nothing_is_written_or_annotated_is_named(mini):
     with pytest.raises(QuestreeError, match="show a prompt of react: take another optimizer"):
-        compile_program(build("react", {}, retriever=mini.index), mini.examples(4, 1), mini.metric, optimizer=FEW)
+        mini.compiled(FEW, train=4, dev=1, program=build("react", {}, retriever=mini.index))
 
 
 @pytest.mark.parametrize(
@@ -248,9 +246,7 @@ def test_a_question_that_ends_with_the_last_fact_of_one_that_is_asked_is_left_ou
 
 
 def test_annotations_teach_an_optimizer_that_bootstraps_and_no_lm_is_asked(mini):
-    compiled = compile_program(
-        mini.program(), mini.examples(30, 1), mini.metric, optimizer="bootstrap-few-shot", teacher="annotations"
-    )
+    compiled = mini.compiled("bootstrap-few-shot", train=30, dev=1, teacher="annotations")
     assert compiled.compilation.spent == Spent()
     for name in ("chain_of_query.plan", "step_check.check", "tracing.trace"):
         assert dict(compiled.program.named_predictors())[name].demos, name
@@ -279,8 +275,8 @@ def test_a_step_that_answers_the_question_wrongly_teaches_nothing(mini):
         (dspy.Predict("question -> answer"), inputs, dspy.Prediction(answer=answer))
         for answer in (example.answers[0], "something else")
     ]
-    teaching = Verdicts(mini.metric, Teaching())
-    assert [teaching._answers_right(step, example) for step in steps] == [True, False]
+    verdicts = Verdicts(mini.metric)
+    assert [verdicts._answers_right(step, example) for step in steps] == [True, False]
 
 
 PRAGUE = [

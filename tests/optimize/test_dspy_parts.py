@@ -7,7 +7,6 @@ from typing import Any
 import dspy
 import numpy as np
 import pytest
-from dspy.clients.provider import Provider
 from tiny_world import SURE
 
 import questree
@@ -127,41 +126,6 @@ def test_a_program_in_a_user_s_module_is_optimized_saved_and_loaded_there(mini, 
     assert loaded(**example.inputs()).answer == made(**example.inputs()).answer
 
 
-class _Trainer(Provider):
-    """A provider that keeps what an LM would be trained on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.finetunable = True
-        self.seen: list[Any] = []
-
-    def finetune(self, job: Any, model: str, train_data: list[dict[str, Any]], *form: Any, **how: Any) -> str:
-        self.seen += train_data
-        return model
-
-    def launch(self, *given: Any, **how: Any) -> None: ...
-
-    def kill(self, *given: Any, **how: Any) -> None: ...
-
-
-@pytest.mark.parametrize("kind", ["bootstrap", "together"])
-def test_dspy_trains_the_lm_of_a_program_where_its_provider_can(kind, mini):
-    program = questree.program("oner", retriever=mini.index)
-    lm, trainer = dspy.settings.lm.copy(), _Trainer()
-    lm.provider = trainer
-    program.set_lm(lm)
-    with dspy.context(experimental=True):
-        if kind == "bootstrap":
-            made = dspy.BootstrapFinetune(metric=mini.metric).compile(program, trainset=mini.train[:8])
-        else:
-            steps = {"w": dspy.BootstrapFinetune(metric=mini.metric)}
-            together = dspy.BetterTogether(metric=mini.metric, **steps)
-            made = together.compile(program, trainset=mini.train[:10], valset=mini.dev[:2], strategy="w")
-    assert trainer.seen
-    assert "question" in trainer.seen[0]["messages"][0]["content"]
-    assert made(question=mini.dev[0].question).failure is None
-
-
 def test_a_notebook_shows_predictions_and_programs_without_running_what_they_hold(mini):
     script = "<script>alert(1)</script>"
     program = questree.program("oner", retriever=mini.index)
@@ -209,13 +173,6 @@ def test_a_state_that_dspy_saved_and_loaded_leaves_the_prompts_their_names(mini,
     loaded.load(tmp_path / "program.json")
     for one, other in zip(program.predictors(), loaded.predictors(), strict=True):
         assert str(other.signature) == str(one.signature)  # its name is in it: PlanChain, not StringSignature
-
-
-@pytest.mark.parametrize("question", [None, 7, [{"role": "user", "content": "Why?"}]])
-def test_a_question_that_is_no_text_fails_by_its_type(question, mini):
-    failure = questree.program("searchain", retriever=mini.index)(question=question).failure
-    assert failure.cause == "question"
-    assert failure.message == f"the question is of the type {type(question).__name__}; give a text"
 
 
 def test_a_whole_program_is_saved_with_the_place_of_its_index(mini, tmp_path):

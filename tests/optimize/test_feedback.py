@@ -79,11 +79,7 @@ def test_a_fact_that_was_never_looked_up_is_told_as_its_annotation_has_it():
     ]
     example = EXAMPLE.copy(gold_titles=["The Metamorphosis", "Franz Kafka"], annotated_steps=steps)
     told = feedback(example, answered(tree), right=False).splitlines()
-    asked, answers_it = "Where was Franz Kafka born?", "found the article 'Franz Kafka', which answers"
-    assert told[1:] == [f"No query is like {asked!r}, and none {answers_it} it."]
-    tree.grow(None, query="Where was Kafka born?", found=(NOVEL,))
-    told = feedback(example, answered(tree), right=False).splitlines()
-    assert told[1:] == [f"No query {answers_it} {asked!r}; the most like it was 'Where was Kafka born?'."]
+    assert told[1:] == ["No query found the article 'Franz Kafka', which answers 'Where was Franz Kafka born?'."]
 
 
 def test_a_step_is_told_what_it_remembered_wrongly():
@@ -102,11 +98,6 @@ def test_a_step_is_told_what_it_remembered_wrongly():
     planned[1] = PlannedStep(query="Where was #1 born?", recalled="Vienna", sure=True)
     assert told(planned_chain=planned) == [
         "What this reply remembers for 'Where was #1 born?', 'Vienna', is wrong; it is 'Prague'."
-    ]
-    asked = {"next_query": "Where was the author Franz Kafka born?"}
-    assert told(**asked, guess="Kafka was born in Prague.") == ["No fault of this step by itself is known."]
-    assert told(**asked, guess="Kafka was born in Vienna.") == [
-        "The guess of this reply does not name 'Prague', which answers 'Where was Franz Kafka born?'."
     ]
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from zipfile import ZipFile
+from types import SimpleNamespace
 
 import dspy
 import pandas
@@ -20,7 +20,7 @@ from fakes import ListRetriever
 from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import Tracking
 from questree.optimize import answer_all, load, log_model, save
-from questree.optimize.own_wheel import own_wheel
+from questree.optimize.mlflow_model import _own_code
 from questree.programs import SearChain
 from questree.retrieval import build_index
 
@@ -46,14 +46,24 @@ def index(_index, tmp_path_factory):
 
 
 @pytest.fixture
-def loaded(served, index, monkeypatch):
+def opened(served, index, monkeypatch):
+    """Open the model where the environment, or Python, says this of its surroundings."""
     import mlflow
 
     tracking, address, _ = served
-    monkeypatch.setenv("QUESTREE_LM", "simulated")
-    monkeypatch.setenv("QUESTREE_RETRIEVER", str(index))
     mlflow.set_tracking_uri(tracking.uri)
-    return mlflow.pyfunc.load_model(address)
+
+    def opened(config=None, **environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(f"QUESTREE_{name.upper()}", str(index) if name == "retriever" else value)
+        return mlflow.pyfunc.load_model(address, model_config=config)
+
+    return opened
+
+
+@pytest.fixture
+def loaded(opened):
+    return opened(lm="simulated", retriever="")
 
 
 def test_a_served_model_answers_one_question_and_several(loaded, mini):
@@ -61,23 +71,19 @@ def test_a_served_model_answers_one_question_and_several(loaded, mini):
     assert len(one) == 1
     assert one[0]["failure"] is None
     assert one[0]["answer"]
+    assert one[0]["simulated"] is True
     rows = [{"question": e.question, "answer_style": e.answer_style} for e in mini.dev[:3]]
     several = loaded.predict(rows)
     assert [reply["tree"]["question"] for reply in several] == [e.question for e in mini.dev[:3]]
     assert json.loads(json.dumps(several)) == several
+    [reply] = loaded.predict({"question": [mini.dev[0].question]})
+    assert (reply["tree"]["question"], reply["failure"]) == (mini.dev[0].question, None)
 
 
 def test_a_model_is_logged_without_a_warning(tmp_path, tracking_store, recwarn):
     with Tracking(uri=tracking_store(tmp_path)).run("model", {}):
         log_model(save(SearChain(ListRetriever({})), tmp_path / "program"))
     assert [str(warned.message) for warned in recwarn if warned.category is UserWarning] == []
-
-
-def test_a_question_in_a_list_is_that_question(loaded, mini):
-    [reply] = loaded.predict({"question": [mini.dev[0].question]})
-    assert (reply["tree"]["question"], reply["failure"]) == (mini.dev[0].question, None)
-    [reply] = loaded.predict({"question": ["a", "b"]})
-    assert "of the type list" in reply["failure"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -92,67 +98,33 @@ def test_a_question_in_a_list_is_that_question(loaded, mini):
 )
 def test_a_row_without_a_text_is_told_as_what_it_is(mini, given, said):
     [reply] = answer_all(mini.program(), [{"question": given}], 1)
+    assert reply["failure"]["cause"] == "question"
     assert said in reply["failure"]["message"]
 
 
-def test_a_reply_says_that_its_lm_is_simulated(loaded, mini):
-    assert loaded.predict({"question": mini.dev[0].question})[0]["simulated"] is True
-
-
-def test_a_model_that_was_told_no_lm_and_no_index_refuses_to_answer(served, index, monkeypatch):
-    import mlflow
-
-    tracking, address, _ = served
-    mlflow.set_tracking_uri(tracking.uri)
+def test_a_model_that_was_told_no_lm_and_no_index_refuses_to_answer(opened):
     with pytest.raises(QuestreeError, match=r"compiled with the LM 'openai/gpt-4.1-mini'.*QUESTREE_LM"):
-        mlflow.pyfunc.load_model(address)
-    monkeypatch.setenv("QUESTREE_LM", "simulated")
+        opened()
     with pytest.raises(QuestreeError, match=r"compiled over the index 'list'.*QUESTREE_RETRIEVER"):
-        mlflow.pyfunc.load_model(address)
+        opened(lm="simulated")
 
 
-def test_python_tells_a_model_its_lm_and_its_index(served, index, mini):
-    import mlflow
-
-    tracking, address, _ = served
-    mlflow.set_tracking_uri(tracking.uri)
-    model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
-    assert model.predict({"question": mini.dev[0].question})[0]["answer"]
-
-
-def test_the_environment_of_a_model_name_its_adapter(served, index, mini, monkeypatch):
-    import mlflow
-
-    tracking, address, _ = served
-    mlflow.set_tracking_uri(tracking.uri)
-    monkeypatch.setenv("QUESTREE_ADAPTER", "json")
-    model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
-    assert model.predict({"question": mini.dev[0].question})[0]["answer"]
+def test_python_and_the_environment_tell_a_model_its_surroundings(opened, index, mini):
+    question = {"question": mini.dev[0].question}
+    model = opened({"lm": "simulated", "retriever": str(index)}, adapter="json")
+    assert model.predict(question)[0]["answer"]
     assert type(model.unwrap_python_model().adapter).__name__ == "JSONAdapter"
+    small = opened(lm="simulated", retriever="", window="50")
+    assert small.predict(question)[0]["failure"]["cause"] == "context-window"
 
 
-def test_the_environment_of_a_model_bound_its_questions(served, index, mini, monkeypatch):
-    import mlflow
-
-    tracking, address, _ = served
-    mlflow.set_tracking_uri(tracking.uri)
-    monkeypatch.setenv("QUESTREE_WINDOW", "50")
-    model = mlflow.pyfunc.load_model(address, model_config={"lm": "simulated", "retriever": str(index)})
-    assert model.predict({"question": mini.dev[0].question})[0]["failure"]["cause"] == "context-window"
-
-
-def test_the_environment_of_a_model_allow_prompts_that_have_changed(served, index, mini, change_the_plan, monkeypatch):
-    import mlflow
-
-    tracking, address, _ = served
-    mlflow.set_tracking_uri(tracking.uri)
+def test_a_model_is_told_to_allow_prompts_that_have_changed(opened, index, change_the_plan):
     change_the_plan()
     named = {"lm": "simulated", "retriever": str(index)}
     with pytest.raises(QuestreeError, match=r"PlanChain.*the variable QUESTREE_ALLOW_CHANGED_SIGNATURES=1"):
-        mlflow.pyfunc.load_model(address, model_config=named)
-    assert mlflow.pyfunc.load_model(address, model_config={**named, "allow_changed_signatures": True})
-    monkeypatch.setenv("QUESTREE_ALLOW_CHANGED_SIGNATURES", "1")
-    assert mlflow.pyfunc.load_model(address, model_config=named)
+        opened(named)
+    assert opened({**named, "allow_changed_signatures": True})
+    assert opened(named, allow_changed_signatures="1")
 
 
 def test_a_reply_holds_what_the_model_s_signature_says(served, loaded, mini):
@@ -170,68 +142,36 @@ def test_a_reply_holds_what_the_model_s_signature_says(served, loaded, mini):
             assert isinstance(reply[name], wanted), name
 
 
-def test_a_model_names_the_package_as_a_wheel_that_it_holds_and_pip_installs(served, tmp_path):
-    """``mlflow models serve`` makes an environment of these lines, with the model's folder as working folder."""
-    import mlflow
-
-    mlflow.set_tracking_uri(served[0].uri)
-    model = Path(mlflow.artifacts.download_artifacts(served[1], dst_path=str(tmp_path)))
-    requirements = (model / "requirements.txt").read_text().split()
-    [ours] = [line for line in requirements if "questree" in line]
-    assert all("==" in line for line in requirements if line != ours)
-    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--target", str(tmp_path / "env")]
-    subprocess.run([*install, ours], cwd=model, check=True, capture_output=True)
-    code = (
-        "import questree, questree.served_model as s; print(questree.__file__, s.__file__, questree.load_task('mini'))"
-    )
-    alone = {**os.environ, "PYTHONPATH": str(tmp_path / "env")}
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=alone, capture_output=True, text=True)
-    front, script, task = ran.stdout.split(maxsplit=2)
-    assert {Path(front).parent, Path(script).parent} == {tmp_path / "env" / "questree"}, ran.stderr
-    assert "name='mini'" in task
-
-
-def test_the_folder_that_an_image_is_built_from_names_the_package_and_its_environment(served, tmp_path, monkeypatch):
-    """``mlflow models build-docker`` builds the image of this folder; Docker itself is asked for nothing here."""
+def test_a_model_holds_the_package_s_code_and_names_what_that_needs(served, tmp_path, monkeypatch):
+    """``mlflow models serve`` and the image of ``build-docker`` install these lines, and find the code in the model."""
     import yaml
     from click.testing import CliRunner
     from mlflow.models.cli import commands
 
     monkeypatch.setenv("MLFLOW_TRACKING_URI", served[0].uri)
-    words = ("generate-dockerfile", "-m", served[1], "--env-manager", "virtualenv", "-d", str(tmp_path / "image"))
+    words = ("generate-dockerfile", "-m", served[1], "-d", str(tmp_path / "image"))
     ran = CliRunner().invoke(commands, words)
     assert ran.exit_code == 0, ran.output
-    steps = (tmp_path / "image" / "Dockerfile").read_text()
-    [copied] = re.findall(r"^COPY (\S+) /opt/ml/model$", steps, re.MULTILINE)
-    assert "_install_pyfunc_deps('/opt/ml/model', install_mlflow=False, env_manager='virtualenv')" in steps
-    assert "C._serve('virtualenv')" in steps
+    [copied] = re.findall(r"^COPY (\S+) /opt/ml/model$", (tmp_path / "image" / "Dockerfile").read_text(), re.MULTILINE)
     model = tmp_path / "image" / copied
-    environment = yaml.safe_load((model / "python_env.yaml").read_text())
-    assert environment["python"] == platform.python_version()
-    assert environment["dependencies"] == ["-r requirements.txt"]  # pip reads it in the model's folder
-    [ours] = [line for line in (model / "requirements.txt").read_text().split() if "questree" in line]
-    with ZipFile(model / ours) as wheel:
-        [about] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
-        needs = wheel.read(about).decode()
-    assert {"mlflow", "dspy"} <= {*re.findall(r"^Requires-Dist: ([\w-]+)", needs, re.MULTILINE)}
+    needed = {re.split(r"[^\w-]", line)[0] for line in (model / "requirements.txt").read_text().splitlines()}
+    assert {"mlflow", "dspy", "transformers"} <= needed
+    assert "questree" not in needed
+    assert yaml.safe_load((model / "python_env.yaml").read_text())["python"] == platform.python_version()
+    code = (
+        "import questree, questree.served_model as s; print(questree.__file__, s.__file__, questree.load_task('mini'))"
+    )
+    alone = {**os.environ, "PYTHONPATH": str(model / "code")}
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=alone, capture_output=True, text=True)
+    front, script, task = ran.stdout.split(maxsplit=2)
+    assert {Path(front).parent, Path(script).parent} == {model / "code" / "questree"}, ran.stderr
+    assert "name='mini'" in task
 
 
-def test_what_came_from_an_index_is_named_by_its_version(tmp_path, monkeypatch):
-    class Installed:
-        """A distribution that pip took from an index."""
-
-        version = "9.9"
-
-        def read_text(self, name: str) -> None:
-            return None
-
-    monkeypatch.setattr("questree.optimize.own_wheel.distribution", lambda name: Installed())
-    monkeypatch.setattr("questree.optimize.own_wheel._folders", lambda: {"questree": tmp_path})
-    assert own_wheel(tmp_path) is None
-
-
-def test_a_served_model_says_how_a_question_fails(loaded):
-    assert loaded.predict({"question": ""})[0]["failure"]["cause"] == "question"
+def test_what_came_from_an_index_is_named_by_its_version(monkeypatch):
+    installed = SimpleNamespace(version="9.9", read_text=lambda name: None)
+    monkeypatch.setattr("questree.optimize.mlflow_model.distribution", lambda name: installed)
+    assert _own_code() == (None, ["questree==9.9"])
 
 
 def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, mini):
@@ -251,19 +191,7 @@ def test_mlflow_models_serve_answers_over_http(served, index, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "mlflow",
-        "models",
-        "serve",
-        "-m",
-        address,
-        "-p",
-        str(port),
-        "--env-manager",
-        "local",
-    ]
+    command = [sys.executable, *f"-m mlflow models serve -m {address} -p {port} --env-manager local".split()]
     environment = {
         "MLFLOW_TRACKING_URI": tracking.uri,
         "QUESTREE_LM": "simulated",

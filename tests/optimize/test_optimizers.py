@@ -6,21 +6,16 @@ from unittest.mock import Mock
 
 import dspy
 import pytest
-from dspy.utils import DummyLM
-from dspy.utils.callback import BaseCallback
 from run_files import rows
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.capsule import pack, replay
-from questree.evaluation.tracking import Tracking
-from questree.lm.call import call
-from questree.lm.failure import CallFailedError, Failure
-from questree.metrics import metric
+from questree.evaluation.tracking import UNTRACKED
+from questree.lm.failure import CallFailedError
+from questree.lm.guard import shown_demonstrations
 from questree.optimize import OPTIMIZERS, Optimizer, load, optimizer
-from questree.optimize import compile as compile_program
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
-from questree.optimize.verdicts import MetricFaultError, Verdicts
+from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
 from questree.programs.prompts import rendered_prompts
@@ -59,11 +54,8 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     name, mini, tmp_path
 ):
     on_disk = []
-    compiled = compile_program(
-        mini.program(),
-        mini.examples(),
-        mini.metric,
-        optimizer=optimizer(name, **SMALL[name]),
+    compiled = mini.compiled(
+        optimizer(name, **SMALL[name]),
         out=tmp_path,
         on_progress=lambda p: p.candidate and on_disk.append(len(rows(tmp_path, "SELECT 1 FROM candidates"))),
     )
@@ -76,34 +68,12 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     loaded = load(tmp_path / "program", retriever=mini.index)
     assert loaded.name == "searchain"
     assert asked(loaded, mini.dev[:3]) == asked(compiled.program, mini.dev[:3])
-    pack([tmp_path / "after"], tmp_path / "study.capsule")
-    assert replay(tmp_path / "study.capsule").same
-
-
-HAD_AS = {
-    **{kind.__name__: name for name, kind in OPTIMIZERS.items()},
-    **{"BootstrapFewShotWithRandomSearch": "bootstrap-random-search", "BootstrapFewShotWithOptuna": "bootstrap-optuna"},
-    **{"COPRO": "copro", "GEPA": "gepa", "MIPROv2": "mipro", "SIMBA": "simba", "KNNFewShot": "knn-few-shot"},
-}
-
-
-def test_every_teleprompter_of_dspy_has_a_name_or_a_reason():
-    teleprompters = {name for name in vars(dspy.teleprompt) if isinstance(getattr(dspy.teleprompt, name), type)}
-    reasons = {"AvatarOptimizer": ("avatar", "Avatar agent, which no program here is")}
-    assert teleprompters - {"Teleprompter"} == (teleprompters & HAD_AS.keys()) | reasons.keys()
-    for name, reason in reasons.values():
-        with pytest.raises(QuestreeError, match=reason):
-            optimizer(name)
-    with pytest.raises(AttributeError, match="TypedPredictor"):  # else its reason is out of date
-        dspy.AvatarOptimizer(metric=lambda example, prediction: True)
 
 
 def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
     student = mini.program()
     before = [predictor.signature.instructions for predictor in student.predictors()]
-    taught = compile_program(
-        student, mini.examples(dev=1), mini.metric, optimizer=optimizer("infer-rules", candidates=2)
-    )
+    taught = mini.compiled(optimizer("infer-rules", candidates=2), dev=1, program=student)
     assert [predictor.signature.instructions for predictor in student.predictors()] == before
     assert [predictor.signature.instructions for predictor in mini.program().predictors()] == before
     for predictor, instructions in zip(taught.program.predictors(), before, strict=True):
@@ -126,7 +96,7 @@ def test_gepa_reflects_above_temperature_0(monkeypatch, temperature, reflects_at
 def test_the_seed_decides(mini):
     def states(seed):
         student = mini.program()
-        done = compile_program(student, mini.examples(dev=1), mini.metric, optimizer="bootstrap-few-shot", seed=seed)
+        done = mini.compiled("bootstrap-few-shot", dev=1, program=student, seed=seed)
         return done.program.dump_state()
 
     assert states(1) == states(1) != states(2)
@@ -134,7 +104,7 @@ def test_the_seed_decides(mini):
 
 def test_a_labeled_demonstration_is_a_row_of_the_task(mini):
     program = build("direct", {})
-    compiled = compile_program(program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
+    compiled = mini.compiled(optimizer("labeled-few-shot", k=2), dev=1, program=program)
     (predictor,) = compiled.program.predictors()
     task = {(example.question, example.answer) for example in mini.examples().train}
     assert {(demo.question, demo.answer) for demo in predictor.demos} < task
@@ -142,7 +112,7 @@ def test_a_labeled_demonstration_is_a_row_of_the_task(mini):
 
 def test_auto_cot_demonstrates_one_answered_question_of_each_cluster_whatever_the_metric_says(mini):
     program = build("auto-cot", {})
-    compiled = compile_program(program, mini.examples(dev=1), lambda example, prediction, trace=None: False)
+    compiled = mini.compiled(None, dev=1, program=program, metric=lambda example, prediction, trace=None: False)
     (predictor,) = compiled.program.predictors()
     assert len({demo.question for demo in predictor.demos}) == 4
     assert {demo.question for demo in predictor.demos} <= {example.question for example in mini.train[:12]}
@@ -153,9 +123,7 @@ def test_auto_cot_demonstrates_one_answered_question_of_each_cluster_whatever_th
 
 def test_auto_cot_passes_over_what_is_not_simple(mini):
     with pytest.raises(QuestreeError, match="simply enough"):
-        compile_program(
-            build("cot", {}), mini.examples(), mini.metric, optimizer=optimizer("auto-cot", max_question_words=2)
-        )
+        mini.compiled(optimizer("auto-cot", max_question_words=2), program=build("cot", {}))
 
 
 @pytest.mark.parametrize("cause", ["rate-limit", "deadline", "server"])
@@ -177,9 +145,7 @@ def test_clusters_hold_questions_of_a_kind():
 
 def test_the_members_of_an_ensemble_differ_in_what_their_prompts_show(mini):
     """The first two candidates of a random search, without demonstrations and with rows as they are, are one here."""
-    compiled = compile_program(
-        mini.program(), mini.examples(8, 1), mini.metric, optimizer=optimizer("ensemble", candidates=3)
-    )
+    compiled = mini.compiled(optimizer("ensemble", candidates=3), train=8, dev=1)
     scores = [one.score for one in compiled.compilation.candidates]
     assert max(scores) == scores[0] == scores[1]  # both are among the best
     prompts = [[prompt.text for prompt in rendered_prompts(one)] for one in compiled.program.members]
@@ -188,84 +154,19 @@ def test_the_members_of_an_ensemble_differ_in_what_their_prompts_show(mini):
 
 
 def test_nearest_demonstrations_are_those_of_the_nearest_question(mini):
-    program = compile_program(
-        mini.program(), mini.examples(dev=1), mini.metric, optimizer=optimizer("knn-few-shot", k=1)
-    ).program
+    program = mini.compiled(optimizer("knn-few-shot", k=1), dev=1).program
     assert isinstance(program, NearestDemonstrations)
     wanted = program.lessons[1].inputs["question"]
     assert program.neighbours(wanted.upper()) == [1]
     assert program.members[0].predictors()[0].demos == []  # none of a question stays with the program
 
 
-def test_a_failed_prediction_is_never_a_demonstration(mini):
-    accepts_all = Verdicts(lambda example, prediction, trace=None: True)
-    failed = dspy.Prediction(answer="Prague", failure=Failure(cause="timeout", message="late"))
-    assert accepts_all(mini.train[0], failed, []) is False
-    assert accepts_all(mini.train[0], failed) == 0
-    assert accepts_all.failures == {"timeout": 2}
-
-
-@pytest.mark.parametrize(("score", "verdict"), [(0.05, False), (0.99, False), (1.0, True), (True, True), (0, False)])
-def test_a_metric_that_gives_numbers_must_give_a_full_score(score, verdict, mini):
-    judge = Verdicts(lambda example, prediction, trace=None: score)
-    answer = dspy.Prediction(answer="x", failure=None)
-    assert judge(mini.train[0], answer, []) is verdict
-    assert judge.accepts(mini.train[0], answer) is verdict
-    assert judge.accepted == 2 * verdict
-
-
-def test_a_full_score_may_be_added_up(mini):
-    judge = Verdicts(lambda example, prediction, trace=None: 0.7 + 0.2 + 0.1)  # 0.9999999999999999
-    assert judge(mini.train[0], dspy.Prediction(answer="x", failure=None), []) is True
-
-
-def test_a_metric_of_ones_own_gives_its_verdict_where_an_optimizer_asks_without_a_trace(mini):
-    def graded(example, prediction, trace=None):
-        return 0.8 if trace is None else True
-
-    judge, answer = Verdicts(graded), dspy.Prediction(answer="x", failure=None)
-    told = judge.with_feedback(mini.train[0], answer)
-    assert (told.score, told.accepted) == (0.8, True)
-    assert told.feedback.startswith("The answer 'x' is good enough")
-    assert judge.accepts(mini.train[0], answer) is True
-    assert (judge.asked, judge.accepted) == (2, 2)
-
-
-def test_a_graded_metric_is_asked_once_for_an_answer_as_soon_as_it_is_known_to_give_no_verdict(mini):
-    asked = []
-
-    def graded(example, prediction, trace=None):
-        asked.append(trace)
-        return 0.8
-
-    judge, answer = Verdicts(graded), dspy.Prediction(answer="x", failure=None)
-    assert [judge.with_feedback(mini.train[0], answer).accepted for _ in range(3)] == [False] * 3
-    assert asked == [None, [], None, None]
-
-
-def test_a_metric_of_ours_scores_an_answer_once(monkeypatch):
-    example, scored = dspy.Example(question="Who?", answers=["the old Charles Bridge"]), []
-    judge, score = Verdicts(metric("f1")), type(metric("f1")).score
-    monkeypatch.setattr(type(judge.metric), "score", lambda *given: (scored.append(given), score(*given))[1])
-    told = judge.with_feedback(example, dspy.Prediction(answer="Charles Bridge", failure=None))
-    assert (told.score, told.accepted, len(scored)) == (0.8, True, 1)
-
-
 def test_minibatches_of_mipro_are_no_larger_than_the_sample_that_it_draws(mini, monkeypatch):
     monkeypatch.setattr(dspy.teleprompt.mipro_optimizer_v2, "MIN_MINIBATCH_SIZE", 2)
     monkeypatch.setitem(dspy.teleprompt.mipro_optimizer_v2.AUTO_RUN_SETTINGS, "light", {"n": 2, "val_size": 4})
     chosen = optimizer("mipro", minibatch_size=6)
-    compiled = compile_program(mini.program(), mini.examples(16, 2), mini.metric, optimizer=chosen)
+    compiled = mini.compiled(chosen, train=16, dev=2)
     assert {one.questions for one in compiled.compilation.candidates} == {4}
-
-
-def test_candidates_are_compared_by_scores_and_demonstrations_chosen_by_verdicts():
-    example = dspy.Example(question="Who?", answers=["the old Charles Bridge"])
-    judge = Verdicts(metric("f1"))
-    half, most = (dspy.Prediction(answer=answer, failure=None) for answer in ("old", "Charles Bridge"))
-    assert [judge(example, answer) for answer in (half, most)] == [0.5, 0.8]
-    assert [judge(example, answer, []) for answer in (half, most)] == [False, True]
-    assert (judge.asked, judge.accepted) == (4, 2)
 
 
 def test_a_candidate_has_the_mean_of_its_scores(mini):
@@ -274,15 +175,8 @@ def test_a_candidate_has_the_mean_of_its_scores(mini):
 
     for name in ("bootstrap-random-search", "mipro", "gepa"):
         chosen = optimizer(name, **SMALL[name])
-        compiled = compile_program(mini.program(), mini.examples(8, 2), graded, optimizer=chosen)
+        compiled = mini.compiled(chosen, train=8, dev=2, metric=graded)
         assert {round(one.score, 6) for one in compiled.compilation.candidates} == {0.4}
-
-
-@pytest.mark.parametrize("score", [55, float("nan"), dspy.Prediction(score=2.0)])
-def test_a_score_above_a_full_one_is_refused(score, mini):
-    judge = Verdicts(lambda example, prediction, trace=None: score)
-    with pytest.raises(MetricFaultError, match=r"it gave .*, and a full score is 1"):
-        judge(mini.train[0], dspy.Prediction(answer="x", failure=None))
 
 
 def test_it_is_said_when_the_metric_accepts_nothing(mini, caplog):
@@ -291,7 +185,7 @@ def test_it_is_said_when_the_metric_accepts_nothing(mini, caplog):
             return score
 
         chosen = optimizer(name, **SMALL[name])
-        compile_program(mini.program(), mini.examples(6, 2), strict, optimizer=chosen)
+        mini.compiled(chosen, train=6, dev=2, metric=strict)
 
     compile_by("copro", 0.9)
     assert "good enough to learn from" not in caplog.text, "copro compares scores, and these are above 0"
@@ -320,25 +214,14 @@ def test_wrong_names_and_values_say_what_there_is():
 )
 def test_settings_that_do_not_go_together_are_refused_before_anything_is_asked(name, settings, mini, tmp_path):
     with pytest.raises(QuestreeError, match=f"{name} takes .*auto"):
-        compile_program(
-            mini.program(), mini.examples(), mini.metric, optimizer=optimizer(name, **settings), out=tmp_path / "out"
-        )
+        mini.compiled(optimizer(name, **settings), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_question_for_compiling_and_for_scoring_is_refused(mini):
-    from questree.optimize import Examples
-
-    with pytest.raises(QuestreeError, match="unseen"):
-        compile_program(mini.program(), Examples(mini.train, mini.train[:3]), mini.metric)
-    with pytest.raises(QuestreeError, match="2 questions are for demonstrations and for comparing candidates"):
-        compile_program(mini.program(), Examples(mini.train[:6], mini.dev, val=mini.train[4:8]), mini.metric)
 
 
 def test_a_random_search_stops_at_a_share_of_the_questions(mini):
     def scores(**settings):
         chosen = optimizer("bootstrap-random-search", candidates=3, **settings)
-        compiled = compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=chosen)
+        compiled = mini.compiled(chosen, dev=1)
         return [one.score for one in compiled.compilation.candidates]
 
     every = scores()
@@ -360,7 +243,7 @@ def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
 def test_compiling_prints_nothing(mini, capfd, name):
     chosen = optimizer(name, **SMALL[name])
     own = {} if "prompt_lm" in chosen.unused else {"prompt_lm": dspy.settings.lm.copy()}
-    compile_program(mini.program(), mini.examples(dev=1), mini.metric, optimizer=chosen, **own)
+    mini.compiled(chosen, dev=1, **own)
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "")
 
@@ -377,11 +260,11 @@ def replaced_in_dspy():
 
 
 def test_what_is_changed_in_dspy_is_restored():
-    from questree.optimize.optimizers.dspy_changes import bounded_waits, quiet
+    from questree.optimize.optimizers.dspy_changes import changed_dspy
     from questree.optimize.optimizers.proposals import proposals_with_care
 
     before = replaced_in_dspy()
-    with quiet(), bounded_waits(), proposals_with_care("mipro"):
+    with changed_dspy(), proposals_with_care("mipro"):
         assert not any(map(operator.is_, before, replaced_in_dspy()))
     assert all(map(operator.is_, before, replaced_in_dspy()))
 
@@ -418,78 +301,42 @@ def test_what_is_changed_in_dspy_is_restored_after_two_compilations_at_the_same_
     assert all(map(operator.is_, before, replaced_in_dspy()))
 
 
-class Prompts(BaseCallback):
-    """Keeps every prompt that is sent."""
-
-    def __init__(self):
-        self.texts = []
-
-    def on_lm_start(self, call_id, instance, inputs):
-        self.texts.append(str(inputs))
-
-
-@pytest.mark.parametrize("name", ["searchain", "tree-of-reviews", "blendfilter"])
-def test_no_prompt_shows_a_demonstration_that_lacks_a_field(name, mini):
-    """A row of the task says nothing of a correction, a reading or a filter: no prompt pretends that it does."""
-    program = build(name, {}, retriever=mini.index)
-    rows = [example.copy() for example in mini.examples().train[:4]]
-    for predictor in program.predictors():
-        predictor.demos = rows
-    seen = Prompts()
-    with dspy.context(callbacks=[seen]):
-        for example in mini.examples().dev[:4]:
-            program(**example.inputs())
-    assert seen.texts
-    assert not [text for text in seen.texts if "ot supplied for this particular example" in text]
-
-
-def test_only_complete_demonstrations_are_kept(mini):
+def test_only_complete_demonstrations_are_kept_and_shown(mini, tmp_path):
+    """A row of the task says nothing of a correction or a reading: no prompt pretends that it does."""
     for name, shows in (("direct", {"direct_answer.answer"}), ("searchain", set())):
         program = build(name, {}, retriever=mini.index)
-        compiled = compile_program(
-            program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=4)
-        )
-        named = compiled.program.named_predictors()
-        assert {predictor for predictor, part in named if part.demos} == shows
+        taught = mini.compiled(optimizer("labeled-few-shot", k=4), dev=1, program=program).program
+        assert {predictor for predictor, part in taught.named_predictors() if part.demos} == shows
+        for predictor in program.predictors():
+            predictor.demos = [example.copy() for example in mini.train[:4]]
+        assert not [prompt for prompt in rendered_prompts(program) if "ot supplied" in prompt.text]
 
 
 def test_a_null_in_a_demonstration_is_written_and_not_taken_for_missing():
     predictor = dspy.Predict("question -> answer, next_query")
     predictor.demos = [dspy.Example(question="Who?", answer="Kafka", next_query=None)]
-    seen = Prompts()
-    lm = DummyLM([{"answer": "Kafka", "next_query": "null"}])
-    with dspy.context(lm=lm, callbacks=[seen], adapter=dspy.ChatAdapter()):
-        call(predictor, question="Who wrote it?")
-    assert "ot supplied" not in seen.texts[0]
-    assert "[[ ## next_query ## ]]\\nnull" in seen.texts[0]
+    shown = shown_demonstrations(predictor, dspy.ChatAdapter())
+    assert [dict(one)["next_query"] for one in shown] == ["null"]
 
 
 def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
     program = build("oner-cot", {}, retriever=mini.index)
-    compile_program(program, mini.examples(dev=1), mini.metric, optimizer=optimizer("labeled-few-shot", k=2))
+    mini.compiled(optimizer("labeled-few-shot", k=2), dev=1, program=program)
     assert "of a prompt of oner-cot: it has no demonstrations. Try annotated-few-shot" in caplog.text
 
 
-def test_a_failure_keeps_the_prompt_that_was_sent(mini):
-    predictor = dspy.Predict("question -> answer")
-    predictor.demos = [dspy.Example(question="half a row"), dspy.Example(question="Who?", answer="Kafka")]
-    lm = DummyLM([{"nothing": "of use"}] * 5)
-    with dspy.context(lm=lm, adapter=None), pytest.raises(CallFailedError) as failed:
-        call(predictor, question="Who wrote it?")
-    prompt = failed.value.failure.where.prompt
-    assert "Kafka" in prompt
-    assert "half a row" not in prompt
-
-
-@pytest.mark.parametrize("name", [name for name in SMALL if name not in {"gepa", "copro", "annotated-few-shot"}])
-@pytest.mark.parametrize("program", ["searchain", "tree-of-reviews", "blendfilter"])
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        *((name, "searchain") for name in ("bootstrap-optuna", "mipro", "simba", "infer-rules", "ensemble")),
+        *((name, "tree-of-reviews") for name in ("bootstrap-few-shot", "simba", "auto-cot")),
+        *((name, "blendfilter") for name in ("bootstrap-random-search", "simba", "knn-few-shot")),
+    ],
+)
 def test_no_optimizer_shows_a_step_that_is_incomplete_or_claims_what_no_passage_supports(name, program, mini):
     """The simulated LM invents, misreads and forgets; what it made of a question is shown only where it is sound."""
-    compiled = compile_program(
-        build(program, {}, retriever=mini.index),
-        mini.examples(train=10, dev=1),
-        mini.metric,
-        optimizer=optimizer(name, **SMALL[name]),
+    compiled = mini.compiled(
+        optimizer(name, **SMALL[name]), train=10, dev=1, program=build(program, {}, retriever=mini.index)
     ).program
     members = compiled.members if isinstance(compiled, Majority) else [compiled]
     demos = [demo for member in members for predictor in member.predictors() for demo in predictor.demos]
@@ -514,21 +361,11 @@ def gold(mini, demo):
     return next(example.gold_titles for example in mini.train if example.question == demo["question"])
 
 
-def test_gepa_s_looks_at_three_questions_are_no_runs_of_their_own(mini, tmp_path, tracking_store):
-    import mlflow
-
-    uri = tracking_store(tmp_path)
-    compiled = compile_program(
-        mini.program(),
-        mini.examples(),
-        mini.metric,
-        optimizer=optimizer("gepa", **SMALL["gepa"]),
-        tracking=Tracking(uri=uri, traces=False),
-    )
-    runs = mlflow.MlflowClient(uri).search_runs(["1"])
-    candidates = [run for run in runs if run.info.run_name.startswith("candidate")]
-    assert 0 < len(candidates) < len(compiled.compilation.candidates)
-    assert len({run.data.tags["mlflow.parentRunId"] for run in candidates}) == 1
-    assert {run.data.metrics["questions"] for run in candidates} == {
-        max(c.questions for c in compiled.compilation.candidates)
-    }
+def test_gepa_s_looks_at_three_questions_are_no_runs_of_their_own(mini, monkeypatch):
+    noted = []
+    monkeypatch.setattr(UNTRACKED, "candidate", lambda number, figures, state: noted.append(figures["questions"]))
+    chosen = optimizer("gepa", **SMALL["gepa"])
+    compiled = mini.compiled(chosen)
+    candidates = compiled.compilation.candidates
+    assert 0 < len(noted) < len(candidates)
+    assert {*noted} == {max(one.questions for one in candidates)}

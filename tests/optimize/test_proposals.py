@@ -10,7 +10,6 @@ from dspy.utils.exceptions import LMAuthError, LMInvalidRequestError, LMTranspor
 from fakes import ScriptedEngine
 
 from questree.common.errors import QuestreeError
-from questree.optimize import compile as compile_program
 from questree.optimize import optimizer
 from questree.optimize.optimizers import instructions
 from questree.programs import build
@@ -25,7 +24,7 @@ def proposed(mini, *replies, **limits):
     """The instructions that COPRO tries where the LM that proposes them replies so, and what that LM was asked."""
     engine = ScriptedEngine(list(replies))
     proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0, **limits)
-    compiled = compile_program(build("direct", {}), mini.examples(), mini.metric, optimizer=COPRO, prompt_lm=proposer)
+    compiled = mini.compiled(COPRO, program=build("direct", {}), prompt_lm=proposer)
     tried = [
         part["signature"]["instructions"] for one in compiled.compilation.candidates for part in one.state.values()
     ]
@@ -70,9 +69,7 @@ def reflected(mini, engine):
     """What GEPA makes where this engine reflects."""
     proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
     settings = optimizer("gepa", max_metric_calls=40)
-    return compile_program(
-        build("direct", {}), mini.examples(16, 2), mini.metric, optimizer=settings, prompt_lm=proposer
-    )
+    return mini.compiled(settings, train=16, dev=2, program=build("direct", {}), prompt_lm=proposer)
 
 
 def test_gepa_without_any_proposal_is_no_result(mini):
@@ -97,9 +94,7 @@ def test_rules_are_asked_for_with_fewer_demonstrations_where_the_lm_s_window_is_
     engine = ScriptedEngine([LMInvalidRequestError("maximum context length is 8192 tokens"), *[rules] * 20])
     proposer = dspy.LM("scripted/proposer", engine=engine, cache=False, num_retries=0)
     settings = optimizer("infer-rules", candidates=1)
-    compiled = compile_program(
-        mini.program(), mini.examples(16, 2), mini.metric, optimizer=settings, prompt_lm=proposer, teacher="annotations"
-    )
+    compiled = mini.compiled(settings, train=16, dev=2, prompt_lm=proposer, teacher="annotations")
     assert len(engine.prompts[1]) < len(engine.prompts[0])
     assert any("Be brief." in one.signature.instructions for one in compiled.program.predictors())
 
@@ -113,9 +108,7 @@ def test_simba_is_shown_steps_and_not_their_kinds(mini, monkeypatch):
 
     monkeypatch.setattr(instructions, "append_a_rule", append)
     monkeypatch.setattr(dspy.teleprompt.simba, "append_a_rule", append)
-    compile_program(
-        mini.program(), mini.examples(16, 2), mini.metric, optimizer=optimizer("simba", batch_size=8, steps=1)
-    )
+    mini.compiled(optimizer("simba", batch_size=8, steps=1), train=16, dev=2)
     assert shown
     assert json.loads(json.dumps([[*map(dict, step[1:])] for run in shown for step in run["trace"]]))
     assert {*shown[0]["prediction"]} == {"final_content", "answer"}

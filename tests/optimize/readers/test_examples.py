@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
     (tmp_path / "bad.json").write_text('{"data": [{"paragraphs": [{}]}]}')
     with pytest.raises(QuestreeError, match=r"bad.json is neither in SQuAD 1.1's form nor in DPR's"):
         reading_examples(tmp_path / "bad.json")
-    with pytest.raises(QuestreeError, match="no question with a passage in nosuch"):
+    with pytest.raises(QuestreeError, match="no question in nosuch that comes with"):
         reading_examples(squad(tmp_path), "nosuch")
     with pytest.raises(QuestreeError, match="supporting passage"):
         reading_examples(jsonl(tmp_path, [own(paragraphs=[])]))

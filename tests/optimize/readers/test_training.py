@@ -158,6 +158,6 @@ def test_a_reader_knows_which_passages_it_was_trained_on(examples, encoder, tmp_
     other_question = replace(examples[0], question="which?", id="new")
     assert leave_out_seen([other_question, *examples[4:]], tmp_path) == examples[5:]
     assert leave_out_seen(examples, tmp_path / "nowhere") == examples
-    (tmp_path / "training" / "passages.json").write_text("{")
+    (tmp_path / "training" / "run.json").write_text("{")
     with pytest.raises(QuestreeError, match="is damaged"):
         leave_out_seen(examples, tmp_path)

@@ -1,4 +1,4 @@
-"""What compilation takes, and what it gives."""
+"""What compilation learns from, and what it gives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Examples:
         dev: the scores before and after are of these; an optimizer never sees them.
         val: candidates are compared on these. If there are none, every other question of ``train`` is taken, and
             gives no demonstrations.
-        task: the name of what is asked.
+        task: its name.
     """
 
     train: Sequence[dspy.Example]
@@ -56,14 +56,13 @@ class Examples:
                 f"Compilation needs training, validation and dev questions; {self.task or 'the task'} gives "
                 f"{len(train)}, {len(val)} and {len(self.dev)}."
             )
-        _refuse_shared([*train, *val], self.dev, "compiling and for scoring")
-        _refuse_shared(self.train, self.val, "demonstrations and for comparing candidates")
+        for seen, scored, uses in (
+            ([*train, *val], self.dev, "compiling and for scoring"),
+            (self.train, self.val, "demonstrations and for comparing candidates"),
+        ):
+            refuse_leak(map(question_id, seen), map(question_id, scored), uses)
+            refuse_leak((one.question for one in seen), (one.question for one in scored), uses)
         return train, val
-
-
-def _refuse_shared(seen: Sequence[dspy.Example], scored: Sequence[dspy.Example], uses: str) -> None:
-    refuse_leak(map(question_id, seen), map(question_id, scored), uses)
-    refuse_leak((one.question for one in seen), (one.question for one in scored), uses)
 
 
 @dataclass(frozen=True)
@@ -93,14 +92,14 @@ class Compilation:
     @property
     def changed(self) -> str:
         """Return in words what differs from the program before: instructions, demonstrations, members, the LM."""
-        members, demos, rewritten = members_of(self.program), 0, set()
+        members, rewritten = members_of(self.program), set()
+        demos = len(getattr(self.program, "lessons", ()))  # of a program that chooses them by question
         for member in members:
             before = dict(build_kind(type(member), member.settings.model_dump()).named_predictors())
             for name, one in member.named_predictors():
                 demos += len(one.demos)
                 if name in before and one.signature.instructions != before[name].signature.instructions:
                     rewritten.add(name)
-        demos += len(getattr(self.program, "lessons", ()))  # of a program that chooses them by question
         said = [
             f"{len(members)} programs that vote" if len(members) > 1 else "",
             f"instructions of {len(rewritten)} of {len(members[0].predictors())} prompts" if rewritten else "",
@@ -116,8 +115,8 @@ class Compiled:
 
     Attributes:
         compilation: what the optimizer made.
-        before: the dev questions, asked of the program as it came.
-        after: the same, asked of the compiled one.
+        before: the dev questions, answered by the program as it came.
+        after: the same, answered by the compiled one.
         artifact: the folder that it is saved in; None if nothing was to be kept.
         address: of the tracked artifact, for `load`; None if nothing was tracked.
     """
@@ -149,7 +148,7 @@ class CompileProgress:
     """How far a compilation is.
 
     Attributes:
-        stage: what is being done.
+        stage: ``before``, ``compile`` or ``after``.
         questions: how far the scoring is, in the stages ``before`` and ``after``.
         candidate: the one that was scored last, in the stage ``compile``.
     """

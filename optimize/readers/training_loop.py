@@ -1,0 +1,261 @@
+"""The loop that trains a reader, on one GPU or the CPU, and what it keeps on disk.
+
+The Trainer of transformers needs one more library, and it pickles the random state in its checkpoints.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...common.errors import QuestreeError
+from ...common.files import replacing
+from ...evaluation.tracking import TrackedRun
+from ...retrieval import DPRReader
+from ...retrieval.calibrated import ReaderManifest, store
+from ...retrieval.encoders import EMBEDDED
+from ...retrieval.late_interaction.checkpoint import find_checkpoint
+from ...retrieval.span_model import SpanModel, window_of
+from .batches import batch_of, epoch_of, reader_loss
+from .examples import ReadingExample
+from .readings import Pair, read_all
+from .thresholds import ReaderScores, best_theta, score_readings
+
+_TRACKED_EVERY = 10  # steps: to store a number takes longer than a step of a small model
+_SHOWN = 20  # steps whose mean loss is shown
+
+
+class TrainingSettings(BaseModel):
+    """How a reader is trained; the defaults suit a few thousand questions and a small encoder.
+
+    Attributes:
+        epochs: times that each question is seen.
+        batch_size: questions of a step.
+        negatives: passages of a question that do not answer it (DPR: 23).
+        learning_rate: at its height; it rises over the first tenth and falls to nothing.
+        absolute: see `reader_loss`.
+        window: tokens of query, title and text that are read.
+        longest_answer: tokens of a span, at most (DPR: 10).
+        max_steps: stop there; the learning rate falls to nothing by then.
+        checkpoint_every: steps from one checkpoint to the next.
+        seed: of the heads, the order, the negatives and dropout.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epochs: int = Field(default=3, ge=1)
+    batch_size: int = Field(default=4, ge=1)
+    negatives: int = Field(default=2, ge=1)
+    learning_rate: float = Field(default=1e-4, gt=0)
+    absolute: float = Field(default=1.0, ge=0)
+    window: int = Field(default=256, ge=16)
+    longest_answer: int = Field(default=10, ge=1)
+    max_steps: int | None = Field(default=None, ge=1)
+    checkpoint_every: int = Field(default=200, ge=1)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a training is.
+
+    Attributes:
+        step: steps that are done, of ``steps``.
+        loss: mean of the latest steps.
+        questions_per_second: of this process.
+        seconds_left: at that pace; reading the dev questions is included.
+        scores: on the dev questions, if they were read after this step.
+    """
+
+    step: int
+    steps: int
+    loss: float
+    questions_per_second: float
+    seconds_left: float
+    scores: ReaderScores | None = None
+
+
+class TrainingLoop:
+    """A model in training. The constructor loads the encoder, and writes nothing.
+
+    Every step draws its order, negatives and dropout from the seed and its own number, so that a resumed training
+    goes on as if it had not been interrupted.
+
+    Attributes:
+        step: steps that are done, of ``steps``.
+        history: for each time that the dev questions were read: step, mean loss since the last time, scores.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[ReadingExample],
+        dev: Sequence[Pair],
+        out: Path,
+        encoder: str,
+        settings: TrainingSettings,
+        facts: dict[str, Any],
+        tracked: TrackedRun,
+    ):
+        import torch
+
+        self.examples, self.dev, self.out, self.settings, self.tracked = examples, dev, out, settings, tracked
+        self.facts = {"encoder": encoder, "questions": len(examples), **settings.model_dump(), **facts}
+        self.epoch_steps = -(-len(examples) // settings.batch_size)
+        whole = self.epoch_steps * settings.epochs
+        self.step, self.steps = 0, min(whole, settings.max_steps or whole)
+        self.best, self.losses = float("-inf"), list[float]()  # the best scores; losses since they were last read
+        self.history: list[dict[str, float]] = []
+        self.batches: list[list[int]] = []  # of this epoch
+        with torch.random.fork_rng():
+            torch.manual_seed(settings.seed)
+            name = find_checkpoint(None).folder if encoder == EMBEDDED else encoder
+            self.model, self.tokenizer = SpanModel.on_encoder(name)
+        self.window = window_of(self.model.config, settings.window)
+        weights = [*self.model.module.parameters()]
+        groups = [
+            {"params": [one for one in weights if one.dim() > 1], "weight_decay": 0.01},
+            {"params": [one for one in weights if one.dim() <= 1], "weight_decay": 0.0},
+        ]
+        self.optimizer = torch.optim.AdamW(groups)
+
+    def resume(self, minutes: float | None, on_progress: Callable[[TrainingProgress], None]) -> None:
+        """Train from where the folder's training stands to the end, or until the time is up.
+
+        Raises:
+            QuestreeError: if its state is damaged, or cannot be written.
+        """
+        import torch
+
+        self._restore()
+        until = time.monotonic() + 60 * minutes if minutes else float("inf")
+        began, first = time.monotonic(), self.step
+        with torch.random.fork_rng():
+            while self.step < self.steps and (time.monotonic() < until or self.step == first):
+                self.losses.append(self._take_step())
+                self.step += 1
+                loss, ended = fmean(self.losses[-_SHOWN:]), self.step in (self.steps, self._end_of_epoch())
+                scores = self._read_dev() if ended else None
+                if ended or self.step % self.settings.checkpoint_every == 0:
+                    self._save()
+                pace = (self.step - first) / (time.monotonic() - began)
+                left = (self.steps - self.step) / pace
+                on_progress(
+                    TrainingProgress(self.step, self.steps, loss, pace * self.settings.batch_size, left, scores)
+                )
+                if self.step % _TRACKED_EVERY == 0:
+                    self.tracked.figures({"loss": loss, "learning_rate": self._rate()}, step=self.step)
+            if self.step > first and self.step < self.steps:
+                if not self.history:  # the time is up, and there is no reader yet
+                    self._read_dev()
+                self._save()
+
+    def _end_of_epoch(self) -> int:
+        return -(-self.step // self.epoch_steps) * self.epoch_steps
+
+    def _rate(self) -> float:
+        """Return the learning rate of the next step."""
+        warm = max(1, self.steps // 10)
+        share = min((self.step + 1) / warm, max(0.0, (self.steps - self.step) / max(1, self.steps - warm)))
+        return self.settings.learning_rate * share
+
+    def _take_step(self) -> float:
+        """Change the weights by one batch; return its loss."""
+        import torch
+
+        settings, model = self.settings, self.model
+        epoch, place = divmod(self.step, self.epoch_steps)
+        if place == 0 or not self.batches:
+            self.batches = epoch_of(self.examples, settings.batch_size, seed=settings.seed, epoch=epoch)
+        torch.manual_seed(random.Random(f"{settings.seed}:{self.step}").getrandbits(32))
+        batch = batch_of(
+            self.examples,
+            self.batches[place],
+            self.tokenizer,
+            negatives=settings.negatives,
+            window=self.window,
+            longest_answer=settings.longest_answer,
+            rng=random.Random(f"{settings.seed}:{self.step}"),
+        )
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._rate()
+        model.module.train()
+        halved = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=halved):
+            logits = model(**batch.given.tokens.to(model.device))
+        loss = reader_loss(logits, batch, absolute=settings.absolute)
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.module.parameters(), 1.0)
+        self.optimizer.step()
+        model.module.eval()
+        return float(loss.detach())
+
+    def _read_dev(self) -> ReaderScores:
+        """Read the dev pairs and return their scores; the best weights so far become the folder's reader."""
+        longest = self.settings.longest_answer
+        reader = DPRReader("in training", 0.0, self.model, self.tokenizer, window=self.window, longest_answer=longest)
+        readings, _ = read_all(reader, self.dev)
+        scores = score_readings(readings, best_theta(readings).theta)
+        figures = {"mean_loss": fmean(self.losses), **scores.figures("dev_")}
+        self.history.append({"step": self.step, **figures})
+        self.losses.clear()
+        self.tracked.figures(figures, step=self.step)
+        if scores.worth > self.best:
+            self.best = scores.worth
+            self.model.save(self.out, self.tokenizer)
+            calibration = {"on": "the dev questions of its training", **scores.figures()}
+            training = {**self.facts, "step": self.step, "of_steps": self.steps}
+            manifest = ReaderManifest(
+                kind="spans",
+                threshold=scores.theta,
+                window=self.window,
+                longest_answer=longest,
+                calibration=calibration,
+                training=training,
+            )
+            store(self.out, manifest)
+        return scores
+
+    @property
+    def _file(self) -> Path:
+        return self.out / "training" / "state.pt"
+
+    def _save(self) -> None:
+        """Write what changes from step to step to a file, which is there whole or not at all."""
+        import torch
+
+        content = {
+            "module": self.model.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            **{name: getattr(self, name) for name in ("step", "best", "losses", "history")},
+        }
+        try:
+            with replacing(self._file) as unfinished:
+                torch.save(content, unfinished)
+        except (OSError, RuntimeError) as problem:  # torch raises the latter if the disk is full
+            raise QuestreeError(f"{self._file} cannot be written: {problem}. Make room and run again.") from None
+
+    def _restore(self) -> None:
+        """Take over the state that is in the folder, if there is one. Nothing of it is unpickled."""
+        import torch
+
+        if not self._file.is_file():
+            return
+        try:
+            content = torch.load(self._file, map_location="cpu", weights_only=True)
+            self.model.module.load_state_dict(content["module"])
+            self.optimizer.load_state_dict(content["optimizer"])
+            self.step, self.best = content["step"], content["best"]
+            self.losses, self.history = content["losses"], content["history"]
+        except Exception as problem:  # torch raises errors of many kinds for a damaged file
+            raise QuestreeError(
+                f"{self._file} is damaged ({type(problem).__name__}); delete {self._file.parent} to begin anew."
+            ) from problem
+        self.tracked.params({"resumed_from_step": self.step})
