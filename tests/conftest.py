@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -85,15 +87,37 @@ class Ran(NamedTuple):
     err: str
 
 
+@pytest.fixture(scope="session")
+def made_offline(for_all_workers: Path) -> Path:
+    """Return a folder of what Questree makes for itself, once for all tests.
+
+    The embedded checkpoint has one layer of its six here, so that the bundled passages are encoded in a second.
+    """
+    folder = for_all_workers / "made offline"
+    with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as environment:
+        if not folder.exists():
+            from safetensors.numpy import load_file, save_file
+
+            from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint
+
+            environment.setenv("QUESTREE_CACHE", str(folder))
+            checkpoint = embedded_checkpoint()
+            weights = load_file(checkpoint / "model.safetensors")
+            kept = {name: weights[name] for name in weights if not re.search(r"\.layer\.[1-9]", name)}
+            save_file(kept, checkpoint / "model.safetensors", metadata={"format": "pt"})
+            config = json.loads((checkpoint / "config.json").read_text())
+            (checkpoint / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 1}))
+            (folder / "indexes").mkdir()
+    return folder
+
+
 @pytest.fixture
-def own_cache(tmp_path: Path, for_all_workers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own; the checkpoint and the index that are made offline are made once for all tests."""
+def own_cache(tmp_path: Path, made_offline: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, with what is made offline."""
     cache = tmp_path / "cache"
     cache.mkdir()
     for name in ("checkpoints", "indexes"):
-        shared = for_all_workers / "made offline" / name
-        shared.mkdir(parents=True, exist_ok=True)
-        (cache / name).symlink_to(shared)
+        (cache / name).symlink_to(made_offline / name)
     monkeypatch.setenv("QUESTREE_CACHE", str(cache))
     return cache
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
@@ -33,8 +34,6 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 COMMANDS: Any = typer.main.get_command(app)
 COMMANDS.commands = {name: COMMANDS.get_command(None, name) for name in COMMANDS.list_commands(None)}
 
-pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-
 
 class Block(NamedTuple):
     """A fenced block of a page."""
@@ -43,11 +42,13 @@ class Block(NamedTuple):
     text: str
 
 
+@lru_cache
 def blocks(page: Path) -> list[Block]:
     found = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return [Block(language, dedent(text)) for language, text in found]
 
 
+@lru_cache
 def prose(page: Path) -> str:
     return re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
@@ -121,88 +122,91 @@ def missing(dotted: list[str]) -> list[str]:
     return [name for name in dotted if not there(name)]
 
 
-@pages
-def test_every_command_can_be_typed(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    lines = [line for line in typed(page) if line.startswith("questree")]
-    assert {line: why for line in lines if (why := fault(line, complete=True))} == {}
+# What is wrong with a page
 
 
-@pages
-def test_every_command_that_is_mentioned_is_there(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    mentioned = [span.replace("…", "") for span in spans(prose(page)) if span.startswith("questree ")]
-    assert {line: why for line in mentioned if (why := fault(line, complete=False))} == {}
+def commands_that_do_not_parse(page: Path) -> dict[str, str]:
+    lines = [(line, True) for line in typed(page) if line.startswith("questree")]
+    lines += [(span.replace("…", ""), False) for span in spans(prose(page)) if span.startswith("questree ")]
+    return {line: why for line, complete in lines if (why := fault(line, complete=complete))}
 
 
-@pages
-def test_every_option_that_is_mentioned_is_there(page):
-    mentioned = {name for span in spans(prose(page)) for name in re.findall(r"^--[a-z-]+", span)}
-    assert mentioned - options(COMMANDS) == set()
+def unknown_options(page: Path) -> set[str]:
+    return set(re.findall(r"^--[a-z-]+", "\n".join(spans(prose(page))), re.MULTILINE)) - every_option()
 
 
-@pages
-def test_what_make_and_python_are_given_is_there(page):
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    said = [*typed(page), *spans(prose(page))]
-    assert {name for line in said for name in re.findall(r"^make ([a-z-]+)", line)} - set(targets) == set()
-    scripts = {name for line in said for name in re.findall(r"^python (\S+\.py)", line)}
-    scripts |= {name.replace(".", "/") for line in said for name in re.findall(r"^python -m (benchmarks\S*)", line)}
-    assert {name for name in scripts if not (ROOT / name).exists()} == set()
+def unknown_targets_and_scripts(page: Path) -> set[str]:
+    said = "\n".join([*typed(page), *spans(prose(page))])
+    targets = set(re.findall(r"^make ([a-z-]+)", said, re.MULTILINE))
+    targets -= set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    scripts = set(re.findall(r"^python (\S+\.py)", said, re.MULTILINE))
+    scripts |= {name.replace(".", "/") for name in re.findall(r"^python -m (benchmarks\S*)", said, re.MULTILINE)}
+    return targets | {name for name in scripts if not (ROOT / name).exists()}
 
 
-@pages
-def test_python_compiles_and_imports_what_there_is(page):
-    for code in [block.text for block in blocks(page) if block.language == "python"]:
-        tree = ast.parse(code)
-        compile(tree, str(page), "exec")
-        nodes = list(ast.walk(tree))
-        imported = [
-            f"{node.module}.{one.name}" for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names
-        ]
-        used = [ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)]
-        ours = [name for name in [*imported, *used] if re.fullmatch(r"questree(\.\w+)+", name)]
-        assert missing(ours) == []
+def python_that_imports_nothing(page: Path) -> list[str]:
+    return [name for block in blocks(page) if block.language == "python" for name in unknown_names(block.text)]
 
 
-@pages
-def test_every_name_of_the_package_is_there(page):
+def unknown_names(code: str) -> list[str]:
+    """Return the names of ours that a piece of Python uses and that are not there."""
+    nodes = list(ast.walk(compile(code, "a piece", "exec", ast.PyCF_ONLY_AST)))
+    used = [f"{node.module}.{one.name}" for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names]
+    used += [ast.unparse(node) for node in nodes if isinstance(node, ast.Attribute)]
+    return missing([name for name in used if re.fullmatch(r"questree(\.\w+)+", name)])
+
+
+def unknown_names_in_prose(page: Path) -> list[str]:
     names = {name for span in spans(prose(page)) for name in re.findall(r"^questree(?:\.\w+)+", span)}
-    assert missing(sorted(name for name in names if not name.endswith((".json", ".toml")))) == []
+    return missing(sorted(name for name in names if not name.endswith((".json", ".toml"))))
 
 
-@pages
-def test_every_file_of_the_house_is_there(page):
+def absent_files(page: Path) -> list[str]:
     inside = re.compile(rf"(?:{'|'.join([*ROOMS, 'tests', 'docs', 'examples', 'benchmarks'])})/[\w./-]*")
-    named = {span for span in spans(prose(page)) if inside.fullmatch(span)}
-    assert {name for name in named if not (ROOT / name).exists()} == set()
+    return [span for span in spans(prose(page)) if inside.fullmatch(span) and not (ROOT / span).exists()]
 
 
-@pages
-def test_every_variable_is_read(page):
-    sources = "".join((ROOT / path).read_text(encoding="utf-8") for path in package_files())
-    names = set(re.findall(r"QUESTREE_[A-Z_]+", page.read_text(encoding="utf-8")))
-    ours = {name for name in names if name.removeprefix("QUESTREE_").lower() in RunSettings.model_fields}
-    assert {name for name in names - ours if name not in sources} == set()
+def variables_that_nothing_reads(page: Path) -> set[str]:
+    ours = {f"QUESTREE_{name.upper()}" for name in RunSettings.model_fields}
+    names = set(re.findall(r"QUESTREE_[A-Z_]+", page.read_text(encoding="utf-8"))) - ours
+    return {name for name in names if name not in every_source()}
 
 
-@pages
-def test_every_settings_file_can_be_read(page, tmp_path):
-    for number, block in enumerate(block for block in blocks(page) if block.language == "toml"):
-        file = tmp_path / f"{number}.toml"
-        file.write_text(block.text)
-        run_settings(file)
-
-
-@pages
-def test_every_link_leads_somewhere(page):
-    def there(target: str) -> bool:
+def dead_links(page: Path) -> list[str]:
+    def leads(target: str) -> bool:
         file, _, anchor = target.partition("#")
         path = (page.parent / file).resolve() if file else page
         return path.exists() and (not anchor or anchor in anchors(path))
 
     targets = re.findall(r"\]\(([^)\s]+)\)", prose(page))
-    assert [target for target in targets if "://" not in target and not there(target)] == []
+    return [target for target in targets if "://" not in target and not leads(target)]
+
+
+@lru_cache
+def every_option() -> set[str]:
+    return options(COMMANDS)
+
+
+@lru_cache
+def every_source() -> str:
+    return "".join((ROOT / path).read_text(encoding="utf-8") for path in package_files())
+
+
+WRONG = (commands_that_do_not_parse, unknown_options, unknown_targets_and_scripts, python_that_imports_nothing,
+         unknown_names_in_prose, absent_files, variables_that_nothing_reads, dead_links)  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
+def test_no_page_has(wrong, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert {page.name: found for page in PAGES if (found := wrong(page))} == {}
+
+
+def test_every_settings_file_can_be_read(tmp_path):
+    texts = [block.text for page in PAGES for block in blocks(page) if block.language == "toml"]
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.toml").write_text(text)
+        run_settings(tmp_path / f"{number}.toml")
 
 
 def anchors(page: Path) -> set[str]:

@@ -8,27 +8,35 @@ import nbformat
 import pytest
 from house import ROOT
 from nbclient import NotebookClient
+from test_guides import unknown_names
 
-NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 SHOWN = {
     "ask_and_read_a_tree": ["<b>searchain</b>", "Liffey", "●", "done"],
     "compile_and_compare": ["before: 100%|", "direct: 100%|", "<b>searchain</b>", "<table>", "searchain, compiled"],
     "track_and_load": ["runs:/", "<b>oner</b>", "expected_response", "by-style/mean"],
 }
+SLOW = {"compile_and_compare", "track_and_load"}  # each is a process that compiles, or that makes MLflow's store
 
-notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+def notebook(name: str):
+    return nbformat.read(ROOT / "examples" / f"{name}.ipynb", as_version=4)
 
 
-@notebooks
-def test_a_notebook_runs_and_shows_what_it_says(path, tmp_path, own_cache, monkeypatch):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in SHOWN]
+)
+def test_a_notebook_runs_and_shows_what_it_says(name, tmp_path, own_cache, monkeypatch):
     monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "dspy"))
-    notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    told = json.dumps([cell.get("outputs", []) for cell in notebook.cells], ensure_ascii=False)
-    assert [text for text in SHOWN[path.stem] if text not in told] == []
+    ran = notebook(name)
+    NotebookClient(ran, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    told = json.dumps([cell.get("outputs", []) for cell in ran.cells], ensure_ascii=False)
+    assert [text for text in SHOWN[name] if text not in told] == []
 
 
-@notebooks
-def test_a_notebook_holds_no_outputs(path):
-    notebook = nbformat.read(path, as_version=4)
-    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+def test_a_notebook_imports_what_there_is_and_holds_no_outputs():
+    assert {path.stem for path in (ROOT / "examples").glob("*.ipynb")} == set(SHOWN)
+    for name in SHOWN:
+        cells = notebook(name).cells
+        assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)
+        code = [line for cell in cells if cell.cell_type == "code" for line in cell.source.split("\n")]
+        assert unknown_names("\n".join(line for line in code if not line.startswith(("%", "!")))) == []
