@@ -31,7 +31,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "data": 2815,  # 2700
     "common": 1502,  # 1200
     "service": 1787,  # with pages 2700
-    "metrics": 1407,  # 1300
+    "metrics": 1406,  # 1300
     "pages": 1065,
     "signatures": 1100,  # 1100
     "tests": 34773,  # 28000
