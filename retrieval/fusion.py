@@ -12,9 +12,6 @@ from .base import WrappingRetriever, check_search
 from .contracts import Retriever
 from .passage import Passage
 
-_COMPARED = 1_000
-"""Passages at the beginning of two corpora that are compared by ``check_agreement``."""
-
 
 @dataclass(frozen=True)
 class FusionSettings:
@@ -67,21 +64,6 @@ class FusionRetriever(WrappingRetriever):
         scores = {id: fsum(of_one) for id, of_one in parts.items()}  # exact: the same ranks in another order are equal
         best = sorted(scores, key=scores.__getitem__, reverse=True)  # stable: of equals, the first member's
         return [passages[id].model_copy(update={"score": scores[id]}) for id in best]
-
-
-def check_agreement(members: Sequence[Retriever]) -> None:
-    """Refuse members whose corpora begin with different passages of one id, before any question is asked.
-
-    The first thousand passages of each are compared, if they are in this process; the others when they are found.
-
-    Raises:
-        IndexRefused: if two corpora give one id to different passages.
-    """
-    known: dict[str, Passage] = {}
-    for member in members:
-        corpus = member.passages or []
-        for passage in (corpus[position] for position in range(min(len(corpus), _COMPARED))):
-            _check_same(known.setdefault(passage.id, passage), passage)
 
 
 def _check_same(known: Passage, other: Passage) -> None:

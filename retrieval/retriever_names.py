@@ -82,9 +82,8 @@ def open_members(members: Sequence[str]) -> Retriever:
     opened = [_open(member) for member in members]
     if len(opened) == 1:
         return opened[0]
-    from .fusion import FusionRetriever, check_agreement
+    from .fusion import FusionRetriever
 
-    check_agreement(opened)
     return FusionRetriever(opened)
 
 

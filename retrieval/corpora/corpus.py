@@ -11,7 +11,7 @@ from typing import Any
 from ...common.errors import CorpusError, unknown_name
 from ...common.packed_files import uncompressed
 from ..passage import Passage
-from .corpus_format import LONGEST_LINE, BadText, CorpusFormat, Parse, numbered
+from .corpus_format import BadText, CorpusFormat, Parse, numbered
 from .json_lines import JSON_LINES
 from .kilt_articles import KILT
 from .tsv import COLBERT_TSV, DPR_TSV
@@ -196,8 +196,6 @@ def _described(file: Path, bad: list[BadLine]) -> str:
 
 
 def _decoded(line: bytes, number: int) -> str:
-    if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
-        raise BadText(f"longer than {LONGEST_LINE >> 20} MiB")
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as problem:

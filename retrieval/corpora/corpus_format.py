@@ -15,8 +15,6 @@ from ..passage import Passage
 
 Line = tuple[str, int, bytes]
 """A line of a corpus: the name of its file, its number there, from 1, and its bytes."""
-LONGEST_LINE = 64 << 20
-"""Bytes; the longest article of a Wikipedia is a tenth of it."""
 TROUBLE = (*UNREADABLE, tarfile.TarError)
 """What reading a damaged file raises."""
 Parse = Callable[[str, int], Iterable[Passage]]
@@ -28,7 +26,7 @@ class BadText(Exception):
 
 
 def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -> Iterator[Line]:
-    """Yield the lines of a file; one that is longer than ``LONGEST_LINE`` is cut to one byte more than that.
+    """Yield the lines of a file.
 
     Args:
         path: a file; ``.gz``, ``.bz2`` and ``.xz`` are unpacked as they are read.
@@ -41,12 +39,8 @@ def numbered(path: Path, opened: IO[bytes] | None = None, *, within: str = "") -
     name = f"{path} ({within})" if within else str(path)
     try:
         with nullcontext(opened) if opened is not None else open_unpacked(path) as file:
-            number = 0
-            while line := file.readline(LONGEST_LINE + 1):
-                number += 1
+            for number, line in enumerate(file, 1):
                 yield name, number, line
-                while len(line) > LONGEST_LINE and not line.endswith(b"\n"):  # pass over what is left of it
-                    line = file.readline(LONGEST_LINE + 1)
     except TROUBLE as problem:
         raise CorpusError(f"{name} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from problem
 

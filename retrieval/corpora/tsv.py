@@ -8,14 +8,14 @@ from pathlib import Path
 
 from ...common.errors import CorpusError
 from ..passage import Passage
-from .corpus_format import LONGEST_LINE, BadText, CorpusFormat, Parse, passage_of
+from .corpus_format import BadText, CorpusFormat, Parse, passage_of
 from .json_lines import is_json
 
 Columns = tuple[int, int, "int | None"]
 """Where id, text and title stand."""
 _IDS = {"id", "pid", "docid", "doc_id", "passage_id", "_id"}
 _QUOTE = '"'
-csv.field_size_limit(LONGEST_LINE)  # of the process; Python's own limit is 128 KB, less than a long article
+csv.field_size_limit(64 << 20)  # of the process; Python's own limit is 128 KB, less than a long article
 
 
 def _plain(line: str, number: int) -> Iterable[Passage]:

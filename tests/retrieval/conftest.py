@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,32 @@ def loaded_once(_loaded: dict[tuple[str, str], Encoder], monkeypatch: pytest.Mon
         return Encoder(checkpoint, _loaded[key].precision, _loaded[key]._model)
 
     monkeypatch.setattr(Encoder, "load", loaded)
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, problem: BaseException | None = None) -> list[int]:
+    """Let the encoder raise at its passage of that number; how many were encoded is in the list."""
+    encoded, of_model = [0], Encoder.passages
+
+    def stopping(self, texts, progress=lambda _: None):
+        for matrix in of_model(self, texts, progress):
+            if problem is not None and encoded[0] == count:
+                raise problem
+            encoded[0] += 1
+            yield matrix
+
+    monkeypatch.setattr(Encoder, "passages", stopping)
+    return encoded
+
+
+@contextmanager
+def interrupted(
+    count: int, problem: BaseException | None = None, match: str = "", error: type[BaseException] | None = None
+) -> Iterator[None]:
+    """The block ends with an error, as the encoder fails at its passage of that number."""
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, count, problem := problem or RuntimeError("interrupted"))
+        with pytest.raises(error or type(problem), match=match):
+            yield
 
 
 @pytest.fixture(scope="session")

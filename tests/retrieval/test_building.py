@@ -14,7 +14,8 @@ from questree.retrieval import BuildProgress, Passage, build_index, load_index, 
 from questree.retrieval.index_folder import add_to_index
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction import plaid
-from questree.retrieval.late_interaction.encoder import Encoder
+
+from .conftest import interrupted, stop_after
 
 SIZE = 16
 
@@ -42,30 +43,13 @@ def whole(tmp_path_factory, passages, tiny_checkpoint):
         return {kind: build_index(passages, at / kind, kind=kind, checkpoint=tiny_checkpoint) for kind in kinds}
 
 
-def stop_after(monkeypatch, count: int, problem: BaseException) -> list[int]:
-    """Let the encoder raise at its passage of that number; a list of how many each call encoded."""
-    encoded, of_model = [0], Encoder.passages
-
-    def stopping(self, texts, progress=lambda _: None):
-        for matrix in of_model(self, texts, progress):
-            if encoded[0] == count:
-                raise problem
-            encoded[0] += 1
-            yield matrix
-
-    monkeypatch.setattr(Encoder, "passages", stopping)
-    return encoded
-
-
 @pytest.mark.parametrize("kind", ["exact", "colbert", "rerank"])
 @pytest.mark.parametrize("seed", range(3))
 def test_interrupted_anywhere_the_index_is_the_same(whole, passages, tiny_checkpoint, tmp_path, kind, seed):
     out, draw = tmp_path / kind, random.Random(seed)
     for _ in range(2):
-        with pytest.MonkeyPatch.context() as patch:
-            stop_after(patch, draw.randrange(len(passages) // 3), RuntimeError("interrupted"))
-            with pytest.raises(RuntimeError, match="interrupted"):
-                build_index(passages, out, kind=kind, checkpoint=tiny_checkpoint)
+        with interrupted(draw.randrange(len(passages) // 3)):
+            build_index(passages, out, kind=kind, checkpoint=tiny_checkpoint)
         assert not out.exists()
     build_index(passages, out, kind=kind, checkpoint=tiny_checkpoint)
     assert content(out) == content(whole[kind])
@@ -73,32 +57,28 @@ def test_interrupted_anywhere_the_index_is_the_same(whole, passages, tiny_checkp
 
 
 def test_what_was_encoded_is_kept_and_told(passages, tiny_checkpoint, tmp_path, monkeypatch):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 40, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt, match=r"is kept in .*index\.building: the same command goes on"):
-            build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
+    with interrupted(40, KeyboardInterrupt(), r"is kept in .*index\.building: the same command goes on"):
+        build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     assert [path.name for path in tmp_path.iterdir()] == ["index.building"]
     with pytest.raises(IndexRefused, match=r"index\.building is incomplete"):
         load_index(tmp_path / "index.building")
     told: list[BuildProgress] = []
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint, progress=told.append)
     assert encoded == [len(passages) - 2 * SIZE]
     assert (told[-1].done, told[-1].kept) == (len(passages), 2 * SIZE)
 
 
 def test_stopped_before_anything_is_encoded_it_leaves_nothing(passages, tiny_checkpoint, tmp_path, monkeypatch):
-    stop_after(monkeypatch, 3, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt, match="begin again"):
+    with interrupted(3, KeyboardInterrupt(), "begin again"):
         build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_keeps_what_is_encoded(whole, passages, tiny_checkpoint, tmp_path):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 40, OSError(errno.ENOSPC, "No space left on device"))
-        with pytest.raises(QuestreeError, match=r"disk .* is full.*is kept in"):
-            build_index(passages, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint)
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with interrupted(40, full, r"disk .* is full.*is kept in", QuestreeError):
+        build_index(passages, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint)
     build_index(passages, tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint)
     assert content(tmp_path / "exact") == content(whole["exact"])
 
@@ -110,7 +90,7 @@ def test_embeddings_are_kept_while_plaid_compresses(whole, passages, tiny_checkp
         patch.setattr(plaid_writer, "passages_by_centroid", lambda *_: (_ for _ in ()).throw(RuntimeError("killed")))
         with pytest.raises(RuntimeError, match="killed"):
             build_index(passages, tmp_path / "colbert", kind="colbert", checkpoint=tiny_checkpoint)
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     build_index(passages, tmp_path / "colbert", kind="colbert", checkpoint=tiny_checkpoint)
     assert encoded == [0]
     assert content(tmp_path / "colbert") == content(whole["colbert"])
@@ -118,12 +98,10 @@ def test_embeddings_are_kept_while_plaid_compresses(whole, passages, tiny_checkp
 
 
 def test_a_corpus_that_changed_meanwhile(passages, tiny_checkpoint, tmp_path, monkeypatch, caplog):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 40, RuntimeError("interrupted"))
-        with pytest.raises(RuntimeError, match="interrupted"):
-            build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
+    with interrupted(40):
+        build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     changed = [passages[0].model_copy(update={"text": "Another."}), *passages[1:]]
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     build_index(changed, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     fresh = build_index(changed, tmp_path / "fresh", kind="exact", checkpoint=tiny_checkpoint)
     assert encoded == [len(passages) - SIZE + len(passages)]  # the second chunk was kept; then all for the fresh one
@@ -140,10 +118,8 @@ def test_a_folder_of_the_users_own_is_left_alone(corpus_file, tmp_path):
 
 
 def test_what_a_build_of_another_kind_left_is_no_part_of_the_index(whole, passages, tiny_checkpoint, tmp_path):
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 40, RuntimeError("interrupted"))
-        with pytest.raises(RuntimeError, match="interrupted"):
-            build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
+    with interrupted(40):
+        build_index(passages, tmp_path / "index", kind="exact", checkpoint=tiny_checkpoint)
     build_index(passages, tmp_path / "index", kind="bm25")
     assert content(tmp_path / "index") == content(whole["bm25"])
 
@@ -164,7 +140,7 @@ def test_what_is_no_passage_is_told(passages, tmp_path):
 @pytest.mark.parametrize("first", [1, SIZE, 75])
 def test_adding_gives_what_a_rebuild_gives(whole, passages, tiny_checkpoint, tmp_path, monkeypatch, kind, first):
     out = build_index(passages[:first], tmp_path / kind, kind=kind, checkpoint=tiny_checkpoint)
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     add_to_index(passages[first:], out)
     assert encoded == [len(passages) - first // SIZE * SIZE if kind != "bm25" else 0]
     added, rebuilt = content(out), content(whole[kind])
@@ -195,13 +171,11 @@ def test_adding_an_id_that_is_there_leaves_the_index_as_it_was(whole, tmp_path):
 
 def test_an_interrupted_addition_goes_on(whole, passages, tiny_checkpoint, tmp_path):
     out = build_index(passages[:30], tmp_path / "exact", kind="exact", checkpoint=tiny_checkpoint)
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 40, RuntimeError("interrupted"))
-        with pytest.raises(RuntimeError, match="interrupted"):
-            add_to_index(passages[30:], out)
+    with interrupted(40):
+        add_to_index(passages[30:], out)
     assert len(load_index(out).passages) == 30
     with pytest.MonkeyPatch.context() as patch:
-        encoded = stop_after(patch, -1, RuntimeError())
+        encoded = stop_after(patch, -1)
         add_to_index(passages[30:], out)
     assert encoded == [len(passages) - 3 * SIZE]  # one chunk of the index, two of the interrupted run
     assert load_index(out).fingerprint == load_index(whole["exact"]).fingerprint

@@ -15,7 +15,7 @@ import pytest
 
 from questree.common.errors import CorpusError
 from questree.retrieval import BadLine, read_corpus
-from questree.retrieval.corpora import corpus, corpus_format
+from questree.retrieval.corpora import corpus
 from questree.retrieval.corpora.corpus import FORMATS
 
 
@@ -212,15 +212,6 @@ def test_a_quoted_field_with_a_line_break_leaves_no_half_of_itself(tmp_path):
     bad: list[BadLine] = []
     assert ids(written(tmp_path / "c.tsv", *rows), skip_bad=True, bad=bad) == ["1", "3"]
     assert [one.number for one in bad] == [3, 4]
-
-
-def test_an_endless_line_is_bad_and_passed_over(tmp_path, monkeypatch):
-    for module in (corpus, corpus_format):
-        monkeypatch.setattr(module, "LONGEST_LINE", 1 << 20)
-    file = written(tmp_path / "c.jsonl", '{"text": "a"}', "x" * (5 << 20), '{"text": "b"}')
-    with pytest.raises(CorpusError, match="line 2: longer than 1 MiB"):
-        ids(file)
-    assert ids(file, skip_bad=True) == ["1", "3"]
 
 
 def test_a_header_of_other_columns_is_refused(tmp_path):

@@ -22,7 +22,6 @@ from questree.retrieval.base import reopened
 from questree.retrieval.corpora.corpus import CorpusSource
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction import encoder
-from questree.retrieval.late_interaction.encoder import Encoder
 from questree.retrieval.qdrant import upload as uploading
 from questree.retrieval.qdrant.address import QdrantAddress
 from questree.retrieval.qdrant.collection import Collection
@@ -32,7 +31,7 @@ from questree.retrieval.retriever_names import named_members, open_retriever
 from questree.retrieval.serving.listener import running
 from questree.retrieval.serving.remote_requests import RemoteError, RemoteSettings
 
-from .conftest import make_checkpoint
+from .conftest import interrupted, make_checkpoint, stop_after
 from .fake_qdrant import FakeQdrant
 
 
@@ -165,32 +164,15 @@ def whole(address) -> list[Any]:
     ]
 
 
-def stop_after(monkeypatch, count: int, problem: BaseException) -> list[int]:
-    """Let the encoder raise at its passage of that number; how many were encoded is in the list."""
-    encoded, of_model = [0], Encoder.passages
-
-    def stopping(self, texts, progress=lambda _: None):
-        for matrix in of_model(self, texts, progress):
-            if encoded[0] == count:
-                raise problem
-            encoded[0] += 1
-            yield matrix
-
-    monkeypatch.setattr(Encoder, "passages", stopping)
-    return encoded
-
-
 def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_checkpoint, monkeypatch):
     at, order = place(), {"checkpoint": tiny_checkpoint, "settings": ALL}
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 50, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
-            upload(passages, at, **order)
+    with interrupted(50, KeyboardInterrupt(), "the same command goes on"):
+        upload(passages, at, **order)
     with pytest.raises(IndexRefused, match=r"is unfinished: run the command"):
         QdrantRetriever.connect(at)
     with pytest.raises(IndexRefused, match=r"is unfinished: run the command.*and then add"):
         add(passages, at)
-    encoded, told = stop_after(monkeypatch, -1, RuntimeError()), []
+    encoded, told = stop_after(monkeypatch, -1), []
     manifest = upload(passages, at, **order, progress=told.append)
     assert encoded == [len(passages) - 48]  # 32 of a whole chunk, and a request of 16
     assert (told[-1].done, told[-1].kept) == (len(passages), 48)
@@ -206,15 +188,13 @@ def test_adding_encodes_only_what_is_new(small, place, passages, tiny_checkpoint
     with pytest.raises(CorpusError, match="'p69'"):
         add(passages[69:], at)
     assert ids(before(QUERY, k=3)) == ids(QdrantRetriever.connect(at)(QUERY, k=3))
-    with pytest.MonkeyPatch.context() as patch:
-        stop_after(patch, 30, KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            add(passages[70:], at)
+    with interrupted(30, KeyboardInterrupt()):
+        add(passages[70:], at)
     with pytest.raises(IndexRefused, match=r"is being written, as the index \w+, and held \w+ when this run began"):
         before("kelp lagoon", k=3)
     with pytest.raises(IndexRefused, match=r"unfinished index of another corpus.*add what was being added"):
         add(passages[80:], at)
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     manifest = add(passages[70:], at)
     assert encoded == [len(passages) - 96]  # two requests of the first chunk had arrived
     assert manifest.corpus.passages == len(content(at)) == len(passages)
@@ -317,7 +297,7 @@ def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passage
     ):
         upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
     server.after, server.faults = lambda asked: None, []
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     upload(passages, at, checkpoint=tiny_checkpoint, settings=ALL)
     assert encoded == [len(passages) - 48]
     assert len(content(at)) == len(passages)
@@ -445,7 +425,7 @@ def test_a_damaged_folder_and_a_full_disk_are_named(small, tmp_path, passages, t
     monkeypatch.setattr(CollectionPersistence, "persist", full)
     with pytest.raises(QuestreeError, match=r"cannot be read or written: database or disk is full. Make room"):
         upload(passages[:60], at, checkpoint=tiny_checkpoint)
-    encoded = stop_after(monkeypatch, -1, RuntimeError())
+    encoded = stop_after(monkeypatch, -1)
     upload(passages[:60], at, checkpoint=tiny_checkpoint)
     assert encoded == [60 - 39]
     (tmp_path / "q" / "collection" / "c" / "storage.sqlite").write_bytes(b"garbage " * 1000)
