@@ -5,13 +5,15 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import regex
 
 from ..common.errors import QuestreeError
 from .contracts import Retriever, Similarity
-from .cross_encoder import PairModel
-from .encoders import folder_hash
+
+if TYPE_CHECKING:
+    from .cross_encoder import PairModel
 
 DEFAULT_MODEL = "cross-encoder/quora-distilroberta-base"
 DEFAULT_PROBABILITY = 0.5
@@ -104,6 +106,9 @@ class CrossEncoderDuplicates:
         Raises:
             CheckpointError: if it cannot be found, fetched or loaded.
         """
+        from .cross_encoder import PairModel
+        from .encoders import folder_hash
+
         loaded = PairModel.load(model, device, _LONGEST)
         probability = DEFAULT_PROBABILITY if threshold is None else threshold
         return cls(str(model), probability, loaded, folder_hash(model, loaded.model))

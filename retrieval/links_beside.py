@@ -9,7 +9,8 @@ from pathlib import Path
 from ..common.errors import IndexRefused, QuestreeError
 from ..common.files import in_turn
 from .contracts import Retriever
-from .index_folder import build_index, load_index
+from .index_building import build_index
+from .index_folder import load_index
 from .indexes.contents import PassageStore, read_manifest
 from .indexes.index_kind import Report
 from .linked.retriever import KIND, LinkedRetriever

@@ -11,7 +11,7 @@ import pytest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BuildProgress, Passage, build_index, load_index, read_manifest
-from questree.retrieval.index_folder import add_to_index
+from questree.retrieval.index_building import add_to_index
 from questree.retrieval.indexes import chunks
 from questree.retrieval.late_interaction import plaid
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
-from questree.retrieval import DenseSettings, build_index, load_index, read_manifest
-from questree.retrieval.index_folder import KINDS, add_to_index
+from questree.retrieval import KINDS, DenseSettings, add_to_index, build_index, load_index, read_manifest
 from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.sentence_usage import Usage, find_usage
 

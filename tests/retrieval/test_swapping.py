@@ -10,8 +10,15 @@ import pytest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.common.files import read_unswapped
-from questree.retrieval import Passage, build_index, index_folder, load_index, read_manifest
-from questree.retrieval.index_folder import add_to_index
+from questree.retrieval import (
+    Passage,
+    add_to_index,
+    build_index,
+    index_building,
+    index_folder,
+    load_index,
+    read_manifest,
+)
 from questree.retrieval.indexes import construction, contents
 from questree.retrieval.indexes.contents import former_folder
 
@@ -46,13 +53,13 @@ def before_the_first_call(monkeypatch, owner, name, act):
 
 
 def test_an_addition_keeps_what_another_added_before_its_turn(out, monkeypatch):
-    before_the_first_call(monkeypatch, index_folder, "building", lambda: add_to_index(passages("first"), out))
+    before_the_first_call(monkeypatch, index_building, "building", lambda: add_to_index(passages("first"), out))
     add_to_index(passages("second"), out)
     assert ids(load_index(out)) == [p.id for name in ("old", "first", "second") for p in passages(name)]
 
 
 def test_an_addition_refuses_an_id_that_another_added_before_its_turn(out, monkeypatch):
-    before_the_first_call(monkeypatch, index_folder, "building", lambda: add_to_index(passages("first"), out))
+    before_the_first_call(monkeypatch, index_building, "building", lambda: add_to_index(passages("first"), out))
     with pytest.raises(CorpusError, match="'first0'"):
         add_to_index(passages("first"), out)
 
@@ -81,7 +88,7 @@ def replace(out):
     build_index(passages("new", 2), out, kind="bm25", overwrite=True)
 
 
-@pytest.mark.parametrize("moment", ["manifest_in", "PassageStore", "_known_kind"])
+@pytest.mark.parametrize("moment", ["manifest_in", "PassageStore", "known_kind"])
 def test_what_is_loaded_is_of_one_version(out, monkeypatch, moment):
     before_the_first_call(monkeypatch, index_folder, moment, lambda: replace(out))
     loaded = load_index(out)
