@@ -31,6 +31,7 @@ from .failure import (
 from .guard import adapter_in_use, guarded, make_writable, shown_demonstrations, with_prompt
 from .kept_replies import keyed_by_server
 from .limits import check_deadline, limits, time_left
+from .models import is_served
 from .parallel import AbandonedError, within
 from .progress import check_followed, told_call
 from .replies import fault_of, finish_reason, replies_of, stored_lm
@@ -296,22 +297,18 @@ class _CutReplyError(_PartialReplyError):
 
 def _timeout(lm: dspy.BaseLM) -> dict[str, Any]:
     """Return the option that bounds each wait for the next bytes of a reply; none for an LM without a connection."""
-    if not _is_served(lm):
+    if not is_served(lm):
         return {}
     return {"timeout": limits().timeout or lm.kwargs.get("timeout") or TIMEOUT}
 
 
 def _patience(lm: dspy.BaseLM) -> float:
     """Return the seconds to wait for a whole reply: a little longer than the client, within the question's time."""
-    if not _is_served(lm):
+    if not is_served(lm):
         return inf  # it runs in this process: it cannot send a few bytes and stall
     timeout = lm.kwargs["timeout"]
     seconds = timeout if isinstance(timeout, (int, float)) else timeout.read or inf  # an httpx.Timeout
     return min(1.1 * seconds + 0.1, max(time_left(), 0.0))
-
-
-def _is_served(lm: dspy.BaseLM) -> bool:
-    return isinstance(getattr(lm, "engine", None), str)
 
 
 def _is_awaited(lm: dspy.BaseLM) -> bool:

@@ -89,6 +89,9 @@ class EpisodeStep(_Part):
         return json_hash([self.kind, self.name, self.request])[:16]
 
 
+_NOTHING = Spent()
+
+
 @dataclass
 class Episode:
     """The steps of a question; tasks that run at the same time add to it."""
@@ -200,8 +203,8 @@ def is_replayed() -> bool:
 
 def begin(kind: Kind, name: str, request: dict[str, Any]) -> tuple[EpisodeStep, EpisodeStep | None]:
     """Return a new step without its outcome and, in a replay, the stored one; else None."""
-    # not checked again, which takes long: the request was made here
-    begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request)
+    # neither checked again nor given a copy of each default, which takes long
+    begun = EpisodeStep.model_construct(place=next_place(), kind=kind, name=name, request=request, spent=_NOTHING)
     source = _source.get()
     return begun, None if source is None else source.take(begun)
 

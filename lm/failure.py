@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict
 from ..common.errors import QuestreeError
 from ..common.secrets import remember_address, remember_secrets, without_secrets
 from ..common.text import without_surrogates
+from .models import is_served
 
 Cause = Literal[
     "question",  # empty or overlong
@@ -231,7 +232,7 @@ def address_of(lm: dspy.BaseLM) -> str:
     It is the LM's own, or else what the environment names for its provider: both variables, where both are set.
     """
     own = lm.kwargs.get("api_base") or lm.kwargs.get("base_url")
-    if own is not None or not isinstance(getattr(lm, "engine", None), str):
+    if own is not None or not is_served(lm):
         return str(own or "")
     provider = str(lm.model).partition("/")[0].upper()
     return " ".join(filter(None, (os.environ.get(f"{provider}_{name}") for name in ("API_BASE", "BASE_URL"))))

@@ -18,6 +18,7 @@ from .policy import Limits as Limits
 
 _SETTING = "questree_limits"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
 
+_NONE = Limits()
 _until: ContextVar[float] = ContextVar("questree_deadline", default=inf)
 
 clock = time.monotonic
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 def limits() -> Limits:
     """Return the limits in force."""
-    return dspy.settings.get(_SETTING) or Limits()
+    return dspy.settings.get(_SETTING) or _NONE
 
 
 @contextmanager

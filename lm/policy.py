@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..common.errors import QuestreeError, unknown_name
 from ..common.text import dollars
+from .models import facts_of, is_served
 
 if TYPE_CHECKING:  # the command line reads the fields below for its options, without DSPy
     from .failure import Failure
@@ -135,13 +136,9 @@ class RunPolicy(Limits):
 
     def unpriced(self, lm: Any, spent: Spent) -> str | None:
         """Return why a budget in dollars bounds nothing: tokens were paid for, and nobody knows their price."""
-        served = isinstance(getattr(lm, "engine", None), str)  # one in this process costs nothing
-        if self.max_cost is None or not served or spent.cost or not spent.tokens_out:
+        if self.max_cost is None or not is_served(lm) or spent.cost or not spent.tokens_out:
             return None
-        from dspy.clients.model_metadata import model_info
-
-        provider, _, name = str(lm.model).partition("/")
-        if model_info(provider, name).get("output_cost_per_token") is not None:
+        if facts_of(str(lm.model)).get("output_cost_per_token") is not None:
             return None
         return f"max_cost bounds nothing, as no price of {lm.model} is known; give max_tokens or max_calls in its place"
 

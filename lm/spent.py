@@ -7,13 +7,17 @@ from contextlib import contextmanager
 from functools import lru_cache
 from math import fsum
 from operator import attrgetter, mul
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import dspy
 from dspy.utils.exceptions import LMError
 from pydantic import BaseModel, ConfigDict
 
 from .failure import was_sent
+from .models import facts_of
+
+if TYPE_CHECKING:
+    from .account import Account
 
 ACCOUNT = "questree_account"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
 _ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
@@ -62,19 +66,6 @@ def total(spent: Iterable[Spent]) -> Spent:
     return Spent(**sums)
 
 
-class Till(Protocol):
-    """Whoever counts what is paid, before a request is sent and after it has ended."""
-
-    def begin(self, meter: Meter) -> None:
-        """Let a call begin, or raise."""
-
-    def send(self, meter: Meter) -> None:
-        """Note that a request is about to be sent, with all that was sent for its call by now."""
-
-    def end(self, meter: Meter, took: Spent) -> None:
-        """Count what a call took."""
-
-
 class Meter:
     """One LM call while it is made, as DSPy's usage tracker. DSPy adds the usage of replies that came from a server.
 
@@ -88,9 +79,9 @@ class Meter:
         self.lm, self.sent = lm, Spent()
         self.number: int | None = None
         self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
-        self._till: Till | None = dspy.settings.get(ACCOUNT)
-        if self._till:
-            self._till.begin(self)
+        self._account: Account | None = dspy.settings.get(ACCOUNT)
+        if self._account:
+            self._account.begin(self)
 
     def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
         """Note that the reply came from the server."""
@@ -101,10 +92,10 @@ class Meter:
     def note_sent(self) -> None:
         """Count a request before it is sent; an account has it on the disk when this returns."""
         self._requests += 1
-        if self._till:
+        if self._account:
             about = _taken({"model": self.lm.model, "messages": self._messages}, cached=False)
             self.sent = total([self.sent, about])
-            self._till.send(self)
+            self._account.send(self)
 
     def end(self, entries: Sequence[dict[str, Any]], error: BaseException | None = None) -> Spent:
         """Return what the call took.
@@ -122,8 +113,8 @@ class Meter:
         tried = isinstance(error, LMError) and was_sent(error)
         if failed := max(self._requests - took.calls, int(tried), 0):
             took = took.model_copy(update={"failed": failed})
-        if self._till:
-            self._till.end(self, took)
+        if self._account:
+            self._account.end(self, took)
         return took
 
 
@@ -175,14 +166,10 @@ def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
     )
 
 
-@lru_cache(maxsize=64)
 def _prices(model: str) -> tuple[float, float]:
     """Return US dollars for a token of a prompt and of a reply; 0 where DSPy knows no price."""
-    from dspy.clients.model_metadata import model_info  # reads a file
-
-    provider, _, name = model.partition("/")
-    info = model_info(provider, name) if name else {}
-    return float(info.get("input_cost_per_token") or 0), float(info.get("output_cost_per_token") or 0)
+    facts = facts_of(model)
+    return float(facts.get("input_cost_per_token") or 0), float(facts.get("output_cost_per_token") or 0)
 
 
 def _texts(content: Any) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
 import dspy
@@ -14,6 +13,7 @@ from .episode import Dropped
 from .failure import CallFailedError
 from .guard import guarded, shown_demonstrations
 from .limits import limits
+from .models import facts_of, is_served
 
 Drop = Literal["last", "first"]
 """Which of the passages is left out first: the last of a ranking, or the first of a path."""
@@ -131,18 +131,10 @@ def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options.get(name) for name in OPTIONS} | {"max_tokens": reply_tokens(options)}
 
 
-@lru_cache(maxsize=16)
-def _window_of(model: str) -> int | None:
-    from dspy.clients.model_metadata import model_info  # reads a file; questree keeps DSPy from fetching a newer one
-
-    provider, _, name = model.partition("/")
-    tokens = model_info(provider, name).get("max_input_tokens") if name else None
-    return tokens if isinstance(tokens, int) and tokens > 0 else None
-
-
 def known_window(lm: dspy.BaseLM) -> int | None:
     """Return the LM's window by DSPy's list of models; None if the model is not in it."""
-    return _window_of(str(lm.model)) if isinstance(getattr(lm, "engine", None), str) else None
+    tokens = facts_of(str(lm.model)).get("max_input_tokens") if is_served(lm) else None
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 
 def _prompt_tokens(predict: dspy.Predict, inputs: dict[str, Any], adapter: dspy.Adapter) -> int:
