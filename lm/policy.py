@@ -116,11 +116,6 @@ class RunPolicy(Limits):
         """Return the part that holds for each question."""
         return Limits(**{name: getattr(self, name) for name in Limits.model_fields})
 
-    @property
-    def has_budget(self) -> bool:
-        """Return whether anything bounds what the run may spend."""
-        return any(bound is not None for bound in (self.max_calls, self.max_tokens, self.max_cost))
-
     def over_budget(self, spent: Spent) -> str | None:
         """Return which budget is used up, and how much was spent; None while there is room in each."""
         tokens, calls = spent.tokens_in + spent.tokens_out, spent.calls - spent.cached

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from ...common.placeholders import fill_in, numbers_in
@@ -36,7 +36,7 @@ def plan_steps(asked: Asked) -> Values:
     """Plan the chain with ``#n`` for earlier answers, and tell what is recalled for each query, sure or not."""
     flaw = _find_flaw(asked)
     if asked.question is None or flaw == "whole question":
-        return {"planned_chain": [_recall(asked, asked.words, asked.words)]}
+        return {"planned_chain": _plan_on(asked, [asked.words], [], 0, None)}
     templates = asked.mind.outline(asked.question)
     return {"planned_chain": _plan_on(asked, templates, [], 0, _leave_out(asked, templates, flaw))}
 
@@ -101,27 +101,30 @@ def split_question(asked: Asked) -> Values:
 def _plan_on(
     asked: Asked, templates: Sequence[str], answers: Sequence[str | None], before: int, left_out: int | None
 ) -> Chain:
-    """Return the outline's steps after those with answers, numbered on from ``before``."""
+    """Return the steps of the outline after those with answers, numbered on from ``before``, as they are recalled."""
+    return [
+        {"query": query, "recalled": believed or asked.mind.half_knows(written), "sure": believed is not None}
+        for query, written, believed in _laid_out(asked, templates, answers, before, left_out)
+    ]
+
+
+def _laid_out(
+    asked: Asked, templates: Sequence[str], answers: Sequence[str | None], before: int, left_out: int | None
+) -> Iterator[tuple[str, str, str | None]]:
+    """Yield each step that follows: with ``#n``, with what the model believes of earlier ones, and what it believes."""
     believed, fillings = list(answers), list[str | None]()
     for index, answer in enumerate(answers):
         fillings.append(answer or describe(fill_in(templates[index], fillings)))
-    chain: Chain = []
     for index in range(len(answers), len(templates)):
-        query = fill_in(templates[index], fillings)
+        query, written = fill_in(templates[index], fillings), write_out(templates, believed, index)
         if index == left_out:
             believed.append(None)
             fillings.append(describe(query))
             continue
-        chain.append(_recall(asked, query, write_out(templates, believed, index)))
-        believed.append(chain[-1]["recalled"] if chain[-1]["sure"] else None)
-        fillings.append(f"#{before + len(chain)}")
-    return chain
-
-
-def _recall(asked: Asked, query: str, written: str) -> dict[str, Any]:
-    """Return a planned step: the query with ``#n``, and what the model recalls of it as it is written out."""
-    believed = asked.mind.believes(written)
-    return {"query": query, "recalled": believed or asked.mind.half_knows(written), "sure": believed is not None}
+        believed.append(asked.mind.believes(written))
+        before += 1
+        fillings.append(f"#{before}")
+        yield query, written, believed[-1]
 
 
 def _go_on(asked: Asked, solved: Step) -> Chain:
@@ -139,17 +142,8 @@ def _lay_out(asked: Asked, flaw: Flaw | None, answers: Sequence[str | None]) -> 
     """Return the outline's steps after those with answers, each asked with what the model believes of earlier ones."""
     assert asked.question is not None
     templates = asked.mind.outline(asked.question)
-    left_out = _leave_out(asked, templates, flaw)
-    believed = list(answers)
-    chain: Chain = []
-    for index in range(len(answers), len(templates)):
-        if index == left_out:
-            believed.append(None)
-            continue
-        query = write_out(templates, believed, index)
-        believed.append(asked.mind.believes(query))
-        chain.append({"query": query, "answer": believed[-1]})
-    return chain
+    rows = _laid_out(asked, templates, answers, 0, _leave_out(asked, templates, flaw))
+    return [{"query": written, "answer": believed} for _, written, believed in rows]
 
 
 def _find_flaw(asked: Asked) -> Flaw | None:
