@@ -26,10 +26,10 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "programs": 7494,  # 6200, and evidence-chain
     "optimize": 5183,  # 4500
     "api": 5057,  # 3900
-    "simulate": 2928,  # 2100
-    "lm": 3213,  # 1900
+    "simulate": 2748,  # 2100
+    "lm": 3077,  # 1900
     "data": 2815,  # 2700
-    "common": 1502,  # 1200
+    "common": 1427,  # 1200
     "service": 1787,  # with pages 2700
     "metrics": 1406,  # 1300
     "pages": 1065,
