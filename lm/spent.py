@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from math import fsum
 from operator import attrgetter, mul
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import LMError
@@ -16,10 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from .failure import was_sent
 from .models import facts_of
 
-if TYPE_CHECKING:
-    from .account import Account
-
-ACCOUNT = "questree_account"  # a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
+ACCOUNT = "questree_account"  # the open `Account`, if any: a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
 _ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
@@ -79,7 +76,7 @@ class Meter:
         self.lm, self.sent = lm, Spent()
         self.number: int | None = None
         self._messages, self._outer, self._is_served, self._requests = messages, dspy.settings.usage_tracker, False, 0
-        self._account: Account | None = dspy.settings.get(ACCOUNT)
+        self._account: Any = dspy.settings.get(ACCOUNT)
         if self._account:
             self._account.begin(self)
 
