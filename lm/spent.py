@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from .failure import was_sent
 from .models import facts_of
 
-ACCOUNT = "questree_account"  # the open `Account`, if any: a setting of DSPy's goes where its LM goes: onto DSPy's own threads as well
+ACCOUNT = (
+    "questree_account"  # the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
+)
 _ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
