@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from ...common.sentences import sentences
+from ...common.text import changed_texts
 from ...data.task import resolved_steps
 from ...metrics import contains, exact_match, normalise, stands_in
 from ...metrics.quotes import quoted_sentences
@@ -58,7 +59,16 @@ def shortened(step: TraceStep) -> TraceStep:
     rows = _rows(inputs)
     if not rows:
         return step
-    told, used = " ".join(_texts(dict(reply))), {*_used([dict(reply), *(inputs.get(name) for name in _MARKED_INPUTS)])}
+    marked = {name: inputs[name] for name in _MARKED_INPUTS if name in inputs}
+    useful = [one for one in reply.get("judgements") or [] if dict(one)["useful"]]
+    told, used = _texts([*reply.values()]), set[int]()
+    used.update(int(number) for text in told + _texts([*marked.values()]) for number in _MARK.findall(text))
+
+    def use(number: int) -> int:
+        used.add(number)
+        return number
+
+    _numbered({**dict(reply), "judgements": useful, **marked}, use)
     answer = str(reply.get("answer") or "")
     used = used or {number for number, (title, text) in rows.items() if stands_in(f"{title}. {text}", answer)}
     all_meant = not _WHOLE.isdisjoint({*inputs, *reply.keys()})
@@ -66,13 +76,20 @@ def shortened(step: TraceStep) -> TraceStep:
     left = [number for number in rows if all_meant or number in used or number in others[:DISTRACTORS]]
     numbers = {old: new for new, old in enumerate(left, start=1)}
     quotes = [(one.passage, one.quote) for one in reply.get("evidence") or []]
+    words = " ".join(told)
     shown = [
-        _row(numbers[n], *rows[n], told if all_meant or n in used else None, [q for of, q in quotes if of == n and q])
+        _row(numbers[n], *rows[n], words if all_meant or n in used else None, [q for of, q in quotes if of == n and q])
         for n in left
     ]
-    fields = {name: _renumbered(value, name, numbers) for name, value in reply.items()}
-    given = {name: _renumbered(value, name, numbers) for name, value in inputs.items() if name in _MARKED_INPUTS}
-    return predictor, {**inputs, **given, "passages": shown}, with_fields(reply, fields)
+
+    def anew(value: Any) -> Any:
+        texts = changed_texts(value, lambda text: renumbered(text, numbers))
+        return _numbered(texts, lambda number: numbers.get(number, 0))
+
+    fields = dict(reply)
+    if "judgements" in fields:
+        fields["judgements"] = [one for one in fields["judgements"] if dict(one)["number"] in numbers]
+    return predictor, {**inputs, **anew(marked), "passages": shown}, with_fields(reply, anew(fields))
 
 
 def _rows(inputs: Mapping[str, Any]) -> dict[int, tuple[str, str]]:
@@ -96,40 +113,24 @@ def _matter(text: str, told: str) -> list[str]:
     return [sentence for count, sentence in shared if count == most][:2]
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, BaseModel | Mapping | list):
-        for one in value if isinstance(value, list) else dict(value).values():
-            yield from _texts(one)
+def _texts(value: Any) -> list[str]:
+    """Return all texts in a value."""
+    texts: list[str] = []
+
+    def keep(text: str) -> str:
+        texts.append(text)
+        return text
+
+    changed_texts(value, keep)
+    return texts
 
 
-def _used(value: Any, name: str = "") -> Iterator[int]:
-    """Yield the numbers of the passages that a value refers to; of judgements, those that are called useful."""
-    if isinstance(value, str):
-        yield from map(int, _MARK.findall(value))
-    elif isinstance(value, int) and not isinstance(value, bool) and name in _NUMBERS:
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _used(one, name)
-    elif isinstance(value, BaseModel | Mapping):
-        fields = dict(value)
-        for key, one in fields.items() if fields.get("useful", True) else ():
-            yield from _used(one, key)
-
-
-def _renumbered(value: Any, name: str, numbers: Mapping[int, int]) -> Any:
-    """Return the value with the new numbers of passages; judgements of passages that are left out go."""
-    if isinstance(value, str):
-        return renumbered(value, dict(numbers))
+def _numbered(value: Any, number: Callable[[int], int], name: str = "") -> Any:
+    """Return the value with another number for each passage that a field of it names."""
     if isinstance(value, int) and not isinstance(value, bool) and name in _NUMBERS:
-        return numbers.get(value, 0)
+        return number(value)
     if isinstance(value, list):
-        kept = [one for one in value if name != "judgements" or dict(one).get("number") in numbers]
-        return [_renumbered(one, name, numbers) for one in kept]
+        return [_numbered(one, number, name) for one in value]
     if isinstance(value, BaseModel):
-        return value.model_copy(update={key: _renumbered(one, key, numbers) for key, one in value})
-    if isinstance(value, Mapping):
-        return {key: _renumbered(one, key, numbers) for key, one in value.items()}
-    return value
+        return value.model_copy(update={key: _numbered(one, number, key) for key, one in value})
+    return {key: _numbered(one, number, key) for key, one in value.items()} if isinstance(value, dict) else value
