@@ -12,9 +12,11 @@ from questree.common.errors import QuestreeError
 from questree.evaluation.tracking import UNTRACKED
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import shown_demonstrations
-from questree.optimize import OPTIMIZERS, Optimizer, load, optimizer
+from questree.optimize import OPTIMIZERS, load, optimizer
+from questree.optimize.optimizers import dspy_changes
 from questree.optimize.optimizers.auto_cot import clusters
 from questree.optimize.optimizers.base import Job
+from questree.optimize.optimizers.proposals import proposals_with_care
 from questree.optimize.verdicts import Verdicts
 from questree.programs import build
 from questree.programs.composed import Lesson, Majority, NearestDemonstrations
@@ -259,45 +261,21 @@ def replaced_in_dspy():
     return [vars(owner).get(name) for owner, name in places]
 
 
-def test_what_is_changed_in_dspy_is_restored():
-    from questree.optimize.optimizers.dspy_changes import changed_dspy
-    from questree.optimize.optimizers.proposals import proposals_with_care
+def test_what_is_changed_in_dspy_is_restored_also_after_two_compilations_at_the_same_time(monkeypatch):
+    waits, ended = threading.Event(), threading.Event()
+    monkeypatch.setattr(dspy_changes.logger, "warning", lambda *words: waits.set())
 
-    before = replaced_in_dspy()
-    with changed_dspy(), proposals_with_care("mipro"):
+    def second():
+        with dspy_changes.changed_dspy():
+            assert ended.is_set()
+
+    before, other = replaced_in_dspy(), threading.Thread(target=second)
+    with dspy_changes.changed_dspy(), proposals_with_care("mipro"):
+        other.start()
+        assert waits.wait(20)
         assert not any(map(operator.is_, before, replaced_in_dspy()))
-    assert all(map(operator.is_, before, replaced_in_dspy()))
-
-
-def test_what_is_changed_in_dspy_is_restored_after_two_compilations_at_the_same_time(monkeypatch):
-    from questree.optimize.optimizers import dspy_changes
-
-    begun, ended = threading.Event(), threading.Event()
-    monkeypatch.setattr(dspy_changes.logger, "warning", lambda *words: begun.set())  # the second one says that it waits
-
-    class First(Optimizer):
-        name = "first"
-
-        def make(self, student, job):
-            second.start()
-            assert begun.wait(20)
-            return student
-
-    class Second(Optimizer):
-        name = "second"
-
-        def make(self, student, job):
-            begun.set()
-            assert ended.wait(20)
-            return student
-
-    def compiled(optimizer):
-        optimizer.compile(build("direct", {}), Job(Verdicts(Mock()), [], []))
-
-    before, second = replaced_in_dspy(), threading.Thread(target=compiled, args=[Second()])
-    compiled(First())
-    ended.set()
-    second.join(20)
+        ended.set()
+    other.join(20)
     assert all(map(operator.is_, before, replaced_in_dspy()))
 
 
