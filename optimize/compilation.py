@@ -33,14 +33,13 @@ from ..lm.spent import Spent
 from ..programs import Program, saved_name
 from ..programs.program import restore_names, signature_names
 from ..programs.states import members_of
-from . import plan as plans
 from .artifact import MANIFEST, load, read_artifact, save
 from .budget import BudgetSpentError, LMBill
 from .candidates import Candidate, CandidateKeeper, read_candidates
 from .demonstrations import AnnotatedTeacher, annotated, apart_from
 from .mlflow_model import log_model
 from .optimizers import Job, Optimizer
-from .plan import Plan
+from .plan import Plan, check_asked, checked, checked_examples, checked_optimizer, checked_student, checked_teacher
 from .recheck import keep_prompts
 from .result import Compilation, Compiled, CompileProgress, Examples
 from .trainings import Trainings
@@ -96,24 +95,24 @@ def compile(
         Interrupted: on Ctrl-C.
     """
     plan = Plan(
-        program=plans.checked_student(program),
-        examples=plans.checked_examples(examples),
+        program=checked_student(program),
+        examples=checked_examples(examples),
         metric=checked_metrics([metric], ())[0],
-        optimizer=plans.checked_optimizer(optimizer, program),
-        teacher=plans.checked_teacher(teacher, program),
-        prompt_lm=plans.checked("prompt_lm", prompt_lm),
+        optimizer=checked_optimizer(optimizer, program),
+        teacher=checked_teacher(teacher, program),
+        prompt_lm=checked("prompt_lm", prompt_lm),
         seed=seed,
-        policy=plans.checked("policy", policy) or RunPolicy(),
+        policy=checked("policy", policy) or RunPolicy(),
         answerers=answerers,
         out=None if out is None else Path(out),
         tell=on_progress or _notebook_bars(),
         register=register,
     )
-    plans.checked("tracking", tracking)
+    checked("tracking", tracking)
     if register and not tracking.uri:
         raise QuestreeError(f"register={register!r} needs MLflow: name a store to track to (--tracking-uri).")
     plan.optimizer.check(program, plan.policy)
-    plans.check_asked(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
+    check_asked(plan.optimizer, teacher=plan.teacher, prompt_lm=plan.prompt_lm)
     with writing(plan.out, "compilation") if plan.out else nullcontext() as file:
         plan = plan if file is None else plan.claim(file)
         here, known = without_password(tracking.uri), None if file is None else file.fact("tracked")
