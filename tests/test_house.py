@@ -34,7 +34,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "metrics": 1406,  # 1300
     "pages": 1065,
     "signatures": 1100,  # 1100
-    "tests": 34773,  # 28000
+    "tests": 34766,  # 28000
     "benchmarks": 3226,  # 3200
 }
 
