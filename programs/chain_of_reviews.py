@@ -72,16 +72,16 @@ class ChainOfReviews(Reviewing):
         """Review the chain; return its end, and the query of the next search with a guess, if there are any."""
         question, passages = tree.question, tree.passages()
         tried = list(dict.fromkeys(node.query for node in tree.nodes))
-        verdict = self.paragraph_review(question=question, answer_style=answer_style, passages=passages, tried=tried)
-        action, query = self.action(verdict), None
+        outcome = self.paragraph_review(question=question, answer_style=answer_style, passages=passages, tried=tried)
+        action, query = self.action(outcome), None
         ended: Ended | None = None
         if action != "search":
             ended = "accepted" if action == "accept" else "rejected"
         elif last.round == self.settings.max_turns:
             ended = "full depth"
         else:
-            query = self.expand(question, passages, verdict)
+            query = self.expand(question, passages, outcome)
             ended = "no query" if query is None else None
-        answer = verdict.answer if action == "accept" else None
-        node = tree.update(last, review=verdict.review, action=action, answer=answer, next_query=query, ended=ended)
-        return node, query, verdict.guess
+        answer = outcome.answer if action == "accept" else None
+        node = tree.update(last, review=outcome.review, action=action, answer=answer, next_query=query, ended=ended)
+        return node, query, outcome.guess

@@ -20,7 +20,7 @@ from .evidence import (
     ranked_passages,
     relevant_passages,
 )
-from .modules.reviews import EvidenceFusion, Fusion, MissingParagraph, ParagraphReview, PathReview, Verdict
+from .modules.reviews import EvidenceFusion, Fusion, MissingParagraph, ParagraphReview, PathReview, ReviewOutcome
 from .preset import MethodSettings
 from .program import Program, answered
 from .references import distinct
@@ -72,14 +72,14 @@ class Reviewing(Program):
             self.missing_paragraph = MissingParagraph()
         self.evidence_fusion = EvidenceFusion(settings.fusion)
 
-    def action(self, verdict: Verdict) -> Action:
+    def action(self, outcome: ReviewOutcome) -> Action:
         """Return the action that follows from a review; without relevance pruning, nothing is rejected."""
-        return "search" if verdict.action == "reject" and not self.settings.relevance_pruning else verdict.action
+        return "search" if outcome.action == "reject" and not self.settings.relevance_pruning else outcome.action
 
-    def expand(self, question: str, passages: list[Passage], verdict: Verdict) -> str | None:
+    def expand(self, question: str, passages: list[Passage], outcome: ReviewOutcome) -> str | None:
         """Return the query of a search (section 3.4, effective expansion); None if the LM wrote none."""
         if self.settings.expansion != "mpc":
-            return verdict.next_query
+            return outcome.next_query
         written: str | None = self.missing_paragraph(question=question, passages=passages)
         return written
 

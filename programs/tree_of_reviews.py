@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import dspy
 from pydantic import Field
 
 from ..lm.failure import SettingsError
-from ..lm.parallel import run_parallel
-from ..retrieval import Passage, Retriever
+from ..retrieval import Retriever
 from ..signatures import AnswerStyle
-from .evidence import agreeing, evidence_pool
-from .modules.reviews import Verdict
-from .references import distinct
 from .reviews import Reviewing, ReviewingSettings
-from .tree import Action, Ended, Node, ReasoningTree
+from .tree import ReasoningTree
+from .tree_of_reviews_best import BoundedTreeSearch
+from .tree_of_reviews_paper import TreeSearch
 
 
 class TreeOfReviewsSettings(ReviewingSettings):
@@ -58,66 +53,11 @@ class TreeOfReviewsSettings(ReviewingSettings):
     second_search: bool = True
     max_calls: int | None = Field(default=None, ge=1)
 
-
-@dataclass
-class Search:
-    """The search for one question's evidence."""
-
-    tree: ReasoningTree
-    answer_style: AnswerStyle
-    settings: TreeOfReviewsSettings
-    calls: int = 0
-    proposed: list[tuple[str, str | None]] = field(default_factory=list)
-    """Queries of rejected reviews, each with its guess."""
-
-    def batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
-        """Yield the nodes in groups to visit at the same time: all of them, or as many as the budget surely holds."""
-        while nodes:
-            ended = self.ended()
-            if ended is not None:
-                for node in nodes:
-                    self.tree.update(node, ended=ended)
-                return
-            left = self.left()
-            count = len(nodes) if left is None else max(1, left // self.cost(nodes[0]))
-            yield nodes[:count]
-            nodes = nodes[count:]
-
-    def ended(self) -> Ended | None:
-        """Return why no more nodes are visited; None if more are."""
-        enough = self.settings.enough_agreement
-        if enough is not None and agreeing(evidence_pool(self.tree), self.answer_style) >= enough:
-            return "enough agreement"
-        left = self.left()
-        return "out of calls" if left is not None and left < 1 else None
-
-    def left(self) -> int | None:
-        """Return how many calls the search may still take, one being kept for the fusion; None for any number."""
-        return None if self.settings.max_calls is None else self.settings.max_calls - 1 - self.calls
-
-    def tried(self) -> list[str]:
-        """Return the queries that were searched for, each once."""
-        return list(dict.fromkeys(node.query for node in self.tree.nodes))
-
-    def leads_nowhere(self) -> bool:
-        """Return whether every path that was reviewed is rejected."""
-        return all(node.action in ("reject", None) for node in self.tree.nodes)
-
-    def cost(self, node: Node) -> int:
-        """Return how many calls a visit may take: the review, and a completion if it can open a search."""
-        return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
-
-
-@dataclass(frozen=True)
-class Visit:
-    """A node's review and what followed from it."""
-
-    verdict: Verdict
-    action: Action
-    ended: Ended | None
-    calls: int = 1
-    query: str | None = None
-    found: tuple[Passage, ...] = ()
+    @property
+    def beyond_paper(self) -> bool:
+        """Return whether the search has a part that the paper's has not."""
+        parts = (self.set_pruning, self.second_search, self.enough_agreement, self.semantic_pruning, self.max_calls)
+        return self.order != "depth-first" or any(part not in (None, False) for part in parts)
 
 
 class TreeOfReviews(Reviewing):
@@ -159,115 +99,9 @@ class TreeOfReviews(Reviewing):
                 f"{retriever.name if retriever else 'no retriever'} offers none (`similarity` is None); "
                 "use a neural index, or leave semantic_pruning out."
             )
+        self.way = BoundedTreeSearch if self.settings.beyond_paper else TreeSearch
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Search until every path has ended, then answer from the evidence (section 3.1)."""
-        search = Search(tree, answer_style, self.settings)
-        self.search_from_root(search, tree.question)
-        if self.settings.second_search and search.proposed and search.leads_nowhere():
-            self.search_from_root(search, *search.proposed[0])
+        self.way(self, tree, answer_style).search()
         return self.fuse(tree, answer_style)
-
-    def search_from_root(self, search: Search, query: str, guess: str | None = None) -> None:
-        """Open a path for each paragraph that the query finds, and follow them all."""
-        children = self.open(search, None, query, self.search(query, guess, self.settings.widths[0]))
-        if self.settings.order == "depth-first":
-            self.depth_first(search, children)
-        else:
-            self.level_by_level(search, children)
-
-    def depth_first(self, search: Search, nodes: list[Node]) -> None:
-        """Review each node, and all nodes below it, before the next (section 3.2)."""
-        for node in nodes:
-            self.depth_first(search, self.review(search, [node]))
-
-    def level_by_level(self, search: Search, nodes: list[Node]) -> None:
-        """Review the nodes of a level at the same time, before those below them."""
-        while nodes:
-            nodes = self.review(search, nodes)
-
-    def review(self, search: Search, nodes: list[Node]) -> list[Node]:
-        """Review the paths that end in these nodes, at the same time; return the children that their searches open.
-
-        All reviews are recorded before any child is opened: what is pruned does not depend on the order of replies.
-        """
-        opened: list[tuple[Node, Visit]] = []
-        for batch in search.batches(nodes):
-            visits = run_parallel([partial(self.visit, search, node) for node in batch])
-            opened += [(self.record(search, node, visit), visit) for node, visit in zip(batch, visits, strict=True)]
-        return [
-            child
-            for node, visit in opened
-            if visit.query is not None
-            for child in self.open(search, node, visit.query, list(visit.found))
-        ]
-
-    def visit(self, search: Search, node: Node) -> Visit:
-        """Review the node's path; if more is needed, find the query and retrieve with it (section 3.2)."""
-        question, level, left = search.tree.question, node.round, search.left()
-        path = search.tree.paragraphs_to(node)
-        verdict = self.paragraph_review(
-            question=question, answer_style=search.answer_style, passages=path, tried=search.tried()
-        )
-        action = self.action(verdict)
-        if action != "search":
-            return Visit(verdict, action, "accepted" if action == "accept" else "rejected")
-        if level == len(self.settings.widths):
-            return Visit(verdict, action, "full depth")
-        if left is not None and left < search.cost(node):
-            return Visit(verdict, action, "out of calls")
-        query = self.expand(question, path, verdict)
-        if query is None:
-            return Visit(verdict, action, "no query", search.cost(node))
-        found = tuple(self.search(query, verdict.guess, self.settings.widths[level]))
-        return Visit(verdict, action, None if found else "nothing retrieved", search.cost(node), query, found)
-
-    def record(self, search: Search, node: Node, visit: Visit) -> Node:
-        """Write the review into the node and return it; an accepted node is evidence from now on."""
-        search.calls += visit.calls
-        if visit.action == "reject" and visit.verdict.next_query:
-            search.proposed.append((visit.verdict.next_query, visit.verdict.guess))
-        return search.tree.update(
-            node,
-            review=visit.verdict.review,
-            action=visit.action,
-            answer=visit.verdict.answer if visit.action == "accept" else None,
-            next_query=visit.query,
-            ended=visit.ended,
-        )
-
-    def open(self, search: Search, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
-        """Open a child for each paragraph found; return those that are not pruned (section 3.4)."""
-        path = search.tree.paragraphs_to(parent)
-        known = distinct([path, *(piece.passages for piece in evidence_pool(search.tree))])
-        level = 1 if parent is None else parent.round + 1
-        seen = opened_sets(search.tree) if self.settings.set_pruning else set()
-        ids = frozenset(passage.id for passage in path)
-        children = [
-            search.tree.grow(
-                parent,
-                round=level,
-                query=query,
-                source="passage",
-                passage=passage,
-                ended="repeated" if ids | {passage.id} in seen else self.pruned(passage, known),
-            )
-            for passage in found
-        ]
-        return [child for child in children if child.ended is None]
-
-    def pruned(self, passage: Passage, known: list[Passage]) -> Ended | None:
-        """Return why the paragraph adds nothing to the known ones; None if it adds something."""
-        threshold = self.settings.semantic_pruning
-        if self.settings.repetitive_pruning and passage.id in {one.id for one in known}:
-            return "repeated"
-        if threshold is not None and known:
-            likeness = self.similarity([passage.shown()], [one.shown() for one in known])[0]
-            return "near-duplicate" if max(likeness) >= threshold else None
-        return None
-
-
-def opened_sets(tree: ReasoningTree) -> set[frozenset[str]]:
-    """Return the paragraphs of each path that was reviewed, or will be, as a set of their ids."""
-    opened = (node for node in tree.nodes if node.review is not None or node.ended is None)
-    return {frozenset(passage.id for passage in tree.paragraphs_to(node)) for node in opened}

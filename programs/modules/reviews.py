@@ -45,7 +45,7 @@ _NOTHING_MISSING = re.compile(  # "None: the passages tell all", but not "None o
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReviewOutcome:
     """A review, the action that follows from it, the answer or the next query, and a guess of what that would find."""
 
     review: Review
@@ -67,8 +67,10 @@ class PathReview(dspy.Module):
         self.judges_last = judges_last
         self.review = dspy.Predict(ReviewPath)
 
-    def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]) -> Verdict:
-        """Return the verdict; its guess is the missing paragraph (section 3.4, missing-paragraph completion)."""
+    def forward(
+        self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]
+    ) -> ReviewOutcome:
+        """Return the outcome; its guess is the missing paragraph (section 3.4, missing-paragraph completion)."""
         reply = call(
             self.review,
             drop="first",
@@ -87,7 +89,7 @@ class PathReview(dspy.Module):
         note(reply, kind, judgements, exemplary=complete == (query is None))
         if query is not None and query.casefold() in {one.casefold() for one in tried}:
             query = None
-        return Verdict(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
+        return ReviewOutcome(review, action, answer if action == "accept" else None, query, text_or_none(reply.guess))
 
 
 class ParagraphReview(dspy.Module):
@@ -104,7 +106,9 @@ class ParagraphReview(dspy.Module):
         self.review = dspy.Predict(ReviewParagraphsCoT if thoughts else ReviewParagraphs)
         self.judges_last = judges_last
 
-    def forward(self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]) -> Verdict:
+    def forward(
+        self, question: str, answer_style: AnswerStyle, passages: list[Passage], tried: list[str]
+    ) -> ReviewOutcome:
         """Reject what is irrelevant, accept what is enough and answers, search on from the rest."""
         shown = numbered(passages)
         reply = call(self.review, drop="first", question=question, answer_style=answer_style, passages=shown)
@@ -112,7 +116,7 @@ class ParagraphReview(dspy.Module):
         answer = supported_answer(reply.answer, answer_style)
         action = action_of(review.relevant, review.supported, answer)
         note(reply, action, [_judgement(review, passages, reply, last=self.judges_last)])
-        return Verdict(review, action, answer, query_or_none(reply.next_query))
+        return ReviewOutcome(review, action, answer, query_or_none(reply.next_query))
 
 
 class MissingParagraph(dspy.Module):

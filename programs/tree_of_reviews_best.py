@@ -1,0 +1,120 @@
+"""Tree of Reviews as we know it to be better: it stops early, starts again, prunes more, reviews at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from ..lm.parallel import run_parallel
+from ..retrieval import Passage
+from ..signatures import AnswerStyle
+from .evidence import agreeing, evidence_pool
+from .tree import Ended, Node, ReasoningTree
+from .tree_of_reviews_paper import TreeSearch, Visit
+
+
+class BoundedTreeSearch(TreeSearch):
+    """The paper's search with what its authors leave open, each part with a setting of its own.
+
+    Attributes:
+        calls: of the LM that reviews and completions took.
+        proposed: the queries of rejected reviews, each with its guess.
+    """
+
+    def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
+        super().__init__(program, tree, answer_style)
+        self.calls, self.proposed = 0, list[tuple[str, str | None]]()
+
+    def search(self) -> None:
+        """Search; where every path is rejected, begin once more with the first query that a review wrote."""
+        super().search()
+        led_on = any(node.action not in ("reject", None) for node in self.tree.nodes)
+        if self.settings.second_search and self.proposed and not led_on:
+            self.search_from_root(*self.proposed[0])
+
+    def follow(self, nodes: list[Node]) -> None:
+        """Review the nodes depth first, or level by level."""
+        if self.settings.order == "depth-first":
+            for node in nodes:
+                self.follow(self.review([node]))
+        else:
+            while nodes:
+                nodes = self.review(nodes)
+
+    def review(self, nodes: list[Node]) -> list[Node]:
+        """Review the paths that end in these nodes, at the same time; return the children that their searches open.
+
+        All reviews are recorded before any child is opened: what is pruned does not depend on the order of replies.
+        """
+        opened: list[tuple[Node, Visit]] = []
+        for batch in self.batches(nodes):
+            visits = run_parallel([partial(self.visit, node) for node in batch])
+            opened += [(self.record(node, visit), visit) for node, visit in zip(batch, visits, strict=True)]
+        return [
+            child
+            for node, visit in opened
+            if visit.query is not None
+            for child in self.open(node, visit.query, list(visit.found))
+        ]
+
+    def batches(self, nodes: list[Node]) -> Iterator[list[Node]]:
+        """Yield the nodes in groups to visit at the same time: all of them, or as many as the budget surely holds."""
+        while nodes:
+            if ended := self.ended():
+                for node in nodes:
+                    self.tree.update(node, ended=ended)
+                return
+            left = self.left()
+            count = len(nodes) if left is None else max(1, left // self.cost(nodes[0]))
+            yield nodes[:count]
+            nodes = nodes[count:]
+
+    def ended(self) -> Ended | None:
+        """Return why no more nodes are visited; None if more are."""
+        enough, left = self.settings.enough_agreement, self.left()
+        if enough is not None and agreeing(evidence_pool(self.tree), self.answer_style) >= enough:
+            return "enough agreement"
+        return "out of calls" if left is not None and left < 1 else None
+
+    def left(self) -> int | None:
+        """Return how many calls the search may still take, one being kept for the fusion; None for any number."""
+        return None if self.settings.max_calls is None else self.settings.max_calls - 1 - self.calls
+
+    def cost(self, node: Node) -> int:
+        """Return how many calls a visit may take: the review, and a completion if it can open a search."""
+        return 2 if self.settings.expansion == "mpc" and node.round < len(self.settings.widths) else 1
+
+    def stop(self, node: Node) -> Ended | None:
+        """Return why nothing is searched for from this node: it is at full depth, or the calls are spent."""
+        left = self.left()
+        return super().stop(node) or ("out of calls" if left is not None and left < self.cost(node) else None)
+
+    def record(self, node: Node, visit: Visit) -> Node:
+        """Write the review into the node; count its calls, and keep the query that a rejected one proposes."""
+        expanded = visit.action == "search" and visit.ended not in ("full depth", "out of calls")
+        self.calls += self.cost(node) if expanded else 1
+        if visit.action == "reject" and visit.outcome.next_query:
+            self.proposed.append((visit.outcome.next_query, visit.outcome.guess))
+        return super().record(node, visit)
+
+    def pruning(self, parent: Node | None) -> Callable[[Passage], Ended | None]:
+        """Return what tells why a paragraph opens no path: beyond the paper, also by set and by meaning."""
+        threshold, known, repeated = self.settings.semantic_pruning, self.known(parent), super().pruning(parent)
+        ids = frozenset(passage.id for passage in self.tree.paragraphs_to(parent))
+        seen = self.opened_sets() if self.settings.set_pruning else set()
+
+        def pruned(passage: Passage) -> Ended | None:
+            if ids | {passage.id} in seen or repeated(passage):
+                return "repeated"
+            if threshold is None or not known:
+                return None
+            (likeness,) = self.program.similarity([passage.shown()], [one.shown() for one in known])
+            return "near-duplicate" if max(likeness) >= threshold else None
+
+        return pruned
+
+    def opened_sets(self) -> set[frozenset[str]]:
+        """Return the paragraphs of each path that was reviewed, or will be, as a set of their ids."""
+        opened = (node for node in self.tree.nodes if node.review is not None or node.ended is None)
+        return {frozenset(passage.id for passage in self.tree.paragraphs_to(node)) for node in opened}
