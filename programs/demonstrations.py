@@ -99,13 +99,6 @@ def as_found(step: TraceStep, tree: ReasoningTree, example: Any = None) -> Trace
     return predictor, inputs, with_fields(reply, {name: _consistent(plan, solved) for name, plan in found.items()})
 
 
-def is_planner(predictor: dspy.Predict) -> bool:
-    """Return whether one of a predictor's outputs is a plan: a list of steps."""
-    return any(
-        field.annotation in (list[Step], list[PlannedStep]) for field in predictor.signature.output_fields.values()
-    )
-
-
 def _is_plan(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, Step | PlannedStep) for one in value)
 

@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from ..common.text import in_page
-from .tree_views import TREE_STYLE, as_fragment
+from .tree_views import in_notebook
 
 
 def prediction_as_html(prediction: dspy.Prediction) -> str:
@@ -17,8 +17,8 @@ def prediction_as_html(prediction: dspy.Prediction) -> str:
     said = f"no answer: {prediction.failure}" if prediction.failure else prediction.answer
     cited = "".join(f"<li>{in_page(passage.cited())}</li>" for passage in prediction.references)
     return (
-        f"<style>{TREE_STYLE}</style><p><b>{in_page(tree.question)}</b></p><p>{in_page(said)}</p>"
-        f"<p>{in_page(prediction.final_content)}</p><ol>{cited}</ol>{as_fragment(tree)}"
+        f"<p><b>{in_page(tree.question)}</b></p><p>{in_page(said)}</p>"
+        f"<p>{in_page(prediction.final_content)}</p><ol>{cited}</ol>{in_notebook(tree)}"
     )
 
 

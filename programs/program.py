@@ -27,7 +27,7 @@ from ..retrieval import Passage, Retriever, as_retriever, asking
 from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .basis import basis
-from .references import distinct, without_loose_marks
+from .references import distinct, settle_marks, supported_by, without_loose_marks
 from .streams import told_growth
 from .tree import ReasoningTree
 
@@ -283,6 +283,17 @@ def answered(
         failure=None,
         **fields,
     )
+
+
+def answered_from(
+    tree: ReasoningTree, answer: str, content: str, passages: list[Passage], **fields: Any
+) -> dspy.Prediction:
+    """Return the prediction of an answer whose content marks some of the passages, as `answered`.
+
+    A mark that its passage does not support is taken out.
+    """
+    content, references = settle_marks(content, passages, supported_by(tree.question))
+    return answered(tree, answer, content, references, passages=passages, **fields)
 
 
 def _is_title(said: str, passages: list[Passage]) -> bool:

@@ -13,20 +13,9 @@ from ..common.text import in_page, printable
 from .basis import is_judged, kind_of, state_of
 from .tree import Node, ReasoningTree
 
-_STEPS = {
-    "lm": ("recalled", "#1d6fb8"),
-    "corrected": ("corrected", "#b86a1d"),
-    "completed": ("found", "#1d8a4a"),
-    "unsolved": ("not found", "#8a8a8a"),
-}
-_FATES = {
-    "query": ("query", "#7a4fb8"),
-    "open": ("found", "#8a8a8a"),
-    "search": ("searched on", "#1d6fb8"),
-    "accept": ("accepted", "#1d8a4a"),
-    "kept": ("kept", "#1d8a4a"),
-    "ended": ("ended", "#8a8a8a"),
-}
+_BLUE, _BROWN, _GREEN, _GREY, _VIOLET = "#1d6fb8", "#b86a1d", "#1d8a4a", "#8a8a8a", "#7a4fb8"
+_STEPS = {"lm": _BLUE, "corrected": _BROWN, "completed": _GREEN, "unsolved": _GREY}
+_JUDGED = {"query": _VIOLET, "open": _GREY, "search": _BLUE, "accept": _GREEN, "kept": _GREEN, "ended": _GREY}
 
 
 def as_text(tree: ReasoningTree) -> str:
@@ -58,36 +47,11 @@ def as_mermaid(tree: ReasoningTree) -> str:
         lines.append(f'  n{node.id}["{label}"]')
         lines.append(f"  {'root' if node.parent is None else f'n{node.parent}'} --> n{node.id}")
     lines += [f"  class n{node.id} {kind_of(node) if node.id in behind else 'left'}" for node in tree.nodes]
-    lines += [f"  classDef {source} stroke:{colour},stroke-width:2px" for source, (_, colour) in _legend(tree).items()]
+    judged = {is_judged(node) for node in tree.nodes}
+    colours = (_JUDGED if True in judged else {}) | (_STEPS if judged != {True} else {})
+    lines += [f"  classDef {kind} stroke:{colour},stroke-width:2px" for kind, colour in colours.items()]
     lines.append("  classDef left stroke-dasharray:4 4,opacity:0.6")
     return "\n".join(lines)
-
-
-def as_fragment(tree: ReasoningTree) -> str:
-    """Return the tree with its legend, for a page that has `TREE_STYLE`. Everything in it is escaped."""
-    behind = _ids_behind_answer(tree)
-    legend = "".join(f"<span class={source}>{words}</span>" for source, (words, _) in _legend(tree).items())
-    return f'<p class="legend">{legend}</p><div class="tree root-list">{_branches(tree, None, behind)}</div>'
-
-
-def _branches(tree: ReasoningTree, parent: Node | None, behind: set[int]) -> str:
-    items = "".join(
-        f"<li>{_card(tree, node, node.id in behind)}{_branches(tree, node, behind)}</li>"
-        for node in tree.children(parent)
-    )
-    return f"<ul>{items}</ul>" if items else ""
-
-
-def _card(tree: ReasoningTree, node: Node, answers: bool) -> str:
-    evidence = ""
-    if node.passage is not None:
-        read = f"<p>read: <b>{in_page(node.span.text)}</b> ({node.span.score:.2f})</p>" if node.span else ""
-        passage = f"<b>{in_page(node.passage.title)}</b> {in_page(node.passage.text)}"
-        evidence = f"<details><summary>passage</summary>{read}<p>{passage}</p></details>"
-    return (
-        f'<div class="{kind_of(node)}{"" if answers else " left"}"><small>{in_page(state_of(node, tree))}</small>'
-        f"<p>{in_page(_asked(node))}</p><p><b>{in_page(_answer(node))}</b></p>{evidence}</div>"
-    )
 
 
 def _ids_behind_answer(tree: ReasoningTree) -> set[int]:
@@ -146,33 +110,17 @@ def _answer(node: Node) -> str:
     return "?" if node.answer is None else node.answer
 
 
-def _legend(tree: ReasoningTree) -> dict[str, tuple[str, str]]:
-    """Return the classes of this tree's nodes, with their words and colours."""
-    judged = {is_judged(node) for node in tree.nodes}
-    return (_FATES if True in judged else {}) | (_STEPS if judged != {True} else {})
-
-
 def _mermaid(text: str) -> str:
     """Return text for a Mermaid label: characters that Mermaid or HTML would interpret become entities."""
     special = '"#<>&;`[]{}()|\\'
     return "".join(f"#{ord(c)};" if c in special else c for c in _one_line(text))
 
 
-_COLOURS = "".join(f".{source}{{--source:{colour}}}" for source, (_, colour) in (_STEPS | _FATES).items())
-TREE_STYLE = f"""
-.legend span{{display:inline-block;border-left:4px solid var(--source);padding:0 .8rem 0 .4rem;font-size:.85rem}}
-ul.tree,.tree ul{{list-style:none;margin:0;padding-left:1.6rem;border-left:1px solid #8884}}
-.tree div{{border-left:4px solid var(--source);background:#8881}}
-.tree div{{padding:.4rem .8rem;margin:.5rem 0;border-radius:0 6px 6px 0}}
-.tree p{{margin:.2rem 0}} .left{{opacity:.55}} details{{font-size:.9rem}} small{{color:#777;float:right}}
-{_COLOURS}"""
-
-
-def _in_notebook(tree: ReasoningTree) -> str:
+def in_notebook(tree: ReasoningTree) -> str:
     """Return the tree as a notebook shows it. Everything in it is escaped."""
-    return f"<style>{TREE_STYLE}</style><p><b>{in_page(tree.question)}</b></p>{as_fragment(tree)}"
+    return f"<pre>{in_page(as_text(tree))}</pre>"
 
 
 # `print(tree)` and a notebook show the tree; tree.py cannot import its views
 ReasoningTree.__str__ = as_text  # type: ignore[assignment, method-assign]
-ReasoningTree._repr_html_ = _in_notebook
+ReasoningTree._repr_html_ = in_notebook

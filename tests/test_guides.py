@@ -232,9 +232,8 @@ def test_a_guide_begins_with_what_runs_offline(name):
     assert "--checkpoint" not in first.text
 
 
-def test_readme_and_guides_name_all_there_is():
-    readme, compiling = prose(ROOT / "README.md"), prose(DOCS / "compiling.md")
-    assert {name for name in PROGRAMS if f"`{name}`" not in readme} == set()
+def test_guides_name_all_there_is():
+    compiling = prose(DOCS / "compiling.md")
     assert set(OPTIMIZERS) <= first_column(section(DOCS / "compiling.md", "Optimizers")), compiling
     assert first_column(section(DOCS / "retrievers.md", "Kinds")) <= {"auto", *KINDS}
     assert set(DEFENCES) == first_column(section(DOCS / "attacks.md", "Defences"))

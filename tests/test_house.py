@@ -23,7 +23,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
     "retrieval": 10935,  # 7400, and linked/
     "evaluation": 6582,  # 5000
-    "programs": 7494,  # 6200, and evidence-chain
+    "programs": 7452,  # 6200, and evidence-chain
     "optimize": 5183,  # 4500
     "api": 5057,  # 3900
     "simulate": 2748,  # 2100

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
+from ...signatures.answers import AnswerFromPassages
 from ..majority import majority, sample, usable
-from ..modules.answers import DirectAnswer, PassageAnswer, Recitation, StepByStepAnswer
+from ..modules.answers import PlainAnswer, Recitation, StepByStepAnswer
 from ..program import Program, ProgramSettings, answered
 from ..tree import ReasoningTree
 
@@ -23,7 +24,7 @@ class Direct(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ProgramSettings | None = None):
         super().__init__(retriever, settings)
-        self.direct_answer = DirectAnswer()
+        self.direct_answer = PlainAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer in one call."""
@@ -89,7 +90,7 @@ class Recite(Program):
     def __init__(self, retriever: Retriever | None = None, settings: ReciteSettings | None = None):
         super().__init__(retriever, settings)
         self.recitation = Recitation()
-        self.passage_answer = PassageAnswer()
+        self.passage_answer = PlainAnswer(AnswerFromPassages)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Recite passages and answer from each; the recited passage is the content."""

@@ -13,16 +13,9 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.notes import AnswerFromNotes, TakeNotes, WriteHopQuery
 from ..demonstrations import Judgement, note
+from ..modules.answers import with_references
 from ..program import Program, ProgramSettings, answered
-from ..references import (
-    distinct,
-    kept_all_marks,
-    numbered_among,
-    numbers_of,
-    settle_marks,
-    supported_by,
-    without_loose_marks,
-)
+from ..references import distinct, numbered_among, numbers_of, without_loose_marks
 from ..tree import ReasoningTree
 
 
@@ -74,12 +67,9 @@ class MultiHop(Program):
         reply = call(
             self.notes_answer, question=question, answer_style=answer_style, notes=notes, queries=list(queries)
         )
-        content, references = settle_marks(reply.final_content, passages, supported_by(question))
-        note(reply, exemplary=kept_all_marks(reply.final_content, content))
+        answer, content, references = with_references(reply, passages, question)
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
-        return answered(
-            tree, reply.answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes)
-        )
+        return answered(tree, answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes))
 
     def next_query(self, question: str, notes: list[str], queries: dict[str, int]) -> str:
         """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.

@@ -11,8 +11,9 @@ from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ...signatures.summaries import AnswerFromSummaries, SummarizePassages, WriteQueryFromSummaries
 from ..demonstrations import note
+from ..modules.answers import with_references
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, kept_all_marks, numbered_among, settle_marks, supported_by, without_loose_marks
+from ..references import distinct, numbered_among, without_loose_marks
 from ..tree import ReasoningTree
 from .multi_hop import judged_by_marks
 
@@ -67,9 +68,8 @@ class MultiHopSummaries(Program):
             summaries += self.summarize(summarize, question, summaries, passages, found)
             passages = distinct([passages, found])
         reply = call(self.summaries_answer, question=question, answer_style=answer_style, summaries=summaries)
-        content, references = settle_marks(reply.final_content, passages, supported_by(question))
-        note(reply, exemplary=kept_all_marks(reply.final_content, content))
-        return answered(tree, reply.answer, content, references, passages=passages, summaries=tuple(summaries))
+        answer, content, references = with_references(reply, passages, question)
+        return answered(tree, answer, content, references, passages=passages, summaries=tuple(summaries))
 
     def summarize(
         self, summarize: dspy.Predict, question: str, summaries: list[str], before: list[Passage], found: list[Passage]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import dspy
 from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules.answers import PassageAnswer
+from ...signatures.answers import AnswerFromPassages
+from ..modules.answers import PlainAnswer
 from ..modules.knowledge import KnowledgeAnswer
 from ..program import Program, ProgramSettings, answered
 from ..references import numbered
-from ..tree import ReasoningTree, Source
+from ..tree import ReasoningTree
 
 
 class OneRSettings(ProgramSettings):
@@ -34,40 +37,31 @@ class OneR(Program):
     Settings = OneRSettings
     settings: OneRSettings
 
+    reasons: ClassVar[bool] = False
+
     def __init__(self, retriever: Retriever | None = None, settings: OneRSettings | None = None):
         super().__init__(retriever, settings)
-        self.make_answer()
-
-    def make_answer(self) -> None:
-        """Make the module that answers."""
-        self.passage_answer = PassageAnswer()
+        if self.reasons:
+            self.knowledge_answer = KnowledgeAnswer()
+        else:
+            self.passage_answer = PlainAnswer(AnswerFromPassages)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve with the question, and answer from what was found."""
-        found = self.retrieve(tree.question, self.settings.k)
-        answer, content, references = self.answer(tree.question, answer_style, found)
-        source: Source = "completed" if found else "lm"
-        tree.add_search(None, tree.question, found, answer=answer, source=source)
+        question, found, references = tree.question, self.retrieve(tree.question, self.settings.k), list[Passage]()
+        if self.reasons:
+            answer, content, references = self.knowledge_answer(
+                question=question, answer_style=answer_style, passages=found
+            )
+        else:
+            shown = numbered(found)
+            answer = content = self.passage_answer(question=question, answer_style=answer_style, passages=shown)
+        tree.add_search(None, question, found, answer=answer, source="completed" if found else "lm")
         return answered(tree, answer, content, references)
-
-    def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:
-        """Return the answer, which is also the final content, and no references."""
-        answer = self.passage_answer(question=question, answer_style=answer_style, passages=numbered(found))
-        return answer, answer, []
 
 
 class OneRCoT(OneR):
     """One-step retrieval with a chain of thought (ToR, section 4.3, OneR-CoT)."""
 
     name = "oner-cot"
-
-    def make_answer(self) -> None:
-        """Make the module that answers."""
-        self.knowledge_answer = KnowledgeAnswer()
-
-    def answer(self, question: str, answer_style: AnswerStyle, found: list[Passage]) -> tuple[str, str, list[Passage]]:
-        """Return the answer, the reasoning, and the passages that it cites."""
-        drawn: tuple[str, str, list[Passage]] = self.knowledge_answer(
-            question=question, answer_style=answer_style, passages=found
-        )
-        return drawn
+    reasons = True

@@ -11,8 +11,8 @@ from ...signatures import AnswerStyle
 from ..majority import Sample, answer_of, majority, sample
 from ..modules.answers import StepByStepAnswer
 from ..modules.searches import Acting
-from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered_among, settle_marks, supported_by
+from ..program import Program, ProgramSettings, answered, answered_from
+from ..references import distinct, numbered_among
 from ..tree import Node, ReasoningTree
 
 
@@ -47,7 +47,7 @@ class ReAct(Program):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode."""
         reply, searches = self.act(tree, answer_style)
-        return conclude(tree, reply, searches)
+        return answered_from(tree, reply.answer, reply.reasoning, searches.passages)
 
     def act(self, tree: ReasoningTree, answer_style: AnswerStyle) -> tuple[dspy.Prediction, Searches]:
         """Run an episode; return its last reply, and its searches."""
@@ -105,7 +105,7 @@ class ReActSelfConsistency(ReAct):
         """Answer by one episode; if it gives no answer, by the majority of sampled chains of thought, from memory."""
         reply, searches = self.act(tree, answer_style)
         if reply.answer is not None:
-            return conclude(tree, reply, searches)
+            return answered_from(tree, reply.answer, reply.reasoning, searches.passages)
         samples: list[Sample] = sample(
             lambda: self.step_by_step_answer(question=tree.question, answer_style=answer_style),
             self.settings.samples,
@@ -117,9 +117,3 @@ class ReActSelfConsistency(ReAct):
         tree.grow(None, query=tree.question, answer=answer, source="lm", ended="accepted")
         answers = list(map(answer_of, samples))
         return answered(tree, answer, content, references, passages=[], samples=answers)
-
-
-def conclude(tree: ReasoningTree, reply: dspy.Prediction, searches: Searches) -> dspy.Prediction:
-    """Return the prediction of an episode with an answer."""
-    content, references = settle_marks(reply.reasoning, searches.passages, supported_by(tree.question))
-    return answered(tree, reply.answer, content, references, passages=searches.passages)

@@ -12,12 +12,13 @@ from ...common.text import query_or_none, text_or_none
 from ...lm.call import call
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
+from ...signatures.answers import AnswerFromThoughts
 from ...signatures.searches import CondensePassages, ReasonOrSearch, SearchInTags
 from ..demonstrations import note
-from ..modules.answers import ThoughtsAnswer
+from ..modules.answers import PlainAnswer
 from ..modules.searches import up_to_search
-from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered_among, settle_marks, supported_by
+from ..program import Program, ProgramSettings, answered_from
+from ..references import distinct, numbered_among
 from ..tree import ReasoningTree
 
 _TAG = re.compile(r"<(search|answer)>(.*?)(?:</\1>|$)", re.DOTALL | re.IGNORECASE)
@@ -59,7 +60,7 @@ class SearchAgent(Program):
         self.reasoning = dspy.Predict(SearchInTags if self.settings.tags else ReasonOrSearch)
         if not self.settings.tags:
             self.condense_passages = dspy.Predict(CondensePassages)
-        self.thoughts_answer = ThoughtsAnswer()
+        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Reason and search until the answer is there; if it does not come, read it from the reasoning."""
@@ -88,8 +89,7 @@ class SearchAgent(Program):
         if answer is None:
             answer = self.thoughts_answer(question=question, answer_style=answer_style, thoughts=written)
         once = dict.fromkeys(sentence for part in told for sentence in sentences(part))  # findings are often repeated
-        content, references = settle_marks(" ".join(once), passages, supported_by(question))
-        return answered(tree, answer, content, references, passages=passages)
+        return answered_from(tree, answer, " ".join(once), passages)
 
     def go_on(self, question: str, answer_style: AnswerStyle, written: list[str]) -> tuple[str, str | None, str | None]:
         """Return what comes next in the reasoning; the query to search for, None at its end; the answer, if given."""

@@ -7,10 +7,11 @@ from pydantic import Field
 
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules.answers import ThoughtsAnswer
+from ...signatures.answers import AnswerFromThoughts
+from ..modules.answers import PlainAnswer
 from ..modules.searches import Writing
-from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered_among, settle_marks, supported_by
+from ..program import Program, ProgramSettings, answered_from
+from ..references import distinct, numbered_among
 from ..tree import ReasoningTree
 
 
@@ -40,7 +41,7 @@ class Toolformer(Program):
     def __init__(self, retriever: Retriever | None = None, settings: ToolformerSettings | None = None):
         super().__init__(retriever, settings)
         self.writing = Writing()
-        self.thoughts_answer = ThoughtsAnswer()
+        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Write and search until the text ends; if it ends without an answer, read the answer from the text."""
@@ -60,5 +61,4 @@ class Toolformer(Program):
             written.append(f"[Search({search}) → {shown}]")
         if answer is None:
             answer = self.thoughts_answer(question=tree.question, answer_style=answer_style, thoughts=written)
-        content, references = settle_marks(" ".join(text), results, supported_by(tree.question))
-        return answered(tree, answer, content, references, passages=results)
+        return answered_from(tree, answer, " ".join(text), results)

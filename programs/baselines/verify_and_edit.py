@@ -12,8 +12,9 @@ from ...lm.parallel import run_parallel
 from ...metrics import normalise
 from ...retrieval import Retriever
 from ...signatures import AnswerStyle
+from ...signatures.answers import AnswerFromThoughts
 from ..majority import Sample, agreement, answer_of, majority, sample
-from ..modules.answers import StepByStepAnswer, ThoughtsAnswer
+from ..modules.answers import PlainAnswer, StepByStepAnswer
 from ..modules.verification import Verification, Verified
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct, numbers_of, settle_marks, supported_by
@@ -53,7 +54,7 @@ class VerifyAndEdit(Program):
         super().__init__(retriever, settings)
         self.step_by_step_answer = StepByStepAnswer()
         self.verification = Verification()
-        self.thoughts_answer = ThoughtsAnswer()
+        self.thoughts_answer = PlainAnswer(AnswerFromThoughts)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Sample chains of thought; verify and edit the majority's if too few of them agree."""

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 
 from ...common.text import neutralise, text_or_none
 from ...lm.call import call
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
-from ...signatures.answers import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep
+from ...signatures.answers import Answer, AnswerStepByStep
 from ...signatures.knowledge import RecallPassage
-from ..references import settle_marks, supported_by
+from ..demonstrations import note
+from ..majority import Sample
+from ..references import kept_all_marks, settle_marks, supported_by
 
 
-class DirectAnswer(dspy.Module):
-    """An answer from memory, without reasoning."""
+class PlainAnswer(dspy.Module):
+    """An answer without reasoning: from memory, from texts, or as given thoughts lead to it.
 
-    def __init__(self) -> None:
+    Args:
+        signature: what the answer is given by.
+    """
+
+    def __init__(self, signature: type[dspy.Signature] = Answer) -> None:
         super().__init__()
-        self.answer = dspy.Predict(Answer)
+        self.answer = dspy.Predict(signature)
 
-    def forward(self, question: str, answer_style: AnswerStyle) -> str:
-        """Return the answer."""
-        return str(call(self.answer, question=question, answer_style=answer_style).answer)
-
-
-class PassageAnswer(dspy.Module):
-    """An answer from texts, without reasoning."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer = dspy.Predict(AnswerFromPassages)
-
-    def forward(self, question: str, answer_style: AnswerStyle, passages: list[str]) -> str:
-        """Return the answer; ``passages`` are given as the prompt shows them."""
-        return str(call(self.answer, question=question, answer_style=answer_style, passages=passages).answer)
+    def forward(self, **inputs: Any) -> str:
+        """Return the answer to the inputs of the signature."""
+        return str(call(self.answer, **inputs).answer)
 
 
 class StepByStepAnswer(dspy.Module):
@@ -44,23 +40,9 @@ class StepByStepAnswer(dspy.Module):
         super().__init__()
         self.answer = dspy.Predict(AnswerStepByStep)
 
-    def forward(self, question: str, answer_style: AnswerStyle) -> tuple[str, str, list[Passage]]:
+    def forward(self, question: str, answer_style: AnswerStyle) -> Sample:
         """Return the answer, the reasoning without marks (there is nothing to cite), and no references."""
-        reply = call(self.answer, question=question, answer_style=answer_style)
-        final_content, references = settle_marks(reply.final_content, [], supported_by(question))
-        return reply.answer, final_content, references
-
-
-class ThoughtsAnswer(dspy.Module):
-    """An answer that follows from given thoughts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer = dspy.Predict(AnswerFromThoughts)
-
-    def forward(self, question: str, answer_style: AnswerStyle, thoughts: list[str]) -> str:
-        """Return the answer."""
-        return str(call(self.answer, question=question, answer_style=answer_style, thoughts=thoughts).answer)
+        return with_references(call(self.answer, question=question, answer_style=answer_style), [], question)
 
 
 class Recitation(dspy.Module):
@@ -73,3 +55,13 @@ class Recitation(dspy.Module):
     def forward(self, question: str) -> str:
         """Return the passage, neutralised: it becomes part of a prompt; an empty one if the LM recalls nothing."""
         return neutralise(text_or_none(call(self.recall, question=question).passage) or "")
+
+
+def with_references(reply: dspy.Prediction, passages: list[Passage], question: str) -> Sample:
+    """Return the answer of a reply, its final content, and its references: mark ``[n]`` is ``references[n-1]``.
+
+    A mark that its passage does not support is taken out; such a reply is no demonstration.
+    """
+    final_content, references = settle_marks(reply.final_content, passages, supported_by(question))
+    note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
+    return reply.answer, final_content, references

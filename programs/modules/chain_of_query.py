@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dspy
 
 from ...common.placeholders import numbers_in, without_placeholders
@@ -92,44 +94,8 @@ class RevisedChain(dspy.Module):
         return rest
 
 
-class CorrectedChain(dspy.Module):
-    """The chain that goes on from a node which a passage contradicts (verification, section 3.2)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.correct = dspy.Predict(CorrectChain)
-
-    def forward(
-        self,
-        question: str,
-        answer_style: AnswerStyle,
-        solved: list[Node],
-        node: Node,
-        later: list[Node],
-        passage: Passage,
-        span: Span,
-    ) -> list[PlannedStep]:
-        """Return the node's query with the LM's new answer, and the steps that follow it."""
-        reply = call(
-            self.correct,
-            question=question,
-            answer_style=answer_style,
-            solved=as_steps(solved),
-            query=node.query,
-            your_answer=node.answer,
-            passages=numbered([passage]),
-            reference_answer=span.text,
-            later_steps=as_steps(later),
-        )
-        return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
-
-
-class CompletedChain(dspy.Module):
-    """The chain that goes on from a node which the LM could not answer (completion, section 3.2)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.complete = dspy.Predict(CompleteChain)
+class Continuation(dspy.Module):
+    """The chain that goes on from a node which was looked up (section 3.2)."""
 
     def forward(
         self,
@@ -142,8 +108,10 @@ class CompletedChain(dspy.Module):
         span: Span,
     ) -> list[PlannedStep]:
         """Return the node's query with the LM's answer, if it now has one, and the steps that follow it."""
+        (predict,) = self.predictors()
+        disputed: dict[str, Any] = {"your_answer": node.answer} if isinstance(self, CorrectedChain) else {}
         reply = call(
-            self.complete,
+            predict,
             question=question,
             answer_style=answer_style,
             solved=as_steps(solved),
@@ -151,8 +119,25 @@ class CompletedChain(dspy.Module):
             passages=numbered([passage]),
             reference_answer=span.text,
             later_steps=as_steps(later),
+            **disputed,
         )
         return as_planned([Step(query=node.query, answer=without_marks(reply.new_answer)), *reply.new_steps])
+
+
+class CorrectedChain(Continuation):
+    """The chain after a node which a passage contradicts (verification)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.correct = dspy.Predict(CorrectChain)
+
+
+class CompletedChain(Continuation):
+    """The chain after a node which the LM could not answer (completion)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.complete = dspy.Predict(CompleteChain)
 
 
 class Tracing(dspy.Module):

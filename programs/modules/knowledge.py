@@ -22,7 +22,9 @@ from ...signatures.knowledge import (
     RecallPassage,
 )
 from ..demonstrations import Judgement, note
-from ..references import kept_all_marks, numbered, settle_marks, supported_by
+from ..majority import Sample
+from ..references import numbered
+from .answers import with_references
 
 
 class QueryBlending(dspy.Module):
@@ -153,8 +155,8 @@ class KnowledgeAnswer(dspy.Module):
         passages: list[Passage],
         config: dict[str, float] | None = None,
         **more: Any,
-    ) -> tuple[str, str, list[Passage]]:
-        """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
+    ) -> Sample:
+        """Return the answer, the final content, and its references.
 
         Args:
             question: in the user's words.
@@ -165,9 +167,7 @@ class KnowledgeAnswer(dspy.Module):
         """
         shown = numbered(passages)
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=shown, **more)
-        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
-        note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
-        return reply.answer, final_content, references
+        return with_references(reply, shown_of(passages, reply), question)
 
 
 def augment(question: str, final_content: str, answer: str) -> str:

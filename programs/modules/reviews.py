@@ -26,8 +26,10 @@ from ...signatures.reviews import (
 )
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
-from ..references import kept_all_marks, numbered, numbers_of, renumbered, settle_marks, supported_by
+from ..majority import Sample
+from ..references import numbered, numbers_of, renumbered
 from ..tree import Action, Review
+from .answers import with_references
 
 Fusion = Literal["analysis", "paragraph", "evidence"]
 _FUSIONS: dict[Fusion, type[dspy.Signature]] = {
@@ -144,7 +146,7 @@ class EvidenceFusion(dspy.Module):
 
     def forward(
         self, question: str, answer_style: AnswerStyle, evidence: list[Evidence], passages: list[Passage]
-    ) -> tuple[str, str, list[Passage]]:
+    ) -> Sample:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
         Args:
@@ -158,9 +160,7 @@ class EvidenceFusion(dspy.Module):
         shown: dict[str, Any] = {"assertions": assertions, "passages": numbered(passages)}
         inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
         reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
-        final_content, references = settle_marks(reply.final_content, shown_of(passages, reply), supported_by(question))
-        note(reply, exemplary=kept_all_marks(reply.final_content, final_content))
-        return reply.answer, final_content, references
+        return with_references(reply, shown_of(passages, reply), question)
 
 
 def _assertion(piece: Evidence, numbers: list[int]) -> Assertion:

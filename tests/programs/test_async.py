@@ -183,18 +183,6 @@ def test_an_episode_around_several_questions_counts_them_all():
     assert asyncio.run(at_once()) >= len(QUESTIONS)
 
 
-def test_streamify_takes_it_for_an_async_program():
-    program = dspy.streamify(build("searchain", {}, retriever=TitleRetriever()), is_async_program=True)
-
-    async def read() -> list[Any]:
-        with dspy.context(lm=simulated(SURE)):
-            return [value async for value in program(question=RIVER.question)]
-
-    *events, prediction = asyncio.run(read())
-    assert prediction.failure is None
-    assert {one.event.kind for one in events if hasattr(one, "event")} >= {"node grown", "call begun", "call ended"}
-
-
 def test_a_program_of_another_s_calls_it_as_it_is_called():
     class Around(dspy.Module):
         """A user's module."""
@@ -208,16 +196,6 @@ def test_a_program_of_another_s_calls_it_as_it_is_called():
 
     ask: Callable[..., Any] = Around().acall
     assert asyncio.run(ask(question=RIVER.question)).failure is None
-
-
-def test_what_was_answered_without_an_event_loop_is_not_asked_again_on_one():
-    lm = simulated_lm(QUESTIONS, SURE)
-    program = build("searchain", {}, retriever=TitleRetriever())
-    with dspy.context(lm=lm):
-        first = program(question=RIVER.question)
-        again = asyncio.run(program.acall(question=RIVER.question))
-    assert again.spent.cached == again.spent.calls == first.spent.calls
-    assert again.answer == first.answer
 
 
 def test_two_event_loops_at_the_same_time_and_one_after_another():

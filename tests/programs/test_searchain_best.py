@@ -519,16 +519,6 @@ def test_an_answer_that_its_passage_does_not_hold_is_a_guess(said, sure, scripte
     assert (node.answer, node.source, node.sure, node.support) == ("Virginia Woolf", "lm", sure, None)
 
 
-def test_a_short_answer_becomes_the_more_exact_one_that_the_passage_has(scripted):
-    scripted(
-        {"planned_chain": [planned("When did it end?", "1929", sure=True)]},
-        verdict("supports", "11 February 1929"),
-        {"final_content": "It ended on 11 February 1929 [1].", "answer": "11 February 1929"},
-    )
-    prediction = searchain({"When did it end?": "The end came on 11 February 1929."})(question="When?")
-    assert prediction.tree.nodes[0].answer == "11 February 1929"
-
-
 def test_the_rest_of_the_chain_may_be_asked_for_after_a_verdict_that_found_nothing(scripted):
     chain = {"chain": [{"query": AUTHOR, "answer": None}, {"query": BIRTH, "answer": "Prague"}]}
     asked = {"new_answer": "Franz Kafka", "new_steps": []}

@@ -90,7 +90,6 @@ def test_a_notebook_shows_a_tree_that_asks_for_nothing_and_escapes_everything():
     page.feed(tree._repr_html_())
     assert not {"script", "img", "link", "iframe"} & set(page.tags)
     assert not {"src", "href", "onload", "onerror"} & set(page.attributes)
-    assert page.tags.count("details") == 1
 
 
 def test_a_printed_tree_is_the_tree_and_a_notebook_shows_it_escaped(tree):

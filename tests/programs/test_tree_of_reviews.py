@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from typing import Any
 
@@ -134,8 +133,6 @@ def test_its_prints(answering):
     ]
     assert "class n0 search" in as_mermaid(tree)
     assert "class n1 left" in as_mermaid(tree)
-    assert 'class="accept"' in tree._repr_html_()
-    assert "recalled" not in tree._repr_html_()
 
 
 def meeting(*groups: set[str]) -> Any:
@@ -175,13 +172,6 @@ def test_level_order_does_not_depend_on_which_reply_comes_first(answering, late,
     assert [piece.answer for piece in prediction.evidence] == ["Vltava", "the Vltava"]
 
 
-def test_both_orders_find_the_same_evidence_where_nothing_is_pruned(answering):
-    engine = answering(replying(REVIEWS))
-    trees = [ask(TableRetriever(FOUND), order=order) for order in ("depth-first", "level")]
-    assert trees[0].evidence == trees[1].evidence
-    assert sorted(engine.calls[:9]) == sorted(engine.calls[9:])
-
-
 def test_widths_are_levels_and_how_many_are_retrieved_at_each(answering):
     answering(replying({"A": search(), "AB": search(), "X": REJECT}))
     retriever = TableRetriever(FOUND)
@@ -190,18 +180,12 @@ def test_widths_are_levels_and_how_many_are_retrieved_at_each(answering):
     assert ended(prediction) == {"A": None, "X": "rejected", "AB": "full depth"}
 
 
-def test_direct_expansion_searches_with_the_reviews_query(answering):
+@pytest.mark.parametrize(("expansion", "first", "thoughts"), [("direct", "relevant", None), ("cot", "thoughts", "hm")])
+def test_an_expansion_searches_with_the_reviews_query_and_cot_thinks_before(answering, expansion, first, thoughts):
     engine = answering(replying({"A": search("who is A?"), "AB": accept("b")}))
-    retriever = TableRetriever({Q: "A", "who is A?": "B"})
-    ask(retriever, expansion="direct")
-    assert engine.calls[:2] == ["relevant(A)", "relevant(A+B)"]
-
-
-def test_cot_expansion_thinks_before_it_reviews(answering):
-    engine = answering(replying({"A": search("who is A?"), "AB": accept("b")}))
-    prediction = ask(TableRetriever({Q: "A", "who is A?": "B"}), expansion="cot")
-    assert engine.calls[:2] == ["thoughts(A)", "thoughts(A+B)"]
-    assert prediction.tree.nodes[0].review.thoughts == "hm"
+    prediction = ask(TableRetriever({Q: "A", "who is A?": "B"}), expansion=expansion)
+    assert engine.calls[:2] == [f"{first}(A)", f"{first}(A+B)"]
+    assert prediction.tree.nodes[0].review.thoughts == thoughts
 
 
 def test_a_program_has_the_predictors_of_its_settings_only():
@@ -388,10 +372,6 @@ def test_they_are_ranked_by_the_retrievers_own_embeddings_where_it_has_some(answ
     assert [passage.id for passage in prediction.passages] == ["B"]
 
 
-def test_fifteen_paragraphs_are_the_default():
-    assert TreeOfReviewsSettings().max_passages == 15
-
-
 def test_an_empty_pool_leaves_what_was_relevant_but_not_enough(answering):
     engine = answering(replying({"A": search(), "X": REJECT, "AB": REJECT}))
     prediction = ask(TableRetriever({Q: "AX", "more+A": "B"}))
@@ -463,26 +443,10 @@ def test_a_failed_call_fails_the_question_and_keeps_the_tree(answering):
         assert prediction.tree.nodes[0].action == "search"
 
 
-def test_a_copy_shares_the_index_and_has_demonstrations_of_its_own():
-    program = TreeOfReviews(AlikeRetriever({}), TreeOfReviewsSettings(preset="paper", semantic_pruning=0.9))
-    clone = copy.deepcopy(program)
-    clone.paragraph_review.review.demos = [{"question": "x"}]
-    assert clone.retriever is program.retriever
-    assert program.paragraph_review.review.demos == []
-
-
 def test_the_answer_style_reaches_review_and_fusion(answering):
     engine = answering(replying({"A": accept("yes")}))
     ask(TableRetriever({Q: "A"}), style="yes-no")
     assert [asked.given("answer_style") for asked in engine.asked] == ["yes or no", "yes or no"]
-
-
-def test_a_watcher_sees_the_tree_grow(answering):
-    answering(replying(REVIEWS))
-    seen: list[int] = []
-    ask(TableRetriever(FOUND), watch=lambda tree: seen.append(len(tree.nodes)))
-    assert seen[:3] == [1, 2, 3]
-    assert seen[-1] == 6
 
 
 def test_the_trace_of_level_order_is_in_the_order_of_the_tree(answering):
@@ -498,12 +462,3 @@ def test_the_trace_of_level_order_is_in_the_order_of_the_tree(answering):
         ask(TableRetriever(FOUND), order="level")
         traced = [predictor.signature.__name__[0] for predictor, _, _ in dspy.settings.trace]
     assert "".join(traced) == "RC" + "R" + "R" + "RC" + "R" + "R" + "F"  # A, X, C, AB, AD, ABE, fusion
-
-
-@pytest.mark.parametrize("order", ["depth-first", "level"])
-def test_demonstrations_land_on_each_predictor(answering, order):
-    answering(replying(REVIEWS))
-    program = TreeOfReviews(TableRetriever(FOUND), TreeOfReviewsSettings(preset="paper", order=order))
-    teleprompter = dspy.BootstrapFewShot(metric=lambda example, prediction, trace=None: prediction.answer == "Vltava")
-    compiled = teleprompter.compile(program, trainset=[dspy.Example(question=Q).with_inputs("question")])
-    assert all(predictor.demos for predictor in compiled.predictors())

@@ -125,17 +125,6 @@ def test_nothing_retrieved_leaves_the_lm_alone(scripted):
     assert prediction.tree.nodes[0].source == "lm"
 
 
-def test_searchain_without_retrieval_answers_by_its_first_chain(scripted):
-    engine = scripted(
-        {"answered_plan": [{"query": "Where?", "answer": "Prague"}, {"query": "Which?", "answer": None}]},
-        {"final_content": "Prague.", "answer": "Vltava"},
-    )
-    prediction = program("searchain-without-retrieval", retriever=(shelf := Shelf()))(question=Q)
-    assert [asked.wants for asked in calls(engine)] == ["answered_plan", "final_content"]
-    assert (prediction.answer, shelf.asked) == ("Vltava", [])
-    assert [node.source for node in prediction.tree.nodes] == ["lm", "unsolved"]
-
-
 @pytest.mark.parametrize("name", ["direct", "oner", "recite"])
 def test_a_text_without_references_has_no_marks(name, answering):
     told = "Jaws is from 1975 [1]. Spielberg directed it [1, 2]."

@@ -67,17 +67,6 @@ def test_samples_really_call_the_lm_where_replies_are_cached(answering):
     assert [asked.temperature for asked in engine.asked] == [0.7] * 4
 
 
-def test_retries_of_two_samples_differ_as_well(scripted):
-    good = {"final_content": "So.", "answer": "a"}
-    engine = scripted("unparsable", good, "unparsable", good)
-    dspy.settings.lm.cache = True
-    lms = sample(lambda: dspy.settings.lm, 2, temperature=0.7)
-    for lm in lms:
-        with dspy.context(lm=lm):
-            program("cot")(question="another question of this test alone")
-    assert engine.replies == []
-
-
 @pytest.mark.parametrize(
     ("answers", "winner", "share"),
     [
@@ -104,12 +93,7 @@ def test_votes_for_the_same_verdict_count_together(answers, style, winner):
     assert agreement(answers, str, style) == (3 / 5 if len(answers) == 5 else 2 / 3)
 
 
-def test_self_consistency_counts_verdicts(answering):
-    answering(Answers("No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"))
-    assert program("self-consistency", samples=5)(question=Q, answer_style="yes-no").answer.startswith("Yes")
-
-
-@pytest.mark.parametrize(("name", "settings"), [("dsp", {"samples": 5}), ("recite", {"recitations": 5})])
+@pytest.mark.parametrize(("name", "settings"), [("self-consistency", {}), ("dsp", {}), ("recite", {"recitations": 5})])
 def test_programs_that_sample_count_verdicts(answering, name, settings):
     given = iter(["No", "Yes, he was.", "No", "Yes: so it is", "Yes - surely"])
 
