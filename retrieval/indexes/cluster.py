@@ -78,7 +78,7 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
     with needs_extra("cluster"):
         ray = import_module("ray")
     if ray.is_initialized():
-        yield Cluster(ray, on, workers)
+        yield Cluster(ray, workers)
         return
     try:
         if on == LOCAL:
@@ -94,7 +94,7 @@ def connected(on: str, workers: int | None = None) -> Iterator[Cluster]:
         said = f"The cluster {on} cannot be used: {_in_one_line(error)}."
         raise ClusterError(said + (hint if isinstance(error, ConnectionError) else "")) from error
     try:
-        yield Cluster(ray, on, workers)
+        yield Cluster(ray, workers)
     finally:
         ray.shutdown()
 
@@ -134,12 +134,10 @@ class Cluster:
 
     Attributes:
         ray: the library.
-        on: how the user named it.
         wanted: workers that the user wants; None for as many as suit the work.
     """
 
     ray: Any
-    on: str
     wanted: int | None = None
 
     @contextmanager

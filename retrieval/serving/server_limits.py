@@ -139,8 +139,16 @@ class RequestLimits:
 
     async def _read(self, receive: Receive) -> Receive:
         """Read the body, and return what gives it to the application."""
-        body = await _body(receive, self.limits.body)
-        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Refused(400, "the request was broken off", "broken_off")
+            body += message.get("body", b"")
+            if len(body) > self.limits.body:
+                raise Refused(413, f"the request is longer than {self.limits.body} bytes", "request_too_large")
+            more = message.get("more_body", False)
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def again() -> Message:
             return whole.pop() if whole else await receive()
@@ -176,17 +184,3 @@ def _is_here(address: bytes) -> bool:
         return is_loopback(urlsplit(address.decode("latin-1")).hostname or "")
     except ValueError:
         return False
-
-
-async def _body(receive: Receive, limit: int) -> bytes:
-    body = bytearray()
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refused(400, "the request was broken off", "broken_off")
-        body += message.get("body", b"")
-        if len(body) > limit:
-            raise Refused(413, f"the request is longer than {limit} bytes", "request_too_large")
-        more = message.get("more_body", False)
-    return bytes(body)

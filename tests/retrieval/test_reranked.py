@@ -86,7 +86,7 @@ def test_a_long_passage_is_cut_and_a_bad_query_refused(folder):
             reranked(query, k=k)
 
 
-def test_the_fingerprint_follows_from_index_weights_and_candidates(folder, tmp_path):
+def test_the_fingerprint_follows_from_index_weights_and_candidates(folder, tiny_checkpoint, tiny_config, tmp_path):
     other = Table()
     other.fingerprint = "table-2"
     made = [
@@ -94,8 +94,10 @@ def test_the_fingerprint_follows_from_index_weights_and_candidates(folder, tmp_p
         RerankedRetriever.load(other, folder),
         RerankedRetriever.load(Table(), folder, candidates=9),
         RerankedRetriever.load(Table(), saved(tmp_path / "b", seed=1)),
+        RerankedRetriever.load(Table(), f"colbert:{tiny_checkpoint}"),
+        RerankedRetriever.load(Table(), f"colbert:{make_checkpoint(tmp_path, tiny_config, seed=2)}"),
     ]
-    assert len({"table-1", *(one.fingerprint for one in made)}) == 5
+    assert len({"table-1", *(one.fingerprint for one in made)}) == 7
     assert made[0].fingerprint == RerankedRetriever.load(Table(), folder).fingerprint
 
 
@@ -135,14 +137,3 @@ def test_a_passage_is_encoded_once_until_it_changes(tiny_checkpoint):
     table.given[4] = Passage(id="4", text="another island")  # the corpus changes
     reranked("which tree", k=3)
     assert encoded[len(PASSAGES) :] == ["another island"]
-
-
-def test_the_fingerprint_of_late_interaction_follows_from_its_checkpoint(tiny_checkpoint, tiny_config, tmp_path):
-    other = make_checkpoint(tmp_path, tiny_config, seed=2)
-    made = [RerankedRetriever.load(Table(), f"colbert:{folder}") for folder in (tiny_checkpoint, other)]
-    assert len({"table-1", *(one.fingerprint for one in made)}) == 3
-
-
-def test_a_checkpoint_of_late_interaction_that_is_not_there_is_named():
-    with pytest.raises(CheckpointError, match="no checkpoint folder at nowhere"):
-        RerankedRetriever.load(Table(), "colbert:nowhere")
