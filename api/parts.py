@@ -1,4 +1,4 @@
-"""What a user's settings name, as objects: task, LM, retriever, reader, duplicate check, tracking, programs."""
+"""What a user's settings name, as objects: task, LM, retriever, reader, duplicate check, tracking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from .data import Task
     from .evaluation import Tracking
-    from .programs import Program
     from .retrieval import DuplicateCheck, Reader, Retriever
     from .retrieval.base import IndexRetriever
 
@@ -30,7 +29,10 @@ RECORDED = "recorded:"
 
 
 class Parts:
-    """The parts that settings name. Each is made when it is first asked for, and only once."""
+    """The parts that settings name. Each is made when it is first used, and only once.
+
+    Each raises a `QuestreeError` if it cannot be had: it says what is missing and what makes it.
+    """
 
     def __init__(self, settings: RunSettings):
         self.settings = settings
@@ -49,21 +51,13 @@ class Parts:
         return load_task(self.settings.task, seed=self.settings.seed)
 
     def examples(self, splits: str, limit: int | None) -> list[dspy.Example]:
-        """Return the first ``limit`` questions of one split, or of several: ``dev,test``, but those left out.
-
-        Raises:
-            QuestreeError: the file of those left out cannot be read, or names a question that the task does not have.
-        """
+        """Return the first ``limit`` questions of one split, or of several: ``dev,test``, but those left out."""
         every = [example for split in splits.split(",") for example in self.task.examples(split.strip())]
         return [example for example in every if example.id not in self.left_out][:limit]
 
     @cached_property
     def left_out(self) -> frozenset[str]:
-        """Return the ids of the questions that ``--leave-out`` names.
-
-        Raises:
-            QuestreeError: as `examples`.
-        """
+        """Return the ids of the questions that ``--leave-out`` names."""
         from .common.json_files import read_text
 
         file = self.settings.leave_out
@@ -83,11 +77,7 @@ class Parts:
 
     @cached_property
     def lm(self) -> dspy.LM:
-        """Return the LM that ``--lm`` names: simulated, recorded, or any that DSPy knows.
-
-        Raises:
-            QuestreeError: the task or file behind a simulated one cannot be read; or there is an address, and no name.
-        """
+        """Return the LM that ``--lm`` names: simulated, recorded, or any that DSPy knows."""
         name, temperature = self.settings.lm, self.settings.temperature or None
         if name == "simulated" and self.settings.api_base and "lm" not in self.settings.model_fields_set:
             raise QuestreeError(
@@ -122,38 +112,25 @@ class Parts:
 
     @cached_property
     def retriever(self) -> Retriever:
-        """Return the retriever that the settings name, with their reranker and their defence around it.
-
-        Raises:
-            QuestreeError: as `undefended`; or the defence needs a reader, and none is named.
-            CheckpointError: the reranker cannot be had.
-        """
-        if self.settings.defence == "none":
-            return self._reranked(self.undefended)
-        from .retrieval.defences import defended
-
-        reader = self.reader if self.settings.defence == "reader" else None
-        return defended(self._reranked(self.undefended), self.settings.defence, reader)
-
-    def _reranked(self, retriever: Retriever) -> Retriever:
-        """Return the retriever with what ``--rerank`` names in front of it."""
-        if self.settings.rerank is None:
-            return retriever
-        if self.settings.rerank == "lm":
+        """Return the retriever that the settings name, with their reranker and their defence around it."""
+        retriever, rerank, defence = self.undefended, self.settings.rerank, self.settings.defence
+        if rerank == "lm":
             from .programs.modules.reranker import LMRerankedRetriever
 
-            return LMRerankedRetriever(retriever)
-        from .retrieval import RerankedRetriever
+            retriever = LMRerankedRetriever(retriever)
+        elif rerank is not None:
+            from .retrieval import RerankedRetriever
 
-        return RerankedRetriever.load(retriever, self.settings.rerank)
+            retriever = RerankedRetriever.load(retriever, rerank)
+        if defence == "none":
+            return retriever
+        from .retrieval.defences import defended
+
+        return defended(retriever, defence, self.reader if defence == "reader" else None)
 
     @cached_property
     def undefended(self) -> Retriever:
-        """Return the retriever that ``--retriever`` names; for the bundled task, one that is made on first use.
-
-        Raises:
-            QuestreeError: none is named, or it cannot be used; says which command makes one.
-        """
+        """Return the retriever that ``--retriever`` names; for the bundled task, one that is made on first use."""
         if self.settings.retriever is not None:
             return _open_once(named_members(self.settings.retriever))
         if self.settings.task != "mini":
@@ -167,17 +144,13 @@ class Parts:
 
     @cached_property
     def reader(self) -> Reader | None:
-        """Return the reader that ``--reader`` names, with its stored threshold; None for the LM, which programs have.
-
-        Raises:
-            QuestreeError: the reader cannot be had.
-        """
-        from .retrieval.calibrated import ReaderManifest, stored
-        from .retrieval.retriever_names import READERS
-
+        """Return the reader that ``--reader`` names, with its stored threshold; None for the LM, a program's own."""
         name = self.settings.reader
         if name == "lm":
             return None
+        from .retrieval.calibrated import ReaderManifest, stored
+        from .retrieval.retriever_names import READERS
+
         if READERS.means(name):
             return READERS.named(name)
         manifest = stored(ReaderManifest, name)
@@ -195,19 +168,14 @@ class Parts:
 
     @cached_property
     def duplicates(self) -> DuplicateCheck | None:
-        """Return the check that ``--duplicates`` names, with its stored threshold; None for SearChain's own, by words.
-
-        Raises:
-            QuestreeError: the retriever has no embeddings to compare by.
-            CheckpointError: the cross-encoder cannot be had.
-        """
+        """Return the check that ``--duplicates`` names, with its stored threshold; None for the one by words."""
+        name, retriever = self.settings.duplicates, self.settings.retriever
+        if name == "exact":
+            return None
         from .retrieval import CrossEncoderDuplicates, RetrieverDuplicates
         from .retrieval.calibrated import DuplicatesManifest, stored
         from .retrieval.retriever_names import DUPLICATES
 
-        name, retriever = self.settings.duplicates, self.settings.retriever
-        if name == "exact":
-            return None
         if name != "retriever" and DUPLICATES.means(name):
             return DUPLICATES.named(name)
         manifest = stored(DuplicatesManifest, name)
@@ -227,82 +195,10 @@ class Parts:
         uri = self.settings.tracking_uri
         return Tracking.off() if uri == "none" else Tracking(uri=uri, experiment=self.settings.experiment)
 
-    def program(self, name: str, **program_settings: Any) -> Program:
-        """Return a registered program, uncompiled, or a compiled one.
-
-        Args:
-            name: as in `questree.programs.PROGRAMS`, of another package, or ``package:name``; or a
-                folder, ``runs:/…``, ``models:/…`` or ``hf://…`` of a compiled one.
-            program_settings: of an uncompiled program; a compiled one has its own.
-
-        Raises:
-            QuestreeError: there is no such program or setting, or a part of it cannot be had.
-        """
-        from .programs import REGISTRY, allow, build, takes_retriever
-
-        if REGISTRY.means(name):
-            allow(name, program_settings)
-            searches = takes_retriever(name, program_settings)
-            retriever = self.retriever if searches else None
-            return build(name, program_settings, retriever=retriever, reader=self.reader, duplicates=self.duplicates)
-        if "/" not in name and not Path(name).exists():
-            REGISTRY.known(name)  # there is none: it says what there is
-        if program_settings:
-            raise QuestreeError(f"{name} is compiled, and has its settings; --set is for uncompiled programs.")
-        if ":/" in name and not name.startswith("hf://"):  # an address in MLflow
-            import mlflow
-
-            if self.settings.tracking_uri == "none":
-                raise QuestreeError(
-                    f"{name} stands in an MLflow store, and --tracking-uri none names no store: name it, or the folder "
-                    "of the program."
-                )
-            mlflow.set_tracking_uri(self.settings.tracking_uri)
-        return self.compiled(name)
-
     @property
     def allowed_code(self) -> list[str]:
         """Return the programs of other packages that a file may name."""
         return [name for name in (self.settings.allow_code or "").split(",") if name]
-
-    def compiled(self, place: str, *, allow_changed_signatures: bool = False) -> Program:
-        """Return a compiled program. No stand-in takes the place of the LM and the index that it was compiled with.
-
-        Raises:
-            QuestreeError: as `program`; or it was compiled with another LM or index than the default ones, and the
-                settings name none.
-        """
-        from .optimize import load
-        from .optimize.artifact import read_artifact
-
-        artifact = read_artifact(place)
-        manifest, told = artifact.manifest, self.settings.model_fields_set
-        if "lm" not in told and not manifest.lm.get("simulated"):
-            raise QuestreeError(
-                f"{place} was compiled with the LM {manifest.lm.get('name')!r}. Say which LM to ask: --lm or "
-                "QUESTREE_LM; 'simulated' is for rehearsals."
-            )
-        if (adapter := manifest.lm.get("adapter", "chat")) != self.settings.adapter:
-            told_of = "%s was compiled with the adapter %s and is asked with %s: scores may differ (--adapter)."
-            logger.warning(told_of, place, adapter, self.settings.adapter)
-        compiled_over = manifest.retriever
-        if not compiled_over and "retriever" not in told:  # of a program that does not search
-            retriever = None
-        elif "retriever" not in told and self.retriever.fingerprint != compiled_over.get("fingerprint"):
-            raise QuestreeError(
-                f"{place} was compiled over the index {compiled_over.get('name')!r} "
-                f"({compiled_over.get('fingerprint')}). Name it: --retriever, QUESTREE_RETRIEVER or model_config."
-            )
-        else:
-            retriever = self.retriever
-        return load(
-            artifact,
-            retriever=retriever,
-            reader=self.reader,
-            duplicates=self.duplicates,
-            allow_changed_signatures=allow_changed_signatures or self.settings.allow_changed_signatures,
-            allow_code=self.allowed_code,
-        )
 
 
 def load_or_build(corpus: Path, folder: Path) -> IndexRetriever:

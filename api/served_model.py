@@ -10,10 +10,10 @@ import mlflow
 from mlflow.pyfunc.model import PythonModel
 from pandas import DataFrame
 
+from questree.experiment import Experiment
 from questree.lm.guard import adapter_named
 from questree.lm.limits import limited
 from questree.optimize import answer_all
-from questree.parts import Parts
 from questree.settings import run_settings
 
 
@@ -26,7 +26,7 @@ class ServedProgram(PythonModel):
         Raises:
             QuestreeError: nobody named the LM or the index, and no stand-in may take their place.
         """
-        parts = Parts(run_settings(**(context.model_config or {})))
+        parts = Experiment(run_settings(**(context.model_config or {})))
         self.lm, self.concurrency = parts.lm, parts.settings.concurrency
         self.adapter, self.limits = adapter_named(parts.settings.adapter), parts.settings.limits
         self.program = parts.program(str(Path(context.artifacts["program"])))

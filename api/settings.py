@@ -8,14 +8,14 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from .common.caches import cache_folder
 from .common.errors import QuestreeError, did_you_mean
-from .lm.policy import RunPolicy
+from .lm.policy import Limits, RunPolicy
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +23,8 @@ else:
     import tomli as tomllib
 
 logger = logging.getLogger(__name__)
+
+Model = TypeVar("Model", bound=BaseModel)
 
 CONFIG_FILE = Path("questree.toml")
 # MLflow's own variables, as they were at the start: MLflow writes the first one itself later on.
@@ -34,7 +36,7 @@ class RunSettings(RunPolicy, BaseSettings):
     """What a run is made of, and its policy.
 
     A setting is one field, here or in `RunPolicy`. Its option (``--api-base``) with the help text, its variable
-    (``QUESTREE_API_BASE``) and its key in a TOML file (``api_base``) follow from the field.
+    (``QUESTREE_API_BASE``), its key in a TOML file (``api_base``) and the keyword of `run_settings` follow from it.
     """
 
     model_config = SettingsConfigDict(env_prefix="QUESTREE_", extra="ignore", frozen=True)
@@ -217,16 +219,47 @@ def run_settings(config: Path | None = None, **given: Any) -> RunSettings:
     if config is not None and not config.is_file():
         raise QuestreeError(f"No settings file at {config}.")
     _warn_of_mistyped_variables()
-    typed: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if config is not None:
-        typed["config"] = config
     try:
-        return RunSettings(**typed)
+        return checked(RunSettings, given | {"config": config})
+    except ValueError as error:  # tomllib's
+        raise QuestreeError(f"{config or CONFIG_FILE} is no TOML file: {error}") from None
+
+
+def checked(model: type[Model], given: dict[str, Any]) -> Model:
+    """Return a model of what the user typed; None counts as not given.
+
+    Raises:
+        QuestreeError: a value does not fit; says which and why.
+    """
+    try:
+        return model(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']} (got {e['input']!r})" for e in error.errors())
         raise QuestreeError(f"These settings do not fit: {problems}") from None
-    except ValueError as error:  # tomllib's
-        raise QuestreeError(f"{config or CONFIG_FILE} is no TOML file: {error}") from None
+
+
+GROUPS = {
+    "LM": "lm api_base temperature reply_tokens adapter",
+    "LIMITS": " ".join(Limits.model_fields),
+    "BUDGET": "max_calls max_tokens max_cost",
+    "PARTS": "retriever rerank reader duplicates defence",
+    "CODE": "allow_code allow_changed_signatures",
+    "TRACKING": "tracking_uri experiment",
+    "CLUSTER": "on workers",
+}
+"""Settings that a command takes together, by a word for all of them."""
+
+
+def chosen(words: str) -> list[str]:
+    """Return the names of settings: those that are named, by themselves or by their group, in the order of the help.
+
+    Args:
+        words: names and groups; after a minus those that are left out; empty for every setting.
+    """
+    named = {name for word in words.split() for name in GROUPS.get(word, word).split()}
+    named = named if words and words[0] != "-" else {*RunSettings.model_fields} - named
+    every = sorted(RunSettings.model_fields, key=RunPolicy.model_fields.__contains__)  # what is run before how
+    return [name for name in every if name in named and name != "program"]  # commands have an argument for it
 
 
 _OTHER_VARIABLES = {"cache", "data", "token"}

@@ -35,7 +35,7 @@ ABLATIONS = [
     "blendfilter --over hops --value 1 --value 2",
     "blendfilter --over samples --value 1 --value 3",
 ]
-"""Arguments of `questree ablate`; the first value is the default."""
+"""Arguments of `questree compare`; the first value is the default."""
 # Only an index with embeddings can tell near-duplicates.
 SEMANTIC = "tree-of-reviews --over semantic_pruning --value null --value 0.95 --value 0.9 --value 0.85"
 
@@ -55,8 +55,8 @@ def main() -> None:
     questree = str(Path(sys.executable).with_name("questree"))
     for number, arguments in enumerate([SEMANTIC] if given.semantic else ABLATIONS):
         words, folder = shlex.split(arguments), given.out / f"{number}{'-semantic' * given.semantic}"
-        run_command([questree, "ablate", *words, *shlex.split(common), "--out", str(folder)])
-        print(f"`{shlex.join(['questree', 'ablate', *words])}`\n\n{(folder / 'table.md').read_text()}", flush=True)
+        run_command([questree, "compare", *words, *shlex.split(common), "--out", str(folder)])
+        print(f"`{shlex.join(['questree', 'compare', *words])}`\n\n{(folder / 'table.md').read_text()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def serve(told: Any, program: str, latency: float, running: int) -> None:
     dspy.configure(lm=simulated_lm(bundled_questions(), Traits(latency=latency, malformed=0), cache=False))
     with tempfile.TemporaryDirectory() as folder:
         programs = {program: build(program, {}, retriever=bundled_retriever())}
-        app = create_app(Service(programs, KeptQuestions(Path(folder)), ServiceLimits(running=running)))
+        app = create_app(Service(programs, KeptQuestions(Path(folder)), ServiceLimits(max_running=running)))
         listen(app, "127.0.0.1", 0, ready=told.send)
 
 

@@ -137,9 +137,9 @@ def _not_found(wanted: str, place: str, folder: Path) -> str:
     names = task_names(folder) if folder.is_dir() else ["mini"]
     hint = did_you_mean(place, [*names, *KNOWN_TASKS])
     return (
-        f"There is no task {wanted!r}.{hint} Known here: {', '.join(names)}. `questree tasks` lists those that can be "
-        f"fetched. Or put {Path(place).stem}.jsonl into {folder} ({DATA_VARIABLE} names another folder), or give the "
-        "path of a JSONL file."
+        f"There is no task {wanted!r}.{hint} Known here: {', '.join(names)}. `questree list tasks` lists those "
+        f"that can be fetched. Or put {Path(place).stem}.jsonl into {folder} ({DATA_VARIABLE} names another folder), "
+        "or give the path of a JSONL file."
     )
 
 

@@ -268,7 +268,7 @@ def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Alph
 
     It also tells whether the answers that it leaves alone are the better ones. It looks at the answers that the LM
     gave before it saw a passage. To see what another alpha leads to, run it:
-    ``questree ablate searchain --over alpha --value 0.3 --value 0.4``.
+    ``questree compare searchain --over alpha --value 0.3 --value 0.4``.
 
     Raises:
         QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.

@@ -23,7 +23,7 @@ RIGHT = 1.0
 """The score from which an answer counts as right, as in `questree analyse misled`."""
 
 
-class Row(NamedTuple):
+class AnswerLine(NamedTuple):
     """What lists say of an answer.
 
     Attributes:
@@ -58,7 +58,7 @@ class ShownRun(NamedTuple):
     name: str
     simulated: bool
     identity: Mapping[str, Any]
-    rows: Mapping[str, Row]
+    rows: Mapping[str, AnswerLine]
 
 
 class ShownRuns:
@@ -141,14 +141,14 @@ def _names(runs: Sequence[StoredRun]) -> _NameOf:
     return name
 
 
-def _rows(run: StoredRun, name_of: _NameOf) -> dict[str, Row]:
+def _rows(run: StoredRun, name_of: _NameOf) -> dict[str, AnswerLine]:
     evaluation = _evaluation(run)
     rows = {}
     for record in run.records:
         gold, failed = next(iter(record.answers), ""), record.failure is not None
         worth = _verdict(record, evaluation.metric if evaluation else "")
         falsely = record.retrieval.get("citation_precision", 1.0) < 1
-        row = Row(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
+        row = AnswerLine(record.id, record.question, gold, record.answer, *worth, record.hops, failed, falsely)
         rows[name_of(record)] = row
     return rows
 

@@ -12,7 +12,7 @@ Message = tuple[str, str]
 """A role, and a text."""
 
 
-class Step(NamedTuple):
+class ShownStep(NamedTuple):
     """An exchange.
 
     Attributes:
@@ -37,13 +37,13 @@ class Step(NamedTuple):
     fault: str
 
 
-def step(number: int, exchange: EpisodeStep) -> Step:
+def step(number: int, exchange: EpisodeStep) -> ShownStep:
     """Return an exchange as a page shows it."""
     messages = [(str(role), str(text)) for role, text in _listed(exchange.request.get("messages"))]
     first, between, last = messages[:1], messages[1:-1], messages[1:][-1:]
     came = _listed(exchange.outcome)
     request, search = exchange.kind == "request", exchange.kind == "search"
-    return Step(
+    return ShownStep(
         number=number,
         kind=exchange.kind,
         by=exchange.name,

@@ -15,7 +15,7 @@ from ..programs.tree_views import node_view
 from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer
-from .shown_runs import Row, ShownRuns
+from .shown_runs import AnswerLine, ShownRuns
 from .steps import step
 from .trees import cards
 
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
     """What one run answered, and the page that shows how."""
 
     run: str
-    row: Row
+    row: AnswerLine
     page: str
 
 

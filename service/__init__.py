@@ -1,6 +1,13 @@
 """Programs served to people and to other programs: a queue of questions, pages, and an API."""
 
-from .application import create_app as create_app
-from .kept_questions import KeptQuestions as KeptQuestions
-from .questions import Service as Service
-from .questions import ServiceLimits as ServiceLimits
+from typing import TYPE_CHECKING
+
+from ..common.lazy import lazily
+
+if TYPE_CHECKING:
+    from .application import create_app as create_app
+    from .kept_questions import KeptQuestions as KeptQuestions
+    from .limits import ServiceLimits as ServiceLimits
+    from .questions import Service as Service
+
+__getattr__ = lazily(__name__)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, get_args
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..lm.progress import Event
@@ -23,31 +22,10 @@ from .ask_api import client_of, event_stream, sent, sign_of_life
 from .door import cookie_name, cookie_of
 from .questions import Ended, Question, Service
 
-_MOST_STREAMS = 64
-"""Pages that may follow one question at a time: each holds a connection (`listener.CONNECTIONS`)."""
-
 
 def page_routes(service: Service) -> APIRouter:
     """Return the routes of the pages; without scripts they read and ask as well."""
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-    streams = Counter[str]()
-
-    async def counted(id: str) -> AsyncIterator[None]:
-        """Count a stream for as long as it is sent.
-
-        Raises:
-            Refused: the question has enough of them.
-        """
-        if streams[id] >= _MOST_STREAMS:
-            message = f"{_MOST_STREAMS} pages follow this question already; load its page to see how far it is"
-            raise Refused(429, message, "too_many_followers")
-        streams[id] += 1
-        try:
-            yield
-        finally:
-            streams[id] -= 1
-            if not streams[id]:
-                del streams[id]
 
     @routes.get("/")
     async def ask_page() -> str:
@@ -85,12 +63,10 @@ def page_routes(service: Service) -> APIRouter:
             events = f"/questions/{id}/events?after={found.heard}"
             return pages.question_page(found.now(), service.names, events)
 
-    @routes.get("/questions/{id}/events", dependencies=[Depends(counted)])
-    async def events(id: str, after: int = 0, last_event_id: Annotated[str | None, Header()] = None) -> Response:
-        found = _found(service, id)
-        if last_event_id is not None and last_event_id.isdecimal() and len(last_event_id) <= 18:
-            after = int(last_event_id) + 1
-        return event_stream(_pieces(found, max(after, 0)))
+    @routes.get("/questions/{id}/events")
+    async def events(id: str, after: int = 0, last_event_id: Annotated[int | None, Header()] = None) -> Response:
+        heard = after if last_event_id is None else last_event_id + 1
+        return event_stream(_pieces(_found(service, id), max(heard, 0)))
 
     @routes.post("/questions/{id}/stop")
     async def stop(id: str) -> Response:
@@ -172,14 +148,6 @@ def _check(question: str, style: str) -> None:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """Return the fields of a form that a page sent; the last of a name counts.
-
-    Raises:
-        Refused: there are more than any page of ours sends.
-    """
-    body = (await request.body()).decode("utf-8", "replace")
-    try:
-        fields = parse_qs(body, max_num_fields=20)
-    except ValueError:
-        raise Refused(400, "the form has too many fields", "invalid_request") from None
+    """Return the fields of a form that a page sent; the last of a name counts."""
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
     return {name: values[-1] for name, values in fields.items()}

@@ -22,9 +22,6 @@ from ..programs import ReasoningTree
 
 logger = logging.getLogger(__name__)
 
-_MOST_HELD = 256
-"""Questions that could not be written, in memory: of a long one the tree and its passages take some 100 KB."""
-
 
 def new_id() -> str:
     """Return an id that nobody can guess."""
@@ -64,17 +61,12 @@ class KeptQuestions:
         name = f"{asked.program}, simulated" if asked.simulated else asked.program
         match_run(self._file, name, about).append(_record(asked))
         if next(self._numbers) % max(1, self._most // 10) == 0:
-            try:
-                self._make_room()
-            except QuestreeError as error:  # this question is kept all the same
-                logger.warning("The oldest questions cannot be removed: %s", error)
+            self._make_room()
 
     def hold(self, asked: AskedQuestion) -> None:
-        """Keep a question that cannot be written in memory; beyond `_MOST_HELD`, the one held longest makes room."""
+        """Keep a question that cannot be written in memory."""
         asked.kept = False
         self._held[asked.id] = asked
-        if len(self._held) > _MOST_HELD:
-            del self._held[next(iter(self._held))]
 
     def find(self, id: str) -> AskedQuestion | None:
         """Return a question, or None if none of this id can be read."""

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cache, partial
 from typing import Literal
@@ -31,6 +30,7 @@ from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
 from ..simulate import is_simulated, not_known
 from .kept_questions import KeptQuestions, new_id
+from .limits import ServiceLimits
 from .queue import Queue
 
 logger = logging.getLogger(__name__)
@@ -38,27 +38,6 @@ logger = logging.getLogger(__name__)
 _TURNS, _CHARACTERS = 10, 2000  # the last turns, and of each its beginning: what a follow-up goes back to
 _BEAT = 15.0
 """Seconds after which a follower who has nothing to hear is sent a sign of life."""
-
-
-@dataclass(frozen=True)
-class ServiceLimits:
-    """How much is taken on at a time.
-
-    Attributes:
-        running: questions that are answered at the same time.
-        waiting: questions that wait for a turn; further ones are refused (503).
-        per_client: questions of one client's address, running and waiting; further ones are refused (429).
-        seconds: that a question may take, its wait included; a request may ask for fewer.
-        patience: seconds that a question of the Ask page goes on while nobody looks at it.
-        follow_ups: whether a question that ends a conversation is taken; an LM call makes it complete in itself.
-    """
-
-    running: int = 256
-    waiting: int = 1024
-    per_client: int = 16
-    seconds: float = 600.0
-    patience: float = 15.0
-    follow_ups: bool = True
 
 
 class Restated(Event):
@@ -253,14 +232,14 @@ class Service:
         self,
         programs: Mapping[str, dspy.Module],
         kept: KeptQuestions,
-        limits: ServiceLimits = ServiceLimits(),
+        limits: ServiceLimits | None = None,
         lm: dspy.BaseLM | None = None,
     ):
         if not programs:
             raise QuestreeError("Name at least one program to serve.")
-        self.programs, self.kept, self.limits = dict(programs), kept, limits
+        self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
         self._lm: dspy.BaseLM = lm or dspy.settings.lm
-        self._queue = Queue(limits.running, limits.waiting, limits.per_client)
+        self._queue = Queue(self.limits)
         self._questions: dict[str, Question] = {}
 
     @property

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from anyio import CapacityLimiter
+
 from ..retrieval.serving.server_limits import Refused
+from .limits import ServiceLimits
 
 
 class Queue:
     """Turns on one event loop, in the order of arrival.
 
     Args:
-        running: the most turns at a time.
-        waiting: the most that wait for one.
-        per_client: the most of one client, running and waiting.
+        limits: how many questions run and wait, in all and of one client.
     """
 
-    def __init__(self, running: int, waiting: int, per_client: int):
-        self._free, self._most, self._per_client = running, running + waiting, per_client
-        self._line: dict[asyncio.Future[None], Callable[[int], None]] = {}
+    def __init__(self, limits: ServiceLimits):
+        self._limits = limits
+        self._turns = CapacityLimiter(limits.max_running)
+        self._line: dict[object, Callable[[int], None]] = {}
         self._of_client = Counter[str]()
 
     def enter(self, client: str) -> None:
@@ -30,11 +31,11 @@ class Queue:
         Raises:
             Refused: with 429 if the client has enough; with 503 if the queue is full.
         """
-        if self._of_client[client] >= self._per_client:
-            message = f"{self._per_client} questions of yours are on their way; wait until one has ended"
+        if self._of_client[client] >= self._limits.per_client:
+            message = f"{self._limits.per_client} questions of yours are on their way; wait until one has ended"
             raise Refused(429, message, "too_many_questions")
         here = sum(self._of_client.values())
-        if here >= self._most:
+        if here >= self._limits.max_running + self._limits.max_queued:
             raise Refused(503, f"{here} questions are here already; try again later", "overloaded")
         self._of_client[client] += 1
 
@@ -50,42 +51,23 @@ class Queue:
         Args:
             told: is called with the place in the queue, from 1, each time it changes.
         """
-        if self._free:
-            self._free -= 1
-        else:
-            await self._wait(told)
+        waiting = object()
+        if self._turns.available_tokens <= 0 or self._line:
+            self._line[waiting] = told
+            told(len(self._line))
+        try:
+            await self._turns.acquire_on_behalf_of(waiting)
+        finally:
+            self._step_out(waiting)
         try:
             yield
         finally:
-            self._next()
+            self._turns.release_on_behalf_of(waiting)
 
-    async def _wait(self, told: Callable[[int], None]) -> None:
-        called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._line[called] = told
-        told(len(self._line))
-        try:
-            await called
-        except asyncio.CancelledError:
-            if called.done() and not called.cancelled():
-                self._next()  # the turn came at the same moment: it goes to the next
-            elif called in self._line:
-                place = list(self._line).index(called)
-                del self._line[called]
-                self._tell_places(place)
-            raise
-
-    def _next(self) -> None:
-        """Give a turn that is free to the first who waits."""
-        while self._line:
-            called = next(iter(self._line))
-            del self._line[called]
-            if not called.done():  # else it was cancelled, and has not run since
-                called.set_result(None)
-                self._tell_places()
-                return
-        self._free += 1
-
-    def _tell_places(self, first: int = 0) -> None:
-        """Tell those who have moved up: from a place on."""
-        for place, told in list(enumerate(self._line.values(), start=1))[first:]:
-            told(place)
+    def _step_out(self, waiting: object) -> None:
+        """Take one who waited out of the line, and tell those behind that they have moved up."""
+        if waiting in self._line:
+            place = list(self._line).index(waiting)
+            del self._line[waiting]
+            for number, told in list(enumerate(self._line.values(), start=1))[place:]:
+                told(number)

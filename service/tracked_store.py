@@ -1,15 +1,15 @@
-"""An MLflow store as pages ask it: one thing at a time, on one thread, and what was known last while it is silent."""
+"""An MLflow store as pages ask it: one thing at a time, and not for longer than a visitor waits."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
+
+from anyio import CapacityLimiter, move_on_after
+from anyio.to_thread import run_sync
 
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
@@ -26,23 +26,15 @@ _PATIENCE = 30.0
 
 
 class Listed(NamedTuple):
-    """The runs of a store.
-
-    Attributes:
-        store: where it is, without a password.
-        runs: the newest first.
-        age: seconds since the store told them.
-        problem: why it did not tell them anew; empty if it did, or is about to.
-    """
+    """The runs of a store, the newest first, its place without a password, and why there are none."""
 
     store: str
     runs: list[ListedRun]
-    age: float
-    problem: str
+    problem: str = ""
 
 
 class TrackedStore:
-    """An MLflow store. It has a thread of its own: a silent server holds up no more than that one.
+    """An MLflow store, whose threads are none of those that answer questions.
 
     Args:
         tracking: where it is.
@@ -51,25 +43,16 @@ class TrackedStore:
 
     def __init__(self, tracking: Tracking, mlflow: str):
         self._tracking, self._mlflow = tracking, mlflow
-        self._thread = ThreadPoolExecutor(1, "questree-mlflow")
-        self._overdue: Future[Any] | None = None
-        self._looking = asyncio.Lock()
-        self._known: list[ListedRun] = []
-        self._told = 0.0
+        self._turn = CapacityLimiter(1)
         self._study = lru_cache(maxsize=4)(self._read)
 
     async def runs(self) -> Listed:
-        """Return the runs; those of the last list while the store is being asked for a new one, or gives none."""
-        problem = ""
-        if not (self._looking.locked() and self._told):
-            async with self._looking:
-                try:
-                    self._known = await self._ask(partial(tracked_runs, self._tracking))
-                    self._told = monotonic()
-                except QuestreeError as error:
-                    problem = str(error)
-        age = monotonic() - self._told if self._told else 0.0
-        return Listed(without_password(self._tracking.uri), self._known, age, problem)
+        """Return the runs, or why they cannot be read."""
+        store = without_password(self._tracking.uri)
+        try:
+            return Listed(store, await self._ask(partial(tracked_runs, self._tracking)))
+        except QuestreeError as error:
+            return Listed(store, [], str(error))
 
     async def page(self, id: str, name: str) -> str | None:
         """Return a page of a run; None if there is none of this name.
@@ -80,21 +63,9 @@ class TrackedStore:
         return await self._ask(partial(self._drawn, id, name))
 
     async def _ask(self, task: Callable[[], T]) -> T:
-        """Return what a task on the store's thread gives.
-
-        Raises:
-            QuestreeError: it takes too long, or an earlier one that took too long still goes on.
-        """
-        silent = QuestreeError(f"It has not answered for {_PATIENCE:.0f} seconds.")
-        if self._overdue is not None and not self._overdue.done():
-            raise silent
-        asked = self._thread.submit(task)
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(asked), _PATIENCE)
-        except asyncio.TimeoutError:
-            if asked.running():
-                self._overdue = asked
-            raise silent from None
+        with move_on_after(_PATIENCE):
+            return await run_sync(task, abandon_on_cancel=True, limiter=self._turn)
+        raise QuestreeError(f"It has not answered for {_PATIENCE:g} seconds.")
 
     def _drawn(self, id: str, name: str) -> str | None:
         run = tracked_run(self._tracking, id)

@@ -1,7 +1,8 @@
-"""The command line. One file a command; heavy libraries are imported by the command that needs them."""
+"""The command line. One file a command, which is imported when it is named; so are the heavy libraries."""
 
 from __future__ import annotations
 
+import ast
 import logging
 import os
 import signal
@@ -9,22 +10,23 @@ import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from .options import add_command
+from ..common.errors import QuestreeError
+from .options import as_command
 from .screen import Screen, echo
 
 COMMANDS = (
-    *("demo", "tasks", "programs", "metrics", "optimizers", "fetch", "index", "retrievers", "serve-retriever"),
-    *("compile", "evaluate", "recheck", "compare", "ablate", "audit", "ask", "attack", "serve", "mcp", "show"),
-    *("export", "push", "pack", "replay", "ui", "prompts", "train-reader", "calibrate-reader"),
-    *("calibrate-duplicates", "calibrate-links", "analyse", "simulate"),
+    *("demo", "list", "fetch", "index", "serve-retriever", "compile", "evaluate", "recheck", "compare", "audit"),
+    *("ask", "attack", "serve", "mcp", "show", "export", "push", "pack", "replay", "ui", "prompts", "train-reader"),
+    *("calibrate-reader", "calibrate-duplicates", "calibrate-links", "analyse", "simulate"),
 )
-"""Each stands in the file of its name, and is imported when it is named."""
-_FILES = {"metrics": "programs", "optimizers": "programs"}
+"""Each is a function, or an ``app`` of several, in the file of its name."""
+_FILES = {name: "calibrate" for name in COMMANDS if name.startswith("calibrate-")} | {"list": "listing"}
 
 
 class _Commands(TyperGroup):
@@ -38,17 +40,37 @@ class _Commands(TyperGroup):
         """Import a command and return it; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        name = cmd_name.replace("-", "_")
-        module = import_module(f".{_FILES.get(name, name)}", __name__)
+        module = import_module(f".{_file(cmd_name)}", __name__)
         if hasattr(module, "app"):
             command: Any = typer.main.get_group(module.app)
         else:
             alone = typer.Typer(add_completion=False)
-            only, without = getattr(module, "SETTINGS", None), getattr(module, "NO_SETTINGS", ())
-            add_command(alone, getattr(module, name), only=only, without=without)
+            alone.command()(as_command(getattr(module, _function(cmd_name))))
             command = typer.main.get_command(alone)
         command.name = cmd_name
         return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; what each command does is read from its file, so that none is imported for it."""
+        commands: Any = {name: TyperCommand(name, help=_about(name)) for name in COMMANDS}
+        listed = TyperGroup(name=self.name, help=self.help, params=self.params, commands=commands)
+        listed.list_commands = self.list_commands  # type: ignore[method-assign]
+        listed.format_help(ctx, formatter)
+
+
+def _file(command: str) -> str:
+    return _FILES.get(command, command.replace("-", "_"))
+
+
+def _function(command: str) -> str:
+    return "list_" if command == "list" else command.replace("-", "_")
+
+
+def _about(command: str) -> str:
+    """Return the docstring of a command's function, or of the file where several stand in it."""
+    tree = ast.parse(Path(__file__).with_name(f"{_file(command)}.py").read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == _function(command)]
+    return ast.get_docstring(functions[0] if functions else tree) or ""
 
 
 app = typer.Typer(
@@ -79,14 +101,19 @@ def _shared(
 
 def _record_without_secrets(*given: Any, **more: Any) -> logging.LogRecord:
     """Return a log record of any library: its message and its traceback are printable, and hold no secret."""
-    from ..common.text import printable  # not before it is needed: pydantic takes a while
-
     record = logging.LogRecord(*given, **more)
     with suppress(TypeError, ValueError):  # of a library that logs what does not fit its format
-        record.msg, record.args = printable(_without_secrets(record.getMessage())), None
+        record.msg, record.args = _shown(record.getMessage()), None
     if record.exc_info:
-        record.exc_text = printable(_without_secrets(logging.Formatter().formatException(record.exc_info)))
+        record.exc_text = _shown(logging.Formatter().formatException(record.exc_info))
     return record
+
+
+def _shown(text: str) -> str:
+    from ..common.secrets import without_secrets  # not before it is needed: pydantic takes a while
+    from ..common.text import printable
+
+    return printable(without_secrets(text))
 
 
 def main() -> None:
@@ -108,10 +135,8 @@ def main() -> None:
         raise
     except Exception as error:
         if debug:
-            echo(_without_secrets(traceback.format_exc().rstrip()), err=True)
+            echo(_shown(traceback.format_exc().rstrip()), err=True)
             sys.exit(1)
-        from ..common.errors import QuestreeError  # not before it is needed: pydantic takes a while
-
         if isinstance(error, QuestreeError):
             _say("error", str(error))
             sys.exit(2)
@@ -129,12 +154,5 @@ def _tell_paid() -> None:
 def _say(what: str, message: str) -> None:
     from rich.text import Text
 
-    said = " ".join(_without_secrets(message).split())
-    line = Text(f"{what}: ", style="red").append(said, style="default")
+    line = Text(f"{what}: ", style="red").append(" ".join(_shown(message).split()), style="default")
     Screen(stderr=True).print(line, soft_wrap=True)
-
-
-def _without_secrets(text: str) -> str:
-    from ..common.secrets import without_secrets  # as above
-
-    return without_secrets(text)

@@ -1,4 +1,4 @@
-"""questree analyse"""
+"""Analyse stored runs as the papers do. No LM is asked."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..common.errors import QuestreeError
 from . import options
-from .screen import echo
+from .screen import echo, print_figures, print_json
 
 if TYPE_CHECKING:
     from ..evaluation.stored_runs import StoredRun
 
 logger = logging.getLogger(__name__)
 
-app = typer.Typer(
-    help="Analyse stored runs as the papers do. No LM is asked.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Folders of evaluations; a comparison's stands for all in it.")
@@ -123,7 +121,7 @@ def cases(
     write_atomically(out, case_studies(stored, ids))
     if as_json:
         simulated = any(run.simulated for run in stored)
-        options.print_as_json({"page": str(out), "questions": ids, "simulated": simulated})
+        print_json({"page": str(out), "questions": ids, "simulated": simulated})
         return
     echo(f"page: {out}")
 
@@ -140,8 +138,6 @@ def _lines(runs: "Sequence[StoredRun]", analysis: "Callable[[StoredRun], Sequenc
     Raises:
         QuestreeError: nothing is found in any run; names each.
     """
-    from ..common.errors import QuestreeError
-
     lines, without = list[dict[str, Any]](), list[str]()
     for run in runs:
         try:
@@ -156,8 +152,6 @@ def _lines(runs: "Sequence[StoredRun]", analysis: "Callable[[StoredRun], Sequenc
 
 
 def _pair(with_: Path, without: Path) -> "tuple[StoredRun, StoredRun]":
-    from ..common.errors import QuestreeError
-
     (one, *more), (other, *others) = _stored([with_]), _stored([without])
     if more or others:
         raise QuestreeError("Give two single runs here: the one with retrieval, then the one without.")
@@ -175,10 +169,8 @@ def _line(found: Any, *runs: "StoredRun") -> dict[str, Any]:
 
 
 def _print(lines: Sequence[dict[str, Any]], as_json: bool) -> None:
-    from .report import print_figures
-
     if as_json:
-        options.print_as_json(lines)
+        print_json(lines)
         return
     simulated = any(line["simulated"] for line in lines)
     shown = [{name: value for name, value in line.items() if name != "simulated"} for line in lines]

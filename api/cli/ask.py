@@ -1,27 +1,25 @@
 """questree ask"""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from ..common.errors import QuestreeError
+from ..settings import RunSettings
 from . import options
-from .screen import Screen, echo, waiting
+from .screen import Screen, echo, put, waiting
 
 if TYPE_CHECKING:
     from ..programs import ReasoningTree
-    from ..settings import RunSettings
-
-SETTINGS = (
-    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "adapter", "retriever", "rerank", "reader"),
-    *("duplicates", "defence", "allow_code", "allow_changed_signatures", "tracking_uri", "limits"),
-)
+    from ..retrieval import Passage
 
 Form = Literal["text", "json", "mermaid", "html"]
 Style = Literal["short", "yes-no", "label", "two-label", "long"]
 
 
 def ask(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, "task seed LM LIMITS PARTS CODE tracking_uri"],
     question: Annotated[str, typer.Argument(help="The question, in your own words.")],
     program: Annotated[
         str | None,
@@ -38,28 +36,26 @@ def ask(
     out: options.Out = None,
 ) -> None:
     """Answer one question and show how."""
-    from ..common.errors import QuestreeError
-
     if as_json and form not in ("text", "json"):
         raise QuestreeError(f"--json is --format json; leave --format {form} out, or --json.")
     form = "json" if as_json else form
     with waiting("loading the program, the LM's client and the index"):
+        from ..experiment import Experiment
         from ..lm.account import Account
-        from ..parts import Parts
         from ..simulate import not_known
 
-        parts = Parts(settings)
-        parts.use_lm()
-        answerer = parts.program(program or settings.program, **options.named_values(set_, "--set"))
+        experiment = Experiment(settings)
+        experiment.use_lm()
+        answerer = experiment.program(program or settings.program, **options.named_values(set_, "--set"))
     with Account().open():
         if form == "text" and out is None:
             prediction = ask_live(answerer, question, style)
         else:
             prediction = answerer(question=question, answer_style=style)
-            options.put(_written(prediction, form), out)
+            put(_written(prediction, form), out)
     if prediction.failure is not None:
         raise QuestreeError(f"no answer ({prediction.failure})")
-    if why := not_known(parts.lm, question):
+    if why := not_known(experiment.lm, question):
         if not prediction.answer:
             raise QuestreeError(f"{why} Ask one of these, or name another LM: --lm.")
         echo(f"This answer may be made up. {why}", err=True)
@@ -88,39 +84,37 @@ def ask_live(program: Any, question: str, style: str) -> Any:
 
 def _written(prediction: Any, form: Form) -> str:
     """Return a prediction in a form."""
-    import dspy
+    import json
 
-    from ..pages.answer_pages import answer_page
+    from ..common.text import printable_json
+    from ..programs.streams import as_fields
     from ..programs.tree_views import as_mermaid, as_text
-    from ..simulate import is_simulated
 
     if form == "html":
-        return answer_page(prediction, simulated=is_simulated(dspy.settings.lm))
+        from ..pages.answer_pages import answer_page
+
+        return answer_page(prediction, simulated=_is_simulated())
     if form == "mermaid":
         return as_mermaid(prediction.tree)
     if form == "json":
-        return _as_json(prediction)
+        fields = as_fields(prediction) | {"simulated": _is_simulated()}
+        return printable_json(json.dumps(fields, ensure_ascii=False, indent=2))
     return f"{as_text(prediction.tree)}\n\n{_answer(prediction)}"
 
 
 def _answer(prediction: Any) -> str:
     """Return the answer with its references, as lines."""
     from ..programs.basis import standing_of
-    from .report import answer_text
 
     answer = prediction.answer or "none was found"
     text = answer_text(prediction.final_content, prediction.references, answer, simulated=_is_simulated())
     return f"{text}\n{standing_of(prediction)}"
 
 
-def _as_json(prediction: Any) -> str:
-    import json
-
-    from ..common.text import printable_json
-    from ..programs.streams import as_fields
-
-    fields = as_fields(prediction) | {"simulated": _is_simulated()}
-    return printable_json(json.dumps(fields, ensure_ascii=False, indent=2))
+def answer_text(content: str, references: Iterable["Passage"], answer: str, *, simulated: bool) -> str:
+    """Return a text with marks, what each mark stands for, and the answer."""
+    cited = [f"[{n}] {passage.cited()}" for n, passage in enumerate(references, start=1)]
+    return "\n".join([content, *cited, "", f"Answer: {answer}{'  (simulated)' if simulated else ''}"])
 
 
 def _is_simulated() -> bool:

@@ -1,22 +1,24 @@
 """questree attack"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ..common.errors import QuestreeError, unknown_name
+from ..settings import RunSettings
 from . import options
-from .screen import echo
+from .screen import echo, print_figures, print_json
 
 if TYPE_CHECKING:
-    from ..settings import RunSettings
+    import dspy
 
-NO_SETTINGS = ("defence", "rerank", "tracking_uri", "on", "workers")
+    from ..evaluation.attacks import AttackRun
 
 
 def attack(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, "- defence rerank tracking_uri CLUSTER"],
     programs: Annotated[
         list[str], typer.Argument(help="Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…")
     ],
@@ -45,33 +47,76 @@ def attack(
         ),
     ] = None,
     as_json: options.AsJson = False,
-) -> None:
+) -> "AttackRun":
     """Plant passages against each question and count how often the attacker's answer is given.
 
     The same command goes on where it was interrupted.
     """
+    from ..evaluation.attacks import Attack
+    from ..evaluation.attacks import attack as attacked
+    from ..evaluation.attacks.plants import written_by_lm
+    from ..evaluation.identity import lm_facts
     from ..experiment import Experiment
-    from .report import comparison_bars, print_figures
+    from ..metrics import metric
+    from .progress import progress_bars
 
-    with options.clear_stdout(as_json), comparison_bars() as on_progress:
-        run, folder = Experiment(settings).attack(
-            programs,
-            kinds=kind or ["poison"],
-            planted=planted or [5],
-            defences=defence or ["none"],
-            writer=writer,
-            credulous=credulous,
-            on_progress=on_progress,
+    experiment, kinds, defences = (
+        Experiment(settings),
+        _kinds(kind or ["poison"]),
+        list(dict.fromkeys(defence or ["none"])),
+    )
+    counts, seed, task = list(dict.fromkeys(planted or [5])), settings.seed, experiment.task
+    if credulous is not None:
+        experiment.lm = _credulous(experiment.lm, credulous)
+    with progress_bars(as_json) as bars:
+        experiment.use_lm()
+        of = [lm_facts(), settings.retriever, settings.reader, seed, writer]
+        out = experiment.folder("attack", settings.task, of=of)
+        asked = experiment.labelled(programs, out)
+        run = attacked(
+            asked,
+            experiment.questions_for(asked.values()),
+            metric(task.metric),
+            [Attack(one, count, seed) for one in kinds for count in counts],
+            retriever=experiment.undefended,
+            pool=[question.to_example() for split in task.questions.values() for question in split],
+            defences=defences,
+            reader=experiment.reader if "reader" in defences else None,
+            write=written_by_lm if writer == "lm" else None,
+            task=task.name,
+            out=out,
+            seed=seed,
+            policy=settings.policy,
+            on_progress=bars.run,
         )
     if as_json:
-        options.print_json(run.files()["attack.json"])
+        print_json(run.files()["attack.json"])
     else:
         print_figures([_with_label(line) for line in run.table.lines], simulated=run.simulated)
-        echo(f"table: {folder / 'attack.md'}\neach question: questree show {quote(f'{folder}/DEFENCE/ATTACK/PROGRAM')}")
+        echo(f"table: {out / 'attack.md'}\neach question: questree show {quote(f'{out}/DEFENCE/ATTACK/PROGRAM')}")
     if run.stopped:
-        from ..common.errors import QuestreeError
-
         raise QuestreeError(run.stopped)
+    return run
+
+
+def _kinds(kinds: Sequence[str]) -> list[str]:
+    """Return the kinds of attack, with the three injections for ``injection``."""
+    from ..evaluation.attacks import INJECTIONS, KINDS
+
+    named = [one for kind in kinds for one in (INJECTIONS if kind == "injection" else (kind,))]
+    if unknown := [kind for kind in named if kind not in KINDS]:
+        raise QuestreeError(unknown_name("attack", unknown[0], [*KINDS, "injection"]))
+    return list(dict.fromkeys(named))
+
+
+def _credulous(lm: "dspy.LM", share: float) -> "dspy.LM":
+    from ..simulate import credulous_lm, is_simulated
+
+    if not 0 <= share <= 1:
+        raise QuestreeError(f"--credulous {share}: give a share from 0 to 1.")
+    if not is_simulated(lm):
+        raise QuestreeError("--credulous is a trait of the simulated LM; leave it out with a real one.")
+    return credulous_lm(lm, share)
 
 
 def _with_label(line: Mapping[str, str]) -> dict[str, str]:

@@ -1,20 +1,16 @@
 """questree audit"""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..settings import RunSettings
 from . import options
-from .screen import echo
-
-if TYPE_CHECKING:
-    from ..settings import RunSettings
-
-SETTINGS = ("split", "limit", "seed", "retriever", "out")
+from .screen import echo, print_figures, print_json
 
 
 def audit(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, "split limit seed retriever out"],
     task: Annotated[
         str | None, typer.Argument(help="Task by name, or a JSONL file of questions. Default: that of the settings.")
     ] = None,
@@ -24,25 +20,31 @@ def audit(
 
     The ids of the others are written to a file, which evaluate and compare take: --leave-out FILE.
     """
+    from ..common.files import alone_in, write_atomically
+    from ..evaluation.audit import audit as audited
     from ..experiment import Experiment
-    from .report import counting_bars, print_figures
+    from .progress import progress_bars
 
-    named = settings if task is None else settings.model_copy(update={"task": task})
-    with options.clear_stdout(as_json), counting_bars() as on_progress:
-        found, file = Experiment(named).audit(on_progress)
-    if as_json:
+    experiment = Experiment(settings.model_copy(update={"task": task or settings.task}))
+    ids = [example.id for example in experiment.examples(settings.split, settings.limit)]
+    by_id = {question.id: question for split in experiment.task.questions.values() for question in split}
+    folder = experiment.folder("audit", experiment.settings.task)
+    with progress_bars(as_json) as bars, alone_in(folder, "the audit"):
+        found = audited([by_id[id] for id in ids], experiment.undefended, bars.count)
         unanswerable = [asked.id for asked in found.unanswerable]
-        told = {"passages": found.passages, "questions": len(found.questions), "unanswerable": unanswerable}
-        options.print_as_json({**told, "file": file, "shares": found.shares})
+        write_atomically(file := folder / "unanswerable.txt", "".join(f"{id}\n" for id in unanswerable))
+    if as_json:
+        told = {"passages": found.passages, "questions": len(ids), "unanswerable": unanswerable}
+        print_json({**told, "file": file, "shares": found.shares})
         return
-    lines = [
-        {"stands in the corpus": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
-        for name, one in found.shares.items()
-    ]
-    print_figures(lines, simulated=False)
-    left, asked = len(found.unanswerable), len(found.questions)
-    if not left:
+    print_figures(
+        [
+            {"stands in the corpus": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
+            for name, one in found.shares.items()
+        ]
+    )
+    if not unanswerable:
         echo(f"No question is out of reach of these {found.passages:,} passages.")
         return
-    echo(f"{found.passages:,} passages cannot answer {left} of {asked} questions; to leave them out:")
+    echo(f"{found.passages:,} passages cannot answer {len(unanswerable)} of {len(ids)} questions; to leave them out:")
     echo(f"--leave-out {file}")

@@ -1,67 +1,82 @@
 """questree compare"""
 
-from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..common.errors import QuestreeError
+from ..settings import RunSettings
 from . import options
-from .screen import echo
-
-if TYPE_CHECKING:
-    from ..settings import RunSettings
+from .screen import echo, print_json
 
 
 def compare(
-    settings: "RunSettings",
+    settings: RunSettings,
     programs: Annotated[
         list[str] | None,
         typer.Argument(
             help="Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…; the first is the baseline."
         ),
     ] = None,
-    compiled: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A compiled program to add: its folder, runs:/…, models:/… or hf://…; repeat it for several."
-        ),
-    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(help="Compare one program under several values of this setting; repeat it for combinations."),
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(help="With --over: a value; repeat it. Default: every value, if the setting's type lists them."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="With --over: a setting that all have.")
+    ] = None,
     metric: options.Metrics = None,
     judge: options.Judge = None,
     details: options.Details = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Score several programs on the same questions: a table with intervals, a page with plots.
+    """Score several programs, or one under several settings, on the same questions: a table and a page with plots.
 
-    The same command goes on where it was interrupted.
+    The others are compared with the first; with --over, what the program has by default is the first, if it is among
+    the values. The same command goes on where it was interrupted. By default its folder is one for each task, LM,
+    retriever, defence, reader and duplicate check: what another comparison has asked is not asked again.
     """
-    from ..common.errors import QuestreeError
+    from ..evaluation import compare as compared
+    from ..evaluation.identity import lm_facts
     from ..experiment import Experiment
     from ..programs import PROGRAMS
-    from .report import comparison_bars, print_agreement, print_comparison
+    from .progress import progress_bars
+    from .report import print_agreement, print_comparison
 
-    given = [*(programs or []), *(compiled or [])]
-    twice = next((name for name in given if given.count(name) > 1), None)
-    lost = next((place for place in compiled or [] if ":" not in place and not Path(place).exists()), None)
-    options.refuse((twice, f"{twice} is named more than once: name each program once"))
-    options.refuse((lost and not twice, f"--compiled {lost}: there is no such folder; name a compiled program's"))
-    with options.clear_stdout(as_json), comparison_bars() as on_progress:
-        named = [*(programs or []), *(PROGRAMS if all_ else []), *(compiled or [])]
-        if not named and "program" in settings.model_fields_set:
-            named = [settings.program]
-        comparison, folder = Experiment(settings).compare(
-            named,
-            metrics=metric,
-            judge=judge,
-            on_progress=on_progress,
-        )
+    names = [*(programs or []), *(PROGRAMS if all_ else [])]
+    if not names and (over or "program" in settings.model_fields_set):
+        names = [settings.program]
+    twice = next((name for name in programs or [] if names[: len(programs or [])].count(name) > 1), None)
+    options.refuse(
+        (twice, f"{twice} is named more than once: name each program once"),
+        (over and len(names) > 1, "--over varies the settings of one program: name one"),
+        ((value or set_) and not over, "--value and --set are of a program that --over varies"),
+    )
+    experiment = Experiment(settings)
+    scores, given = experiment.scores(metric, judge), options.named_values(set_, "--set")
+    with progress_bars(as_json) as bars, experiment.asking() as how:
+        if over:
+            values = [options.read_value(one) for one in value] if value else None
+            out = experiment.folder("compare", names[0], settings.task, *over)
+            asked, title = experiment.varied(names[0], over, values, given), f"{names[0]} over {', '.join(over)}"
+        else:
+            parts = settings.model_dump(include={"retriever", "reader", "duplicates", "rerank", "defence"})
+            out = experiment.folder("compare", settings.task, of=[lm_facts(), parts])
+            asked, title = experiment.labelled(names, out), f"compare on {settings.task}"
+        questions = experiment.questions_for(asked.values())
+        how |= {"title": title, "task": experiment.task.name, "out": out, "on_progress": bars.run}
+        comparison = compared(asked, questions, scores, **how)
     if as_json:
-        options.print_json(comparison.as_json())
+        print_json(comparison.as_json())
     else:
         print_comparison(comparison, details=details)
         print_agreement(comparison.evaluations.values())
-        echo(f"page, with details: {folder / 'page.html'}\neach question: questree show {quote(f'{folder}/PROGRAM')}")
+        echo(f"page, with details: {out / 'page.html'}\neach question: questree show {quote(f'{out}/PROGRAM')}")
     if comparison.stopped:
         raise QuestreeError(comparison.stopped)

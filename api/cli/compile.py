@@ -1,29 +1,28 @@
 """questree compile"""
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..settings import RunSettings, chosen
 from . import options
 from .screen import echo
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ..settings import RunSettings
+    from ..optimize import Compiled
 
 
 def compile(
-    settings: "RunSettings",
-    program: Annotated[str | None, typer.Argument(help="A program's name. Default: searchain.")] = None,
+    settings: RunSettings,
+    program: Annotated[str | None, typer.Argument(help="A program's name. Default: the settings'.")] = None,
     optimizer: Annotated[
         str | None,
         typer.Option(
             help="annotated-few-shot, labeled-few-shot, bootstrap-few-shot, bootstrap-random-search, mipro, simba, "
             "gepa, copro, auto-cot, knn-few-shot, ensemble, bootstrap-finetune, better-together, or another of "
-            "`questree optimizers`. Default: the program's own, for most bootstrap-random-search.",
-            show_default=False,
+            "`questree list optimizers`. Default: the program's own, for most bootstrap-random-search."
         ),
     ] = None,
     optimizer_set: Annotated[
@@ -39,7 +38,6 @@ def compile(
             metavar="annotations|PROGRAM",
             help="What makes the demonstrations: the annotations of the questions, or a compiled program. "
             "Default: the program itself.",
-            show_default=False,
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Metric to compile for, by name. Default: the task's.")] = None,
@@ -48,47 +46,53 @@ def compile(
     ] = None,
     set_: options.ProgramSettings = None,
     details: options.Details = False,
-) -> None:
+) -> "Compiled":
     """Compile a program: choose its demonstrations or instructions, and score it before and after.
 
     --split and --limit are of the questions that it is scored on; it is compiled on the training questions. The same
     command goes on where it was interrupted.
     """
     from ..experiment import Experiment
-    from .report import compile_bars, print_compiled
+    from ..metrics import metric as metric_named
+    from ..optimize import Examples
+    from ..optimize import compile as compiled_by
+    from ..optimize import optimizer as optimizer_named
+    from ..programs import REGISTRY
+    from .progress import progress_bars
+    from .report import print_compiled
 
-    program = program or settings.program
-    with compile_bars() as on_progress:
-        compiled, folder = Experiment(settings).compile(
-            program,
-            optimizer=optimizer,
-            optimizer_settings=options.named_values(optimizer_set, "--optimizer-set"),
-            train_limit=train_limit,
-            metric=metric,
-            teacher=teacher,
-            register=register,
-            on_progress=on_progress,
-            **options.named_values(set_, "--set"),
+    experiment, name = Experiment(settings), program or settings.program
+    how_to = options.named_values(optimizer_set, "--optimizer-set")
+    chosen_one = optimizer_named(optimizer or REGISTRY.named(name).default_optimizer, **how_to)
+    score, task = metric_named(metric or experiment.task.metric), experiment.task.name
+    with progress_bars() as bars, experiment.asking() as how:
+        student = experiment.program(name, **options.named_values(set_, "--set"))
+        out = experiment.folder("compile", student.name, task, chosen_one.name)
+        examples = Examples(
+            train=experiment.examples("train", train_limit), dev=experiment.questions_for([student]), task=task
         )
+        how |= {"optimizer": chosen_one, "register": register, "out": out, "on_progress": bars.compilation}
+        how["teacher"] = experiment.program(teacher) if teacher not in (None, "annotations") else teacher
+        compiled = compiled_by(student, examples, score, **how)
     print_compiled(compiled, details=details)
-    echo(f"saved in {folder / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
+    echo(f"saved in {out / 'program'}" + (f"\ntracked as {compiled.address}" if compiled.address else ""))
     if register:
         echo(f"registered as models:/{register}, its latest version")
     if compiled.compilation.lm is not None:  # a saved program names no LM to ask
         settings = settings.model_copy(update={"lm": compiled.compilation.lm.model})
-    echo(f"its prompts: questree prompts {shlex.quote(f'{folder}/program')}")
-    echo(f"ask it: {_ask_command(settings, folder / 'program', program)}")
+    echo(f"its prompts: questree prompts {shlex.quote(f'{out}/program')}")
+    echo(f"ask it: {_ask_command(settings, out / 'program', name)}")
+    return compiled
 
 
-def _ask_command(settings: "RunSettings", program: "Path", compiled: str) -> str:
+def _ask_command(settings: RunSettings, program: Path, compiled: str) -> str:
     """Return the command that asks the compiled program with the parts that it was compiled with."""
     from ..common.secrets import without_secrets
-    from .ask import SETTINGS
 
     words = ["questree", "ask", "QUESTION", "--program", str(program)]
-    for name in (name for name in SETTINGS if name not in ("allow_changed_signatures", "tracking_uri", "limits")):
+    for name in chosen("task seed LM PARTS allow_code"):
         value = getattr(settings, name)
-        if value != type(settings).model_fields[name].default:
+        if value != RunSettings.model_fields[name].default:
             words += [f"--{name.replace('_', '-')}", without_secrets(str(value))]
     if ":" in compiled and settings.allow_code is None:  # code of another package, which a file may not name unasked
         words += ["--allow-code", compiled]

@@ -1,19 +1,15 @@
 """questree demo"""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..settings import RunSettings
 from .screen import Screen, echo
-
-if TYPE_CHECKING:
-    from ..experiment import Experiment
 
 QUESTION = "Which river reaches the sea in the city where the author of Ulysses was born?"
 
@@ -27,8 +23,13 @@ def demo(
 
     Retrieval, compilation and tracking are real; the LM is simulated. A second run reuses what the first one made.
     """
+    from ..common.files import write_atomically
+    from ..data import MINI_CORPUS
     from ..experiment import Experiment
-    from ..settings import RunSettings
+    from ..pages.answer_pages import answer_page
+    from ..parts import load_or_build
+    from .ask import ask_live
+    from .compile import compile
 
     settings = RunSettings(
         task="mini",
@@ -39,14 +40,19 @@ def demo(
         tracking_uri=f"sqlite:///{out / 'mlflow.db'}",
         out=out / ("compile" if reader == "lm" else f"compile-{Path(reader).name}"),
     )
-    experiment = Experiment(settings)
     out.mkdir(parents=True, exist_ok=True)
     with _step("1. index 305 passages with ColBERT"):
-        _index(out / "index")
+        echo(f"{out / 'index'}: {len(load_or_build(MINI_CORPUS, out / 'index').passages)} passages")
     with _step("2. score SearChain, compile it, score it again"):
-        address = _compile(experiment, candidates)
-    with _step(f"3. load {address} and ask"):
-        _ask(experiment, address, out / "tree.html")
+        compiled = compile(
+            settings,
+            "searchain",
+            optimizer="bootstrap-random-search",
+            optimizer_set=[f"candidates={candidates}", "max_bootstrapped_demos=4", "max_labeled_demos=4"],
+        )
+    with _step(f"3. load {compiled.address} and ask"):
+        prediction = ask_live(Experiment(settings).program(str(compiled.address)), QUESTION, "short")
+        write_atomically(out / "tree.html", answer_page(prediction, simulated=True))
     echo(f"\nthe tree as a page: {out / 'tree.html'}")
     echo(f"each run and trace: .venv/bin/questree ui --tracking-uri {settings.tracking_uri}")
 
@@ -57,33 +63,3 @@ def _step(title: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
     echo(f"({time.perf_counter() - began:.0f} s)")
-
-
-def _index(folder: Path) -> None:
-    from ..data import MINI_CORPUS
-    from ..parts import load_or_build
-
-    echo(f"{folder}: {len(load_or_build(MINI_CORPUS, folder).passages)} passages")
-
-
-def _compile(experiment: Experiment, candidates: int) -> str:
-    from .report import compile_bars, print_compiled
-
-    with compile_bars() as on_progress:
-        compiled, _ = experiment.compile(
-            "searchain",
-            optimizer="bootstrap-random-search",
-            optimizer_settings={"candidates": candidates, "max_bootstrapped_demos": 4, "max_labeled_demos": 4},
-            on_progress=on_progress,
-        )
-    print_compiled(compiled)
-    return str(compiled.address)
-
-
-def _ask(experiment: Experiment, address: str, page: Path) -> None:
-    from ..common.files import write_atomically
-    from ..pages.answer_pages import answer_page
-    from .ask import ask_live
-
-    prediction = ask_live(experiment.program(address), QUESTION, "short")
-    write_atomically(page, answer_page(prediction, simulated=True))

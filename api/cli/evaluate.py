@@ -1,31 +1,23 @@
 """questree evaluate"""
 
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..settings import RunSettings
 from . import options
-from .screen import echo
-
-if TYPE_CHECKING:
-    from ..settings import RunSettings
+from .screen import echo, print_json
 
 
 def evaluate(
-    settings: "RunSettings",
-    program: Annotated[
-        str | None,
-        typer.Argument(
-            help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://…. Default: searchain"
-        ),
-    ] = None,
+    settings: RunSettings,
+    program: options.Program = None,
     metric: options.Metrics = None,
     judge: options.Judge = None,
     set_: options.ProgramSettings = None,
     repeats: Annotated[
-        int,
-        typer.Option(min=1, help="Ask everything so often, with an LM that samples (--temperature)."),
+        int, typer.Option(min=1, help="Ask everything so often, with an LM that samples (--temperature).")
     ] = 1,
     details: options.Details = False,
     as_json: options.AsJson = False,
@@ -34,32 +26,36 @@ def evaluate(
 
     The same command goes on where it was interrupted.
     """
+    from ..evaluation import repeat
+    from ..evaluation.comparison.comparison import evaluate_tracked
+    from ..evaluation.records import metric_name
+    from ..evaluation.run import run_identity
+    from ..evaluation.stored_runs import stored_runs
     from ..experiment import Experiment
-    from .report import comparison_bars, print_agreement, print_evaluations, print_repeats, progress_bar
+    from .progress import progress_bars
+    from .report import print_agreement, print_evaluations, print_repeats
 
-    program = program or settings.program
-    if repeats > 1:
-        with options.clear_stdout(as_json), comparison_bars() as on_repeat:
-            given = options.named_values(set_, "--set")
-            repeated, folder = Experiment(settings).repeat(
-                program, repeats, metrics=metric, judge=judge, on_progress=on_repeat, **given
-            )
-        if as_json:
-            options.print_json(repeated.as_json())
-            return
+    experiment, name = Experiment(settings), program or settings.program
+    scores, task = experiment.scores(metric, judge), experiment.task.name
+    with progress_bars(as_json) as bars, experiment.asking() as how:
+        asked = experiment.program(name, **options.named_values(set_, "--set"))
+        questions, about = experiment.questions_for([asked]), run_identity(asked, task=task)
+        if repeats > 1:
+            out = experiment.folder("repeats", asked.name, task, of=about)
+            repeated = repeat(asked, questions, scores, repeats, task=task, out=out, on_progress=bars.run, **how)
+        else:
+            # the folder is the same for all metrics, so that another one scores the answers that are there
+            about |= {"metrics": [metric_name(one) for one in experiment.scores(None)]}
+            out, title = experiment.folder(asked.name, task, of=about), f"evaluate {asked.name}"
+            how |= {"task": task, "out": out, "on_progress": bars.questions}
+            evaluation = evaluate_tracked(title, asked, questions, scores, **how)
+    if as_json:
+        print_json(repeated.as_json() if repeats > 1 else stored_runs([out])[0].as_json())
+    elif repeats > 1:
         print_repeats(repeated)
         print_agreement(repeated.runs)
-        echo(f"each question: questree show {quote(f'{folder}/repeat-1')}")
-        return
-    with options.clear_stdout(as_json), progress_bar() as on_progress:
-        evaluation, folder = Experiment(settings).evaluate(
-            program, metrics=metric, judge=judge, on_progress=on_progress, **options.named_values(set_, "--set")
-        )
-    if as_json:
-        from ..evaluation.stored_runs import stored_runs
-
-        options.print_json(stored_runs([folder])[0].as_json())
-        return
-    print_evaluations({program: evaluation}, details=details)
-    print_agreement([evaluation])
-    echo(f"each question: questree show {quote(str(folder))}")
+        echo(f"each question: questree show {quote(f'{out}/repeat-1')}")
+    else:
+        print_evaluations({name: evaluation}, details=details)
+        print_agreement([evaluation])
+        echo(f"each question: questree show {quote(str(out))}")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ..common.errors import QuestreeError
 from .screen import echo
 
 
@@ -20,16 +21,13 @@ def export(
     """
     from shutil import copy
 
-    from ..common.errors import QuestreeError
     from ..evaluation.comparison.plots import STYLE
     from ..pages import STATIC
     from ..pages.shown_runs import ShownRuns
     from ..pages.study import Study
 
-    if out.exists() and not out.is_dir():
-        raise QuestreeError(f"{out} is a file; name a folder with --out.")
-    if out.exists() and any(out.iterdir()):
-        raise QuestreeError(f"{out} is not empty; name another folder with --out.")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise QuestreeError(f"{out} is no empty folder; name another one with --out.")
     study = Study(", ".join(source.resolve().stem for source in sources), ShownRuns(sources))
     pages = 0
     try:

@@ -1,7 +1,5 @@
 """questree fetch"""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def fetch(
-    task: Annotated[str, typer.Argument(help="A task's name; `questree tasks` lists them.")],
+    task: Annotated[str, typer.Argument(help="A task's name; `questree list tasks` lists them.")],
     from_: Annotated[
         list[Path] | None,
         typer.Option("--from", help="A file as the task's authors publish it, instead of the hub; repeat it."),
@@ -47,7 +45,7 @@ def fetch(
     _tell(task, fetched)
 
 
-def _tell(task: str, fetched: Fetched) -> None:
+def _tell(task: str, fetched: "Fetched") -> None:
     manifest = fetched.manifest
     counts = ", ".join(f"{manifest.counts[split]:,} {split}" for split in sorted(manifest.counts))
     origin = f"{manifest.hub.id} at {manifest.hub.revision}" if manifest.hub else ", ".join(manifest.read)
@@ -57,7 +55,7 @@ def _tell(task: str, fetched: Fetched) -> None:
     echo(_next(task, fetched))
 
 
-def _next(task: str, fetched: Fetched) -> str:
+def _next(task: str, fetched: "Fetched") -> str:
     """Return the command that comes next."""
     from ..data import KNOWN_TASKS
 

@@ -1,25 +1,19 @@
 """questree index"""
 
-from __future__ import annotations
-
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from .screen import Screen, echo
+from .options import named_values, refuse
+from .screen import echo
 
 if TYPE_CHECKING:
-    from ..retrieval import BadLine, BuildProgress
+    from ..retrieval import BadLine
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.index_kind import Report
-
-_BETWEEN_LINES = 30.0
-
 
 _Corpus = Annotated[
     Path,
@@ -40,7 +34,7 @@ _Engine = Annotated[
 _Kind = Annotated[
     str,
     typer.Option(
-        help="Kind of index; all of them: questree retrievers. "
+        help="Kind of index; all of them: questree list retrievers. "
         "auto is exact late interaction up to 5,000 passages, else gather and rerank (rerank).",
     ),
 ]
@@ -98,7 +92,7 @@ def index(
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.cluster import connected
     from ..retrieval.links_beside import links_wanted
-    from .options import named_values, refuse
+    from .progress import progress_bars
 
     named = kind != "auto"
     refuse(
@@ -119,15 +113,15 @@ def index(
     _check_encodes(kind, out if add else None, {"--on": on, "--device": device, "--checkpoint": checkpoint})
     bad: list[BadLine] = []
     given = named_values(values, "--set")
-    with connected(on, workers) if on else nullcontext() as cluster, progress_of_index(Screen(stderr=True)) as report:
+    with connected(on, workers) if on else nullcontext() as cluster, progress_bars() as bars:
         reading: dict[str, Any] = {"corpus_format": form, "skip_bad": skip_bad, "bad": bad}
         order = {"checkpoint": checkpoint, "overwrite": overwrite}
         if engine is not None:
-            said = _uploaded(CorpusSource(corpus, **reading), engine, add, given, order, report)
+            said = _uploaded(CorpusSource(corpus, **reading), engine, add, given, order, bars.index)
         else:
-            reading |= {"devices": device or (), "cluster": cluster, "progress": report}
+            reading |= {"devices": device or (), "cluster": cluster, "progress": bars.index}
             said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
-            if (made := links_wanted(cast(Path, out), links, report)) is not None:
+            if (made := links_wanted(cast(Path, out), links, bars.index)) is not None:
                 said += f"\n{made}: its links; use them with --retriever {quote(f'linked:{out}')}"
     for line in bad:
         echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
@@ -169,7 +163,7 @@ def _built(
 
 
 def _uploaded(
-    source: CorpusSource, engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], report: Report
+    source: "CorpusSource", engine: str, add: bool, values: dict[str, Any], order: dict[str, Any], report: "Report"
 ) -> str:
     """Make or enlarge the index in a collection of Qdrant, and return what is said of it."""
     from ..retrieval.indexes.index_kind import named_settings
@@ -183,68 +177,3 @@ def _uploaded(
         manifest = upload.upload(source, engine, settings=settings, **order, progress=report)
     held = f"{manifest.corpus.passages:,} passages, {manifest.kind}, {manifest.fingerprint}"
     return f"{engine}: {held}; use it with --retriever {quote(engine)}"
-
-
-@contextmanager
-def progress_of_index(console: Screen) -> Iterator[Report]:
-    """Show what is done, how fast, how long it takes and how large the index will be: a bar, or lines in a file."""
-    if not console.is_terminal:
-        yield _lines(console)
-        return
-    from rich.progress import BarColumn
-    from rich.progress import Progress as Bar
-
-    clock = _Clock()
-    with Bar("{task.description}", BarColumn(), "{task.fields[text]}", console=console) as bar:
-        task = bar.add_task("starting", total=None, text="")
-
-        def report(now: BuildProgress) -> None:
-            bar.update(task, description=now.stage, completed=now.done, total=now.total or None, text=clock.state(now))
-
-        yield report
-
-
-def _lines(console: Screen) -> Report:
-    """Return a report that prints a line for each stage, and one now and then."""
-    clock, last = _Clock(), ("", 0.0)
-
-    def report(now: BuildProgress) -> None:
-        nonlocal last
-        if now.stage != last[0] or time.monotonic() > last[1] + _BETWEEN_LINES:
-            last = (now.stage, time.monotonic())
-            console.print(f"{now.stage}: {clock.state(now)}".removesuffix(": "), soft_wrap=True, highlight=False)
-
-    return report
-
-
-class _Clock:
-    """Since when the present stage runs, and how much was done before."""
-
-    def __init__(self) -> None:
-        self._stage, self._started, self._before = "", 0.0, 0
-
-    def state(self, now: BuildProgress) -> str:
-        """Return counts, speed, time left and size of a stage, as far as they are known."""
-        if now.stage != self._stage:
-            self._stage, self._started, self._before = now.stage, time.monotonic(), now.done
-        if not now.total and not now.done:
-            return ""
-        parts = [f"{now.done:,}" + (f" of {now.total:,}" if now.total else "")]
-        if now.kept:
-            parts.append(f"{now.kept:,} of them kept")
-        seconds, done = time.monotonic() - self._started, now.done - self._before
-        if seconds > 1 and done > 0:
-            rate = done / seconds
-            parts.append(f"{rate:,.0f} a second" if rate >= 10 else f"{rate:.1f} a second")
-            if now.total:
-                parts.append(f"{_duration((now.total - now.done) / rate)} left")
-        if now.bytes:
-            from ..common.text import readable_size
-
-            parts.append(f"{readable_size(now.bytes)} when done")
-        return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    hours, minutes = divmod(round(seconds) // 60, 60)
-    return f"{hours}:{minutes:02}:{round(seconds) % 60:02}" if hours else f"{minutes}:{round(seconds) % 60:02}"

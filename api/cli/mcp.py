@@ -1,21 +1,20 @@
 """questree mcp"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..common.errors import needs_extra
+from ..service.limits import ServiceLimits
+from ..settings import RunSettings
 from . import options
-from .screen import echo
-from .serve import SETTINGS as SETTINGS
-from .serve import named_programs, service_limits
-
-if TYPE_CHECKING:
-    from ..settings import RunSettings
+from .screen import clear_stdout, echo
+from .serve import SERVED, named_programs, within_deadline
 
 
 def mcp(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, SERVED],
     programs: Annotated[list[str], typer.Argument(help="Programs, as for `questree serve`.")],
     http: Annotated[bool, typer.Option("--http", help="Serve at an address, not on stdin and stdout.")] = False,
     host: options.Host = "127.0.0.1",
@@ -28,8 +27,7 @@ def mcp(
     of_address = (host, port, token_file, behind_proxy) != ("127.0.0.1", 8090, None, False)
     said = "--host, --port, --token-file and --behind-proxy are of an address: add --http"
     options.refuse((of_address and not http, said))
-    from ..common.errors import needs_extra
-    from ..parts import Parts
+    from ..experiment import Experiment
     from ..retrieval.serving.access import check_binding, read_token
     from ..retrieval.serving.listener import serve
 
@@ -39,11 +37,11 @@ def mcp(
 
     token = read_token(token_file) if http else None
     check_binding(host, token)
-    with options.clear_stdout(True):  # stdout is for the protocol
-        parts = Parts(settings)
-        parts.use_lm()
-        served = {name: parts.program(program) for name, program in named_programs(programs).items()}
-        service = Service(served, KeptQuestions(questions), service_limits(settings))
+    with clear_stdout(True):  # stdout is for the protocol
+        experiment = Experiment(settings)
+        experiment.use_lm()
+        served = {name: experiment.program(program) for name, program in named_programs(programs).items()}
+        service = Service(served, KeptQuestions(questions), within_deadline(ServiceLimits(), settings))
         retriever = next((one.retriever for one in served.values() if one.retriever is not None), None)
         server = mcp_server(service, retriever)
     if not http:

@@ -1,25 +1,23 @@
-"""Options that commands share: those of the settings, made from their fields, and a few more."""
+"""Commands from functions: a pydantic model among the parameters becomes an option for each of its fields."""
 
 from __future__ import annotations
 
 import inspect
 import os
-import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
-from typer.core import TyperCommand
-
-from .screen import echo
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
 
 ProgramSettings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the program; repeat it.")
+]
+Program = Annotated[
+    str | None,
+    typer.Argument(
+        help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://…. Default: the settings'."
+    ),
 ]
 Metrics = Annotated[
     list[str] | None,
@@ -68,77 +66,53 @@ _Config = Annotated[
 ]
 
 
-def add_command(
-    app: typer.Typer,
-    command: Callable[..., None],
-    *,
-    only: Sequence[str] | None = None,
-    without: Sequence[str] = (),
-) -> None:
-    """Add a command; one that takes the settings, as its first argument ``settings``, gets their options.
+def as_command(function: Callable[..., object]) -> Callable[..., None]:
+    """Return a function that typer makes a command of: it takes the fields of models in place of the models.
 
-    The options are made when the command is called: they come from pydantic models, and `questree --help` is twice
-    as fast without pydantic.
-
-    Args:
-        app: where the command belongs.
-        command: its module keeps annotations as they are, not as texts.
-        only: the settings that mean something to it, ``limits`` for all of `questree.lm.policy.Limits`; None for all.
-        without: settings that mean nothing to it.
+    Of `RunSettings`, ``Annotated[RunSettings, "task LM"]`` takes some fields (`questree.settings.chosen`). Annotations
+    are taken as they are: ``from __future__ import annotations`` does not stand in the file.
     """
-    if "settings" not in inspect.signature(command).parameters:
-        app.command()(command)
-        return
+    from pydantic import BaseModel
 
-    class CalledLater(TyperCommand):
-        """The name and the help of the command."""
+    from ..settings import RunSettings, checked, chosen, run_settings
 
-        def make_context(self, *args: Any, **extra: Any) -> Any:
-            """Make the whole command, and let it read the arguments."""
-            return _whole_command(command, only, without).make_context(*args, **extra)
-
-    def listed() -> None: ...
-
-    listed.__name__, listed.__doc__ = command.__name__, command.__doc__
-    app.command(cls=CalledLater)(listed)
-
-
-def _whole_command(command: Callable[..., None], only: Sequence[str] | None, without: Sequence[str]) -> Any:
-    """Return the command with its own options and those of the settings."""
-    from ..lm.policy import Limits, RunPolicy
-    from ..settings import RunSettings, run_settings
-
-    every = sorted(RunSettings.model_fields, key=RunPolicy.model_fields.__contains__)  # what is run before how
-    wanted = {*(every if only is None else only)} - {*without}
-    wanted |= {*Limits.model_fields} if "limits" in wanted else set()
-    wanted -= {"program"}  # commands have their own words for it
-    fields = {name: RunSettings.model_fields[name] for name in every if name in wanted}
-    own = [parameter for name, parameter in inspect.signature(command).parameters.items() if name != "settings"]
+    models: dict[str, tuple[type[BaseModel], list[str]]] = {}
+    options: dict[str, inspect.Parameter] = {}
+    settings: dict[str, inspect.Parameter] = {}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, *words = get_args(parameter.annotation) or (parameter.annotation,)
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            options[name] = parameter.replace(kind=keyword)
+            continue
+        fields = chosen(" ".join(words)) if kind is RunSettings else words or list(kind.model_fields)
+        models[name] = kind, [*fields, *(["config"] if kind is RunSettings else [])]
+        panel, among = (_PANEL, settings) if kind is RunSettings else (None, options)
+        for field in fields:
+            annotation = _option(kind.model_fields[field], panel)
+            among[field] = inspect.Parameter(field, keyword, default=None, annotation=annotation)
+        if kind is RunSettings:
+            settings["config"] = inspect.Parameter("config", keyword, default=None, annotation=_Config)
 
     def run(**given: Any) -> None:
-        settings = run_settings(**{name: given.pop(name) for name in (*fields, "config")})
-        command(settings, **given)
+        made = {}
+        for name, (kind, fields) in models.items():
+            typed = {field: given.pop(field) for field in fields}
+            made[name] = run_settings(**typed) if kind is RunSettings else checked(kind, typed)
+        function(**made, **given)
 
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    shared = {name: _option(field) for name, field in fields.items()} | {"config": _Config}
-    parameters = [parameter.replace(kind=keyword) for parameter in own]
-    parameters += [
-        inspect.Parameter(name, keyword, default=None, annotation=annotation) for name, annotation in shared.items()
-    ]
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    parameters = [*options.values(), *settings.values()]
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    alone = typer.Typer(add_completion=False)
-    alone.command()(run)
-    return typer.main.get_command(alone)
+    return run
 
 
-def _option(field: FieldInfo) -> Any:
+def _option(field: Any, panel: str | None) -> Any:
     """Return the annotation that makes a field an option: its type, help, default and lower bound."""
-    kind: Any = field.annotation
     text = field.description if field.default is None else f"{field.description} Default: {field.default}."
     least = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
-    return Annotated[kind | None, typer.Option(help=text, min=least, rich_help_panel=_PANEL)]
+    return Annotated[field.annotation | None, typer.Option(help=text, min=least, rich_help_panel=panel)]
 
 
 def refuse(*mistakes: tuple[object, str]) -> None:
@@ -153,35 +127,6 @@ def refuse(*mistakes: tuple[object, str]) -> None:
     for made, said in mistakes:
         if made:
             raise typer.BadParameter(said)
-
-
-def clear_stdout(wanted: bool) -> AbstractContextManager[Any]:
-    """Return a context in which what libraries print goes to stderr (MLflow names its server's pages), if wanted."""
-    return redirect_stdout(sys.stderr) if wanted else nullcontext()
-
-
-def put(text: str, out: Path | None) -> None:
-    """Write a text to the file of `Out`, or print it."""
-    from ..common.text import printable
-
-    if out is None:
-        echo(text)
-    else:
-        out.write_text(f"{printable(text)}\n", encoding="utf-8")
-
-
-def print_as_json(value: Any) -> None:
-    """Print dataclasses, models, dicts and lists as JSON, as `print_json`; a number that is none becomes null."""
-    from pydantic_core import to_json
-
-    print_json(to_json(value, indent=2).decode())
-
-
-def print_json(text: str) -> None:
-    """Print JSON as it is, but for what would move the cursor."""
-    from ..common.text import printable_json
-
-    echo(printable_json(text))
 
 
 def named_values(given: list[str] | None, option: str) -> dict[str, Any]:

@@ -5,24 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..common.errors import QuestreeError
+from ..settings import RunSettings
 from . import options
+from .screen import put
 
 if TYPE_CHECKING:
     from ..programs import Program
     from ..programs.prompts import RenderedPrompt
-    from ..settings import RunSettings
-
-SETTINGS = ("adapter",)
 
 
 def prompts(
-    settings: "RunSettings",
-    program: Annotated[
-        str | None,
-        typer.Argument(
-            help="A program's name, or a compiled one's folder, runs:/…, models:/… or hf://…. Default: the settings'."
-        ),
-    ] = None,
+    settings: Annotated[RunSettings, "adapter"],
+    program: options.Program = None,
     other: Annotated[
         str | None, typer.Argument(help="Another program: show what differs in its prompts, as a diff.")
     ] = None,
@@ -43,7 +38,6 @@ def prompts(
     options.refuse((out and page, "--page writes a page, and --out a text: leave one of them out"))
     import dspy
 
-    from ..common.errors import QuestreeError
     from ..common.files import write_atomically
     from ..lm.guard import adapter_named
     from ..pages.prompts_page import prompts_page
@@ -63,7 +57,7 @@ def prompts(
         write_atomically(page, prompts_page(title, shown[-1], before=None if other is None else shown[0]))
         return
     text = "\n\n".join(map(_text, shown[0])) if other is None else "\n\n".join(differences(*shown).values())
-    options.put(text or "No prompt differs.", out)
+    put(text or "No prompt differs.", out)
 
 
 def _find(name: str, settings: dict[str, object], allow_code: list[str] | None) -> "Program":

@@ -1,24 +1,19 @@
 """questree recheck"""
 
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from ..settings import RunSettings
 from . import options
-from .screen import echo
-
-if TYPE_CHECKING:
-    from ..settings import RunSettings
-
-NO_SETTINGS = (
-    *("split", "limit", "leave_out", "tracking_uri", "experiment", "on", "workers"),
-    "allow_changed_signatures",  # they are what is looked at
-)
+from .screen import echo, print_json
 
 
 def recheck(
-    settings: "RunSettings",
+    # changed signatures are what is looked at
+    settings: Annotated[RunSettings, "- split limit leave_out TRACKING CLUSTER allow_changed_signatures"],
     artifact: Annotated[str, typer.Argument(help="The folder `program` that `questree compile` wrote.")],
     as_json: options.AsJson = False,
 ) -> None:
@@ -26,14 +21,28 @@ def recheck(
 
     Show the score then and now, their paired difference, and the prompts that changed.
     """
+    from ..evaluation.identity import digest, versions
+    from ..evaluation.run import run_identity
     from ..experiment import Experiment
-    from .report import print_recheck, progress_bar
+    from ..optimize.recheck import recheck as rechecked
+    from ..programs.prompts import rendered_prompts
+    from .progress import progress_bars
+    from .report import print_recheck
 
-    with options.clear_stdout(as_json), progress_bar() as on_progress:
-        found, folder = Experiment(settings).recheck(artifact, on_progress=on_progress)
+    experiment = Experiment(settings)
+    with progress_bars(as_json) as bars:
+        experiment.use_lm()
+        program = experiment.compiled(artifact, allow_changed_signatures=True)
+        # answers of another version are not gone on with, whatever the user names the folder
+        sent = [prompt.text for prompt in rendered_prompts(program)]
+        out = experiment.folder("recheck", program.name)
+        out /= digest([run_identity(program, task=artifact), versions(), sent])[:8]
+        found = rechecked(
+            Path(artifact), program, out=out, seed=settings.seed, policy=settings.policy, on_progress=bars.questions
+        )
     if as_json:
         changed = {"prompts": found.prompts, "signatures": found.signatures, "versions": found.versions}
-        options.print_as_json({**found.figures(), **changed})
+        print_json({**found.figures(), **changed})
         return
     print_recheck(found)
-    echo(f"each question: questree show {quote(str(folder))}")
+    echo(f"each question: questree show {quote(str(out))}")

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..common.errors import QuestreeError
+from ..settings import RunSettings
 from . import options
-from .screen import Screen
+from .screen import SIMULATED, clear_stdout, echo, print_json
 
 if TYPE_CHECKING:
     from ..evaluation import Record
@@ -15,19 +17,16 @@ if TYPE_CHECKING:
     from ..evaluation.capsule.differences import Difference
     from ..parts import Parts
     from ..retrieval import Retriever
-    from ..settings import RunSettings
 
-NO_SETTINGS = (
-    *("split", "limit", "leave_out", "reader", "duplicates", "defence", "tracking_uri", "experiment"),
-    "adapter",  # that of the run
-    "allow_changed_signatures",  # a prompt that changed is a difference
-    *("on", "workers"),
-)
 _OFFLINE = ("allow_code",)  # the settings that a replay without --live looks at
 
 
 def replay(
-    settings: "RunSettings",
+    # the adapter is that of the run, and a prompt that changed is a difference
+    settings: Annotated[
+        RunSettings,
+        "- split limit leave_out reader duplicates defence TRACKING adapter allow_changed_signatures CLUSTER",
+    ],
     context: typer.Context,
     capsule: Annotated[Path, typer.Argument(help="A file of `questree pack`.")],
     question: Annotated[
@@ -50,45 +49,37 @@ def replay(
     if live:
         if question is not None:  # before anything is paid for
             _check_question(question, [record for run in open_runs(capsule) for record in run.records])
-        with options.clear_stdout(as_json):
-            drifts = _asked_live(settings, capsule)
+        drifts = _asked_live(settings, capsule, as_json)
         if as_json:
-            options.print_as_json([_drift_figures(drift) for drift in drifts])
+            print_json([_drift_figures(drift) for drift in drifts])
         else:
             _print_drifts(drifts, question)
         return
 
     from ..evaluation.capsule import replay as replayed
     from ..parts import Parts
-    from .report import SIMULATED
 
-    def say(text: str, **style: Any) -> None:
-        console.print(text, soft_wrap=True, highlight=False, **style)
-
-    console = Screen()
     parts = Parts(settings)
-    with options.clear_stdout(as_json):
+    with clear_stdout(as_json):
         found = replayed(capsule, allow_code=parts.allowed_code)
     if question is not None:
         _check_question(question, [one.stored for run in found.runs for one in run.questions])
     if as_json:
-        options.print_as_json([_figures(run) for run in found.runs])
+        print_json([_figures(run) for run in found.runs])
     for run in [] if as_json else found.runs:
         skipped = sum(one.skipped is not None for one in run.questions)
         same = len(run.questions) - len(run.differing) - skipped
         more = f", {skipped} not replayed: their time was over" if skipped else ""
         note = f"  ({SIMULATED})" if run.simulated else ""
-        say(f"{run.name}: {same} of {len(run.questions)} records are the same{more}{note}")
+        echo(f"{run.name}: {same} of {len(run.questions)} records are the same{more}{note}")
         for line in _told(run, question):
-            say(line)
+            echo(line)
     if not found.same:
         raise typer.Exit(1)
 
 
 def _idle(context: typer.Context) -> str:
     """Return the options that were typed and mean something with --live only."""
-    from ..settings import RunSettings
-
     typed = {name for name, value in context.params.items() if value is not None}
     idle = typed & {*RunSettings.model_fields} - {*_OFFLINE}
     return ", ".join(f"--{name.replace('_', '-')}" for name in sorted(idle))
@@ -96,23 +87,21 @@ def _idle(context: typer.Context) -> str:
 
 def _check_question(id: str, records: "Sequence[Record]") -> None:
     """Raise a QuestreeError if no record is that of the question."""
-    from ..common.errors import QuestreeError
-
     if all(record.id != id for record in records):
         raise QuestreeError(f"The capsule has no question {id!r}; its first is {records[0].id!r}.")
 
 
-def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
+def _asked_live(settings: RunSettings, capsule: Path, as_json: bool) -> "list[Drift]":
     from datetime import datetime
 
     from ..evaluation.capsule import replay_live
     from ..parts import Parts
-    from .report import comparison_bars
+    from .progress import progress_bars
 
     parts = Parts(settings)
     parts.use_lm()
     out = settings.out or Path("runs") / f"replay-{capsule.stem}-{datetime.now():%Y%m%d-%H%M%S}"
-    with comparison_bars() as on_progress:
+    with progress_bars(as_json) as bars:
         return replay_live(
             capsule,
             out,
@@ -120,7 +109,7 @@ def _asked_live(settings: "RunSettings", capsule: Path) -> "list[Drift]":
             policy=settings.policy,
             seed=settings.seed,
             allow_code=parts.allowed_code,
-            on_progress=on_progress,
+            on_progress=bars.run,
         )
 
 
@@ -137,23 +126,21 @@ def _bundled(parts: "Parts", capsule: Path) -> "Retriever | None":
 
 def _print_drifts(drifts: "Sequence[Drift]", question: str | None) -> None:
     """Print for each run the scores then and now, and each answer that differs; or all of one question."""
-
     from .report import print_paired
 
-    console = Screen()
     for drift in drifts:
         then, now = drift.models
         print_paired({f"{drift.name}, then: {then}": drift.before, f"now: {now}": drift.after}, drift)
         shown = [one for one in drift.questions if question in (None, one.stored.id)]
         other = [one for one in shown if not one.same]
-        console.print(f"{len(shown) - len(other)} of {len(shown)} answers are the same")
+        echo(f"{len(shown) - len(other)} of {len(shown)} answers are the same")
         for one in other if question is None else shown:
             answers = " → ".join(record.answer or str(record.failure or "–") for record in (one.stored, one.record))
             where = f"; first at {_where(one.first)}" if one.first else ""
             said = f"  {one.stored.id}: {answers}{where}"
             if question and one.first:
                 said += f"\n{_indented(one.first.text)}"
-            console.print(said, highlight=False, soft_wrap=True)
+            echo(said)
 
 
 def _drift_figures(drift: "Drift") -> dict[str, Any]:

@@ -1,27 +1,25 @@
 """questree serve"""
 
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
+from ..common.errors import QuestreeError, needs_extra
+from ..service.limits import ServiceLimits
+from ..settings import RunSettings
 from . import options
 from .screen import echo
 
-if TYPE_CHECKING:
-    from ..service import ServiceLimits
-    from ..settings import RunSettings
-
-SETTINGS = (
-    *("task", "seed", "lm", "api_base", "temperature", "reply_tokens", "adapter", "retriever", "rerank", "reader"),
-    *("duplicates", "defence", "allow_code", "allow_changed_signatures", "tracking_uri", "experiment"),
-    *("timeout", "retries", "window", "deadline"),
-)
+SERVED = "task seed LM LIMITS PARTS CODE TRACKING"
+"""The settings of a server of programs."""
 
 
 def serve(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, SERVED],
+    limits: Annotated[ServiceLimits, "max_running", "max_queued", "per_client", "follow_ups"],
     programs: Annotated[
         list[str],
         typer.Argument(
@@ -45,19 +43,10 @@ def serve(
         str | None,
         typer.Option(help="Address of MLflow's pages, to link runs and traces to. Default: the tracking URI's own."),
     ] = None,
-    together: Annotated[int, typer.Option(min=1, help="Questions that are answered at the same time.")] = 256,
-    waiting: Annotated[
-        int, typer.Option(min=0, help="Questions that wait for their turn; further ones are refused.")
-    ] = 1024,
-    per_client: Annotated[
-        int, typer.Option(min=1, help="Questions of one address, on their way or waiting; further ones are refused.")
-    ] = 16,
-    follow_ups: Annotated[bool, typer.Option(help="Restate a chat's follow-up by an LM call; else refuse it.")] = True,
 ) -> None:
     """Serve programs: a page to ask on and watch the tree grow, and an API, OpenAI's included."""
     options.refuse((mlflow_ui and not runs, "--mlflow-ui is for links of runs: name them with --runs"))
-    from ..common.errors import QuestreeError, needs_extra
-    from ..parts import Parts
+    from ..experiment import Experiment
     from ..retrieval.serving.access import check_binding, read_token
 
     with needs_extra("serve"):
@@ -72,17 +61,16 @@ def serve(
             raise QuestreeError(f"There are no runs at {source}.")
     if len(shown) < len(runs or []) and settings.tracking_uri == "none":
         raise QuestreeError("Nothing is tracked to 'none'. Name the store of your runs: --tracking-uri.")
-    mlflow, parts = _address(mlflow_ui, settings.tracking_uri), Parts(settings)
-    parts.use_lm()
-    served = {name: parts.program(program) for name, program in named_programs(programs).items()}
-    limits = service_limits(settings, running=together, waiting=waiting, per_client=per_client, follow_ups=follow_ups)
-    service = Service(served, KeptQuestions(questions), limits)
+    mlflow, experiment = _address(mlflow_ui, settings.tracking_uri), Experiment(settings)
+    experiment.use_lm()
+    served = {name: experiment.program(program) for name, program in named_programs(programs).items()}
+    service = Service(served, KeptQuestions(questions), within_deadline(limits, settings))
 
     def ready(address: str) -> None:
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
         echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
-    tracking = parts.tracking if len(shown) < len(runs or []) else None
+    tracking = experiment.tracking if len(shown) < len(runs or []) else None
     app = create_app(service, token, shown, tracking, mlflow)
     serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
 
@@ -97,11 +85,6 @@ def _address(given: str | None, tracking_uri: str) -> str:
     Raises:
         QuestreeError: the given one is no address.
     """
-    from contextlib import suppress
-    from urllib.parse import urlsplit
-
-    from ..common.errors import QuestreeError
-
     with suppress(ValueError):  # no address at all: http://[
         parts = urlsplit(given or tracking_uri)
         if parts.scheme in ("http", "https") and parts.netloc:
@@ -111,12 +94,9 @@ def _address(given: str | None, tracking_uri: str) -> str:
     return ""
 
 
-def service_limits(settings: "RunSettings", *, follow_ups: bool = True, **limits: int) -> "ServiceLimits":
-    """Return how much is taken on; a question may take as long as the settings' deadline, where there is one."""
-    from ..service import ServiceLimits
-
-    whole = ServiceLimits(follow_ups=follow_ups, **limits)
-    return whole if settings.deadline is None else replace(whole, seconds=settings.deadline)
+def within_deadline(limits: ServiceLimits, settings: RunSettings) -> ServiceLimits:
+    """Return the limits; a question may take as long as the settings' deadline, where there is one."""
+    return limits if settings.deadline is None else limits.model_copy(update={"seconds": settings.deadline})
 
 
 def named_programs(programs: list[str]) -> dict[str, str]:
@@ -125,8 +105,6 @@ def named_programs(programs: list[str]) -> dict[str, str]:
     Raises:
         QuestreeError: a name or a program is empty, or two names are the same.
     """
-    from ..common.errors import QuestreeError
-
     named: dict[str, str] = {}
     for given in programs:
         name, equals, program = given.partition("=")

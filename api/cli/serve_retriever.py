@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from ..common.errors import needs_extra
 from . import options
 from .screen import echo
 
@@ -25,7 +26,6 @@ def serve_retriever(
     ] = 512,
 ) -> None:
     """Serve an index to many workers: concurrent queries share a call. It also answers dspy.ColBERTv2."""
-    from ..common.errors import needs_extra
     from ..retrieval import open_retriever
     from ..retrieval.serving.access import check_binding, read_token
 

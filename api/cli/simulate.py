@@ -1,26 +1,24 @@
-"""questree simulate"""
+"""Use the simulated LM: for rehearsals, never for claims."""
 
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import typer
 
+from ..common.errors import QuestreeError, needs_extra
+from ..settings import RunSettings
 from . import options
 from .screen import echo
 
-if TYPE_CHECKING:
-    from ..settings import RunSettings
-
-app = typer.Typer(help="Use the simulated LM: for rehearsals, never for claims.", no_args_is_help=True)
+app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 
 def serve(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, "task lm"],
     host: options.Host = "127.0.0.1",
     port: options.Port = 8321,
     token_file: options.TokenFile = None,
 ) -> None:
     """Serve the simulated LM at an OpenAI-compatible address, to exercise the real network path."""
-    from ..common.errors import QuestreeError, needs_extra
     from ..parts import Parts
     from ..retrieval.serving.access import read_token
     from ..simulate import is_simulated
@@ -39,4 +37,4 @@ def serve(
     serve_engine(model.engine, host=host, port=port, limits=ServerLimits(token=read_token(token_file)), ready=ready)
 
 
-options.add_command(app, serve, only=("task", "lm"))
+app.command()(options.as_command(serve))

@@ -1,20 +1,19 @@
 """questree train-reader"""
 
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from .screen import echo
-
-if TYPE_CHECKING:
-    from ..settings import RunSettings
-
-SETTINGS = ("task", "limit", "seed", "retriever", "tracking_uri", "out")
+from ..optimize.readers.training_settings import TrainingSettings
+from ..settings import RunSettings
+from .screen import echo, print_figures
 
 
 def train_reader(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, "task limit seed retriever tracking_uri out"],
+    training: Annotated[TrainingSettings, "epochs", "batch_size", "learning_rate", "negatives", "window", "max_steps"],
     encoder: Annotated[
         str, typer.Option(help="A BERT-like encoder by name or folder; 'embedded' is MiniLM, offline.")
     ] = "embedded",
@@ -24,14 +23,6 @@ def train_reader(
     ] = None,
     dev_split: Annotated[str, typer.Option(help="Split of the questions that choose the best weights.")] = "dev",
     dev_limit: Annotated[int, typer.Option(min=1, help="At most so many of these questions.")] = 200,
-    epochs: Annotated[int, typer.Option(min=1, help="Times that each question is seen.")] = 3,
-    batch_size: Annotated[int, typer.Option(min=1, help="Questions in a step.")] = 4,
-    learning_rate: Annotated[float, typer.Option(min=1e-9, help="Highest learning rate.")] = 1e-4,
-    negatives: Annotated[int, typer.Option(min=1, help="Passages that do not answer, for each question.")] = 2,
-    window: Annotated[int, typer.Option(min=16, help="Tokens of question, title and text that are read.")] = 256,
-    max_steps: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many steps. Default: after all epochs.")
-    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(min=0.1, help="Stop after so many minutes; the same command goes on. Default: no end."),
@@ -43,32 +34,47 @@ def train_reader(
     --retriever, the passages that do not answer are those that it ranks highest, else other questions' passages.
     The same command goes on where it was interrupted.
     """
-    from ..optimize.readers import TrainingSettings
-    from ..reader_experiments import ReaderExperiment
-    from .report import print_looks, training_bars
+    from ..evaluation.leak import refuse_leak
+    from ..optimize import readers
+    from ..readers import Readers
+    from .progress import progress_bars
 
-    training = TrainingSettings(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        negatives=negatives,
-        window=window,
-        max_steps=max_steps,
-        seed=settings.seed,
-    )
-    with training_bars() as (on_mined, on_progress):
-        trained = ReaderExperiment(settings).train(
-            training,
-            encoder=encoder,
-            split=split,
-            dev_task=dev_task,
-            dev_split=dev_split,
-            dev_limit=dev_limit,
-            minutes=minutes,
-            on_progress=on_progress,
-            on_mined=on_mined,
+    parts, seed = Readers(settings), settings.seed
+    out = settings.out or Path("readers") / "reader"
+    examples = readers.reading_examples(settings.task, split, seed=seed)
+    examples = readers.spread_out(examples, settings.limit or len(examples))
+    held_out = readers.reading_examples(dev_task or settings.task, dev_split, seed=seed)
+    refuse_leak({one.question for one in examples}, {one.question for one in held_out})
+    texts = {one.passage.text for one in examples}
+    held_out = readers.spread_out([one for one in held_out if one.passage.text not in texts] or held_out, dev_limit)
+    dev = f"{len(held_out)} of {dev_task or settings.task}, {dev_split}"
+    facts = {"task": settings.task, "split": split, "dev": dev}
+    if settings.retriever is not None:
+        facts["negatives_of"] = settings.retriever
+    training = training.model_copy(update={"seed": seed})
+    params = {"encoder": encoder, **training.model_dump(), **facts}
+    with progress_bars() as bars:
+        examples, held_out = parts.mined(examples, bars.count), parts.mined(held_out, bars.count)
+        with parts.tracking.run(f"train reader {out}", params) as tracked:
+            trained = readers.train_reader(
+                examples,
+                readers.pairs_of(held_out, seed=seed),
+                out,
+                encoder=encoder,
+                settings=training,
+                facts=facts,
+                minutes=minutes,
+                tracked=tracked,
+                on_progress=bars.training,
+            )
+    columns = {"mean_loss": "loss", "dev_em": "EM", "dev_span_f1": "span F1", "dev_relevance_f1": "relevance F1"}
+    if trained.history:
+        print_figures(
+            [
+                {"step": f"{look['step']:.0f}", **{heading: f"{look[key]:.3f}" for key, heading in columns.items()}}
+                for look in trained.history
+            ]
         )
-    print_looks(trained.history)
     if trained.unanswerable:
         echo(f"left out: {trained.unanswerable} questions whose answer does not stand in their passage")
     if not trained.finished:

@@ -1,20 +1,22 @@
 """questree ui"""
 
-from typing import TYPE_CHECKING, Annotated
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Annotated
 
 import typer
 
+from ..common.errors import QuestreeError
+from ..settings import RunSettings
 from . import options
 from .screen import echo
 
-if TYPE_CHECKING:
-    from ..settings import RunSettings
-
-SETTINGS = ("tracking_uri",)
-
 
 def ui(
-    settings: "RunSettings",
+    settings: Annotated[RunSettings, "tracking_uri"],
     host: Annotated[str, typer.Option(help="Address of this machine to listen at.")] = "127.0.0.1",
     port: options.Port = 5000,
 ) -> None:
@@ -23,10 +25,6 @@ def ui(
     `mlflow ui` fetches a price list of LMs when it starts; without a network it can wait for it forever. Here it takes
     the list that is installed.
     """
-    import os
-    import sys
-
-    from ..common.errors import QuestreeError
     from ..evaluation.tracking_store import check_exists, without_password
     from ..retrieval.serving.access import is_loopback
     from ..retrieval.serving.listener import listening
@@ -54,11 +52,6 @@ def ui(
 
 def _run(command: list[str], env: dict[str, str]) -> int:
     """Run the server in a process group of its own and return its exit code; what ends us ends all of the group."""
-    import os
-    import signal
-    import subprocess
-    from contextlib import suppress
-
     server = subprocess.Popen(command, env=env, start_new_session=True)
 
     def end(*signalled: object) -> None:

@@ -1,21 +1,28 @@
 """Training, calibration and scoring of readers, and the thresholds of duplicate queries."""
 
-from .examples import ReadingExample as ReadingExample
-from .examples import mine_negatives as mine_negatives
-from .examples import reading_examples as reading_examples
-from .examples import spread_out as spread_out
-from .readings import Pair as Pair
-from .readings import Reading as Reading
-from .readings import pairs_of as pairs_of
-from .readings import read_all as read_all
-from .thresholds import ReaderScores as ReaderScores
-from .thresholds import ThetaPoint as ThetaPoint
-from .thresholds import best_theta as best_theta
-from .thresholds import plot_theta as plot_theta
-from .thresholds import score_readings as score_readings
-from .thresholds import theta_sweep as theta_sweep
-from .training import TrainedReader as TrainedReader
-from .training import leave_out_seen as leave_out_seen
-from .training import train_reader as train_reader
-from .training_loop import TrainingProgress as TrainingProgress
-from .training_loop import TrainingSettings as TrainingSettings
+from typing import TYPE_CHECKING
+
+from ...common.lazy import lazily
+
+if TYPE_CHECKING:
+    from .examples import ReadingExample as ReadingExample
+    from .examples import mine_negatives as mine_negatives
+    from .examples import reading_examples as reading_examples
+    from .examples import spread_out as spread_out
+    from .readings import Pair as Pair
+    from .readings import Reading as Reading
+    from .readings import pairs_of as pairs_of
+    from .readings import read_all as read_all
+    from .thresholds import ReaderScores as ReaderScores
+    from .thresholds import ThetaPoint as ThetaPoint
+    from .thresholds import best_theta as best_theta
+    from .thresholds import plot_theta as plot_theta
+    from .thresholds import score_readings as score_readings
+    from .thresholds import theta_sweep as theta_sweep
+    from .training import TrainedReader as TrainedReader
+    from .training import leave_out_seen as leave_out_seen
+    from .training import train_reader as train_reader
+    from .training_loop import TrainingProgress as TrainingProgress
+    from .training_settings import TrainingSettings as TrainingSettings
+
+__getattr__ = lazily(__name__)

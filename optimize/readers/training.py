@@ -20,7 +20,8 @@ from ...retrieval.encoders import EMBEDDED
 from .batches import character_spans
 from .examples import ReadingExample
 from .readings import Pair
-from .training_loop import TrainingLoop, TrainingProgress, TrainingSettings
+from .training_loop import TrainingLoop, TrainingProgress
+from .training_settings import TrainingSettings
 
 _KIND = ManifestKind("training", 1, "delete it and run again, or name another folder")
 _FILE = "run.json"

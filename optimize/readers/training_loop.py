@@ -13,8 +13,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from ...common.errors import QuestreeError
 from ...common.files import replacing
 from ...evaluation.tracking import TrackedRun
@@ -27,39 +25,10 @@ from .batches import batch_of, epoch_of, reader_loss
 from .examples import ReadingExample
 from .readings import Pair, read_all
 from .thresholds import ReaderScores, best_theta, score_readings
+from .training_settings import TrainingSettings
 
 _TRACKED_EVERY = 10  # steps: to store a number takes longer than a step of a small model
 _SHOWN = 20  # steps whose mean loss is shown
-
-
-class TrainingSettings(BaseModel):
-    """How a reader is trained; the defaults suit a few thousand questions and a small encoder.
-
-    Attributes:
-        epochs: times that each question is seen.
-        batch_size: questions of a step.
-        negatives: passages of a question that do not answer it (DPR: 23).
-        learning_rate: at its height; it rises over the first tenth and falls to nothing.
-        absolute: see `reader_loss`.
-        window: tokens of query, title and text that are read.
-        longest_answer: tokens of a span, at most (DPR: 10).
-        max_steps: stop there; the learning rate falls to nothing by then.
-        checkpoint_every: steps from one checkpoint to the next.
-        seed: of the heads, the order, the negatives and dropout.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    epochs: int = Field(default=3, ge=1)
-    batch_size: int = Field(default=4, ge=1)
-    negatives: int = Field(default=2, ge=1)
-    learning_rate: float = Field(default=1e-4, gt=0)
-    absolute: float = Field(default=1.0, ge=0)
-    window: int = Field(default=256, ge=16)
-    longest_answer: int = Field(default=10, ge=1)
-    max_steps: int | None = Field(default=None, ge=1)
-    checkpoint_every: int = Field(default=200, ge=1)
-    seed: int = 0
 
 
 @dataclass(frozen=True)

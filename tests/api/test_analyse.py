@@ -102,12 +102,12 @@ def test_theta_is_swept_for_the_reader_that_is_named(questree, workplace):
     ]
     (workplace / "own.jsonl").write_text("\n".join(map(json.dumps, lines)))
     asked = ("calibrate-reader", "lm", "--task", "own.jsonl", "--split", "dev", "--test-split", "none", "--limit", "5")
-    ran = questree(*asked, "--value", "0", "--out", "one")
+    ran = questree(*asked, "--out", "one")
     assert ran.code == 0, ran.err
     assert "10 passages read with lm" in ran.out
     assert "simulated" in ran.out
     assert "best" in ran.out
-    said = json.loads(questree(*asked, "--value", "0", "--out", "two", "--json").out)
+    said = json.loads(questree(*asked, "--out", "two", "--json").out)
     assert (said["reader"], said["readings"], said["simulated"]) == ("lm", 10, True)
     assert [point["which"] for point in said["points"] if point["which"]] == ["own", "best"]
     assert {"theta", "precision", "recall", "f1"} <= said["points"][0].keys()

@@ -51,17 +51,10 @@ def test_a_question_that_the_simulated_lm_cannot_know_is_told_with_two_that_it_k
 
 
 def test_an_answer_as_json_keeps_marks_and_references_together(questree, index):
-    ran = questree("ask", QUESTION, "--retriever", index, "--format", "json")
-    told = json.loads(ran.out)
+    told = json.loads(questree("ask", QUESTION, "--retriever", index, "--json").out)
     assert told["simulated"] is True
     assert told["tree"]["question"] == QUESTION
     assert f"[{len(told['references'])}]" in told["final_content"]
-
-
-def test_json_is_a_form_of_its_own(questree, index):
-    told = json.loads(questree("ask", QUESTION, "--retriever", index, "--json").out)
-    formed = json.loads(questree("ask", QUESTION, "--retriever", index, "--format", "json").out)
-    assert (told.keys(), told["tree"]) == (formed.keys(), formed["tree"])
     both = questree("ask", QUESTION, "--retriever", index, "--json", "--format", "html")
     assert (both.code, both.out) == (2, "")
     assert "leave --format html out" in both.err
@@ -103,7 +96,7 @@ def test_repeats_as_json_have_every_run(questree, index):
     ("optimizers", "optimizer", "labeled-few-shot"),
 ])  # fmt: skip
 def test_a_list_as_json_names_what_the_table_names(questree, listed, heading, one):
-    names = [line[heading] for line in json.loads(questree(listed, "--json").out)]
+    names = [line[heading] for line in json.loads(questree("list", listed, "--json").out)]
     assert one in names
 
 
@@ -132,25 +125,12 @@ def test_an_evaluation_goes_on_where_it_was(questree, index):
     table = questree("show", "run")
     id, question, *_ = there[0]
     assert id in table.out
-    assert question in questree("show", "run", "--id", id).out
-    assert "no question 'nobody'" in questree("show", "run", "--id", "nobody").err
+    assert question in questree("show", "run", id).out
+    assert "no question 'nobody'" in questree("show", "run", "nobody").err
     assert questree(*words, "--limit", "1").code == 0
     assert json.loads(questree("show", "run", "--json").out)["run"]["n"] == 1
     shown = [questree("show", "run", id).code for id, *_ in there]
     assert shown == [0, 0, 0], "also a question that the last evaluation did not have"
-
-
-def test_a_narrow_screen_leaves_room_for_the_questions(questree, index, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    ran = questree(
-        "evaluate", "searchain", "--retriever", index, "--tracking-uri", "none", "--out", "run", "--limit", "3"
-    )
-    assert ran.code == 0, ran.err
-    rows = questree("show", "run").out.splitlines()
-    heading = next(row for row in rows if "question" in row)
-    assert max(map(len, rows)) <= 80
-    assert heading.index("answer") - heading.index("question") > 15
-    assert "failure" not in heading, "none failed"
 
 
 def test_show_says_why_a_question_failed(questree, index):
@@ -180,7 +160,7 @@ def test_a_program_is_compiled_shown_and_asked(questree, index):
     assert "gain" in ran.out
     shown = questree("show", "compiled/program")
     assert "bootstrap-few-shot" in shown.out
-    assert "chain_of_query.plan: 2 demonstrations" in shown.out
+    assert '"chain_of_query.plan": 2' in shown.out
     hint = next(line for line in ran.out.splitlines() if line.startswith("ask it: "))
     assert hint == f"ask it: questree ask QUESTION --program compiled/program --retriever {index}"
     asked = questree(*hint.replace("QUESTION", QUESTION.replace(" ", "_")).split()[3:])
@@ -227,19 +207,6 @@ def test_another_adapter_is_another_run_and_goes_with_what_was_compiled(questree
     assert "two-step" in questree("ask", QUESTION, "--adapter", "two-step").err
     for adapter, marker in (("chat", "[[ ## answer ## ]]"), ("xml", "<answer>"), ("json", '"answer": "{answer}')):
         assert marker in questree("prompts", "oner", "--adapter", adapter).out
-
-
-def test_a_compiled_program_is_asked_its_questions_again(questree, index):
-    ran = questree(
-        "compile", "oner", "--optimizer", "labeled-few-shot", "--train-limit", "4", "--limit", "2",
-        "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
-    ran = questree("recheck", "compiled/program", "--retriever", index)
-    assert ran.code == 0, ran.err
-    assert "difference +0.000" in ran.out
-    assert "paired over 2 questions" in ran.out
-    assert "prompts: none differs" in ran.out
 
 
 def test_no_stand_in_answers_for_the_lm_and_the_index_of_a_compiled_program(questree, workplace):
@@ -395,26 +362,6 @@ def test_mlflow_s_own_variables_name_store_and_experiment(workplace):
     assert told.stdout.split() == ["http://127.0.0.1:1", "theirs", "mine"]
 
 
-def test_show_tells_what_each_mark_stands_for(questree, index):
-    ran = questree("evaluate", "searchain", "--tracking-uri", "none", "--out", "run", "--limit", "3")
-    assert ran.code == 0, ran.err
-    records = map(json.loads, questree("show", "run", "--jsonl").out.splitlines())
-    cited = next(record for record in records if record["references"])
-    first = cited["references"][0]
-    assert f"\n[1] {first['title']}: {first['text'][:60]}" in questree("show", "run", cited["id"]).out
-
-
-def test_show_says_simulated_and_gives_ids_that_can_be_typed(questree, index, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    ran = questree("evaluate", "direct", "--tracking-uri", "none", "--out", "run", "--limit", "3")
-    assert ran.code == 0, ran.err
-    ids = [id for (id,) in rows(index.parent / "run", "SELECT id FROM questions")]
-    shown = questree("show", "run").out
-    assert "simulated LM" in shown
-    assert all(id in shown for id in ids)
-    assert "(simulated)" in questree("show", "run", ids[0]).out
-
-
 def test_show_lists_questions_without_gold_answers(questree, workplace):
     bare = dspy.Example(id="bare", question="say what").with_inputs("question")
     evaluate(Parrot(), [bare], lambda *_: 1.0, out=workplace / "bare", task="none")
@@ -453,14 +400,6 @@ def test_show_takes_the_folder_of_a_compilation_and_of_a_comparison(questree, in
     assert "No answer of these runs is scored yet" in questree("show", "both").err
 
 
-def test_no_word_of_the_tasks_is_broken_on_a_narrow_screen(questree, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    told = questree("tasks").out.split()
-    from questree.data import KNOWN_TASKS
-
-    assert {word for task in KNOWN_TASKS.values() for word in f"{task.metric} {task.licence}".split()} <= {*told}
-
-
 def test_debug_logs_each_call_and_each_node(questree, index):
     root = logging.getLogger()
     before, root.handlers = root.handlers, []
@@ -484,19 +423,26 @@ def test_the_version_is_that_of_the_package(questree):
     assert questree("--version").out == f"questree {version('questree')}\n"
 
 
-@pytest.mark.parametrize(("columns", "calls"), [(80, False), (160, True)])
-def test_the_questions_of_a_run_fit_the_screen(columns, calls, questree, index, monkeypatch):
-    questree("evaluate", "direct", "--limit", "4", "--tracking-uri", "none", "--out", "run")
-    monkeypatch.setenv("COLUMNS", str(columns))
-    lines = questree("show", "run").out.splitlines()
-    headings = next(line.split() for line in lines if "question" in line)
-    assert headings == ["id", "question", "answer", "gold", "by-style", *(["calls"] if calls else [])]
-    assert max(map(len, lines)) <= columns
-    assert len(lines) < 40  # no text is broken to a letter a line
-
-
 def test_a_result_explains_itself_on_demand(questree):
     words = ("evaluate", "direct", "--limit", "2", "--tracking-uri", "none")
     assert "--details" in questree(*words).out
     assert "its deciding fact" not in questree(*words).out
     assert "deciding fact stands in a cited passage" in " ".join(questree(*words, "--details").out.split())
+
+
+def test_a_narrow_screen_shows_ids_that_can_be_typed_and_a_mark_its_passage(questree, index, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = questree("evaluate", "searchain", "--tracking-uri", "none", "--out", "run", "--limit", "3")
+    assert ran.code == 0, ran.err
+    shown = questree("show", "run").out
+    headings = next(line.split() for line in shown.splitlines() if "question" in line)
+    assert headings == ["id", "question", "answer", "gold", "by-style"], "none failed"
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "simulated LM" in shown
+    records = [json.loads(line) for line in questree("show", "run", "--jsonl").out.splitlines()]
+    assert all(record["id"] in shown for record in records)
+    cited = next(record for record in records if record["references"])
+    first = cited["references"][0]
+    told = questree("show", "run", cited["id"]).out
+    assert f"\n[1] {first['title']}: {first['text'][:60]}" in told
+    assert "(simulated)" in told

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
-from questree.cli import app
-from questree.cli import index as index_command
+from questree.cli import app, progress
 from questree.common.errors import QuestreeError
 from questree.parts import load_or_build
 from questree.retrieval import BuildProgress, build_index, load_index, read_manifest
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Time as the test sets it."""
-    now = [0.0]
-    monkeypatch.setattr(index_command.time, "monotonic", lambda: now[0])
-    return now
 
 
 def written(folder, name, *ids):
@@ -35,43 +24,17 @@ def run(*words: str):
     return CliRunner().invoke(app, ["index", *words])
 
 
-def test_speed_counts_only_what_this_run_did(clock):
-    clock_of = index_command._Clock()
-    clock_of.state(BuildProgress("encoding", 1000, 5000, kept=1000))
-    clock[0] = 10
-    said = clock_of.state(BuildProgress("encoding", 2000, 5000, kept=1000, bytes=61_000_000))
-    assert said == "2,000 of 5,000, 1,000 of them kept, 100 a second, 0:30 left, 61 MB when done"
-
-
-def test_each_stage_has_a_clock_of_its_own(clock):
-    clock_of = index_command._Clock()
-    clock_of.state(BuildProgress("reading", 9000, 0))
-    clock[0] = 5
-    assert clock_of.state(BuildProgress("encoding", 0, 9000)) == "0 of 9,000"
-    clock[0] = 4005
-    assert clock_of.state(BuildProgress("encoding", 4000, 9000)) == "4,000 of 9,000, 1.0 a second, 1:23:20 left"
-    assert clock_of.state(BuildProgress("listing passages", 0, 0)) == ""
-
-
-def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(clock):
-    said = io.StringIO()
-    with index_command.progress_of_index(Console(file=said)) as shown:
-        for second in range(100):
-            clock[0] = second
-            shown(BuildProgress("encoding", second, 100))
-        shown(BuildProgress("training", 0, 0))
-    lines = said.getvalue().splitlines()
-    assert len(lines) == 5
-    assert lines[-1] == "training"
-
-
-def test_on_a_screen_it_is_a_bar(clock):
-    said = io.StringIO()
-    with index_command.progress_of_index(Console(file=said, force_terminal=True, width=120)) as shown:
-        shown(BuildProgress("encoding", 0, 100))
-        clock[0] = 2
-        shown(BuildProgress("encoding", 50, 100))
-    assert "25 a second, 0:02 left" in said.getvalue()
+def test_in_a_file_it_is_a_line_a_stage_and_one_now_and_then(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    bars = progress.Bars()
+    for second in range(100):
+        now[0] = second
+        bars.index(BuildProgress("encoding", second, 100, kept=3, bytes=61_000_000))
+    bars.index(BuildProgress("training", 0, 0))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "encoding: 0 of 100, 3 of them kept, 61 MB when done"
+    assert (len(lines), lines[-1]) == (5, "training")
 
 
 def test_an_index_is_made_and_added_to(tmp_path):

@@ -131,15 +131,15 @@ def test_every_kind_is_opened_by_its_name_in_python(own):
 
 
 def test_entry_points_are_listed_beside_ours_and_never_in_their_place(questree, installed):
-    ran = questree("programs")
+    ran = questree("list", "programs")
     assert ran.code == 0, ran.err
     assert all(name in ran.out for name in [*PROGRAMS, "both"])
     assert "No module named" in " ".join(ran.out.split())
     assert REGISTRY.named("cot") is PROGRAMS["cot"]
-    assert all(name in questree("metrics").out for name in [*METRICS, "brevity"])
-    assert all(name in questree("optimizers").out for name in [*OPTIMIZERS, "first-questions"])
+    assert all(name in questree("list", "metrics").out for name in [*METRICS, "brevity"])
+    assert all(name in questree("list", "optimizers").out for name in [*OPTIMIZERS, "first-questions"])
     assert all(name in questree("retrievers").out for name in ["capitals", "PACKAGE:NAME"])
-    assert "short" in [row["task"] for row in json.loads(questree("tasks", "--json").out)]
+    assert "short" in [row["task"] for row in json.loads(questree("list", "tasks", "--json").out)]
 
 
 def test_an_installed_program_loads_without_more(installed, tmp_path):

@@ -47,8 +47,9 @@ def asked_both_ways(experiment, program, index, **more):
     return [one.model_dump(exclude={"seconds", "spent"}) for one in (here, there)]
 
 
-@pytest.mark.parametrize("event_loop", [False, True])
-@pytest.mark.parametrize("name", ["searchain", "direct", "self-consistency"])
+@pytest.mark.parametrize(
+    ("name", "event_loop"), [("searchain", False), ("searchain", True), ("self-consistency", False)]
+)
 def test_a_worker_makes_the_same_program_and_the_same_record(name, event_loop, index, workplace):
     experiment = Experiment(run_settings(retriever=index))
     here, there = asked_both_ways(experiment, experiment.program(name), index, event_loop=event_loop)
@@ -137,7 +138,7 @@ def test_a_budget_is_that_of_all_workers_together(index, workplace):
         policy = RunPolicy(max_calls=10, concurrency=1)
         with pytest.raises(OutOfBudgetError, match="are kept in"):
             evaluate(
-                experiment.program("searchain"), experiment.examples("dev", 12), experiment._scores(None),
+                experiment.program("searchain"), experiment.examples("dev", 12), experiment.scores(None),
                 out=out, policy=policy, answerers=answerers,
             )  # fmt: skip
         spent.append([record.spent.calls for record in read_records(out)])
@@ -160,7 +161,7 @@ def test_what_was_answered_is_kept_if_the_cluster_goes_away(index, workplace):
     experiment = Experiment(run_settings(retriever=index))
     experiment.use_lm()
     asked = {"out": workplace / "run", "policy": RunPolicy(concurrency=1)}
-    given_all = experiment.program("direct"), experiment.examples("dev", 5), experiment._scores(None)
+    given_all = experiment.program("direct"), experiment.examples("dev", 5), experiment.scores(None)
     with pytest.raises(ClusterError, match=r"2 more questions were finished and are kept in .*run the same again"):
         evaluate(*given_all, answerers=RemoteAnswerers(Going(Answering(given(index)))), **asked)
     assert len(read_records(workplace / "run")) == 2
@@ -168,16 +169,16 @@ def test_what_was_answered_is_kept_if_the_cluster_goes_away(index, workplace):
 
 
 COMMANDS = {
-    "evaluate": lambda experiment: experiment.evaluate("direct"),
-    "repeat": lambda experiment: experiment.repeat("direct", 2),
-    "compare": lambda experiment: experiment.compare(["direct", "oner"]),
-    "ablate": lambda experiment: experiment.ablate("oner", over=["k"], values=[1, 2]),
-    "compile": lambda experiment: experiment.compile("oner", optimizer="labeled-few-shot", train_limit=4),
+    "evaluate direct": 2,
+    "evaluate direct --repeats 2 --temperature 0.7": 4,
+    "compare direct oner": 4,
+    "compare oner --over k --value 1 --value 2": 4,
+    "compile oner --optimizer labeled-few-shot --train-limit 4": 4,
 }
 
 
-@pytest.mark.parametrize(("command", "asked"), [*zip(COMMANDS, (2, 4, 4, 4, 4), strict=True)])
-def test_each_command_lets_the_workers_answer(command, asked, index, workplace, monkeypatch):
+@pytest.mark.parametrize(("command", "asked"), COMMANDS.items())
+def test_each_command_lets_the_workers_answer(command, asked, index, workplace, monkeypatch, questree):
     class Counting(Here):
         jobs = 0
 
@@ -185,9 +186,10 @@ def test_each_command_lets_the_workers_answer(command, asked, index, workplace, 
             self.jobs += 1
             return super().do(*job)
 
-    more = {"temperature": 0.7 if command == "repeat" else 0.0, "limit": 2}
+    more = {"temperature": 0.7 if "--repeats" in command else 0.0, "limit": 2}
     workers = Counting(Answering(given(index, **more)))
     monkeypatch.setattr("questree.remote_answers.answering", lambda settings: nullcontext(RemoteAnswerers(workers)))
-    settings = run_settings(retriever=index, on="ray", tracking_uri="none", out=workplace / "run", **more)
-    COMMANDS[command](Experiment(settings))
+    few = ("--limit", "2", "--retriever", index, "--on", "ray", "--tracking-uri", "none", "--out", "run")
+    ran = questree(*command.split(), *few)
+    assert ran.code == 0, ran.err
     assert workers.jobs == asked

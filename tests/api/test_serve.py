@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from questree import load_task, program
-from questree.cli.serve import named_programs, service_limits
+from questree.cli.serve import named_programs, within_deadline
 from questree.parts import Parts
 from questree.service import ServiceLimits
 from questree.settings import run_settings
@@ -74,7 +74,8 @@ def test_programs_are_served_and_a_permalink_outlives_the_server(workplace):
 
 
 def test_the_deadline_is_that_of_each_question():
-    assert service_limits(run_settings(deadline=3600), running=2) == ServiceLimits(running=2, seconds=3600)
+    limits = within_deadline(ServiceLimits(max_running=2), run_settings(deadline=3600))
+    assert limits == ServiceLimits(max_running=2, seconds=3600)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_a_retriever_is_opened_once_however_it_is_spelled(index, workplace):
 def test_every_kind_is_listed(questree):
     from questree.retrieval import KINDS
 
-    listed = questree("retrievers").out
+    listed = questree("list", "retrievers").out
     for name, kind in KINDS.items():
         assert f"--kind {name}" in listed
         assert " ".join(kind.description.split()[:3]) in listed

@@ -68,7 +68,6 @@ def test_a_result_of_several_lines_as_json_is_a_list(words, names, questree, mad
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    ("show both/searchain q --id q", "--id is the same as QUESTION"),
     ("show both/searchain q --why --json", "leave --format and --json out"),
     ("show both/searchain q --format mermaid --json", "--json is no tree"),
     ("show both/searchain --format html", "name the question"),
@@ -112,17 +111,16 @@ def test_a_shell_completes_commands_and_options(typed, offered):
     assert {*ran.stdout.split()} == offered, ran.stderr
 
 
-@pytest.mark.parametrize("width", [60, 80])
 @pytest.mark.parametrize("words", [
-    "tasks", "programs", "metrics", "optimizers", "show both", "show both/searchain", "show compiled",
+    "list tasks", "list programs", "list retrievers", "show both", "show both/searchain", "show compiled",
     "analyse efficiency both", "analyse sources both", "recheck compiled/program",
 ])  # fmt: skip
-def test_a_table_fits_its_terminal_and_loses_no_letter(words, width, questree, made, monkeypatch):
+def test_a_table_fits_its_terminal_and_loses_no_letter(words, questree, made, monkeypatch):
     monkeypatch.chdir(made)
-    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("COLUMNS", "60")
     told = questree(*words.split()).out
     table = [line for line in told.splitlines() if line[:1] in " │┃┏┡├└┌"]
-    assert [line for line in table if len(line.rstrip()) > width] == []
+    assert [line for line in table if len(line.rstrip()) > 60] == []
     assert "…" not in told
 
 
@@ -135,10 +133,10 @@ def test_toml_and_a_variable_name_the_program(questree, index, workplace, monkey
     assert "--program" not in questree("evaluate", "--help").out
 
 
-def test_ablate_and_prompts_take_the_program_of_the_settings(questree, index, workplace):
+def test_compare_over_and_prompts_take_the_program_of_the_settings(questree, index, workplace):
     (workplace / "questree.toml").write_text('program = "oner"\nlimit = 1\ntracking_uri = "none"\n')
     assert questree("prompts").out == questree("prompts", "oner").out != questree("prompts", "direct").out
-    ran = questree("ablate", "--over", "k", "--value", "1", "--value", "2", "--out", "varied")
+    ran = questree("compare", "--over", "k", "--value", "1", "--value", "2", "--out", "varied")
     assert ran.code == 0, ran.err
     assert ("k=2",) in rows(workplace / "varied", "SELECT name FROM run")
 
@@ -151,7 +149,7 @@ def test_ablate_and_prompts_take_the_program_of_the_settings(questree, index, wo
     ],
 )
 def test_a_setting_that_is_varied_cannot_be_set(questree, words, setting, workplace):
-    ran = questree("ablate", "searchain", *words, "--out", "varied")
+    ran = questree("compare", "searchain", *words, "--out", "varied")
     assert ran.code == 2
     assert f"{setting} is varied here (--over {words[1]}) and cannot be set as well" in ran.err
     assert not (workplace / "varied").exists()

@@ -1,4 +1,4 @@
-"""questree tasks, questree fetch, and what follows from them."""
+"""questree list tasks, questree fetch, and what follows from them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_task_is_listed_with_what_there_is_to_know(questree, data: Path, m
     assert questree("fetch", "musique", "--from", musique).code == 0
     for own in ("nq", "mine"):
         (data / f"{own}.jsonl").write_text("{}", encoding="utf-8")
-    ran = questree("tasks")
+    ran = questree("list", "tasks")
     assert ran.code == 0
     for name in KNOWN_TASKS:
         assert row_of(ran.out, name)

@@ -121,7 +121,7 @@ def test_an_unexpected_error_and_what_libraries_log_are_shown_without_it(questre
     def broken(self, name):
         raise RuntimeError(SAID)
 
-    monkeypatch.setattr("questree.parts.Parts.program", broken)
+    monkeypatch.setattr("questree.experiment.Experiment.program", broken)
     for words in (("ask", "q?"), ("--debug", "ask", "q?")):
         ran = questree(*words)
         assert (ran.code, KEY in ran.err) == (1, False)

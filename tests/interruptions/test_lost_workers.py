@@ -18,8 +18,8 @@ from reliability.interruptions import IN_FLIGHT
 from reliability.left_behind import result
 from reliability.small_world import WatchedEngine, mind
 
+from questree.cli.evaluate import evaluate
 from questree.data import MINI_CORPUS
-from questree.experiment import Experiment
 from questree.retrieval import Passage, build_index
 from questree.retrieval.indexes import chunks
 from questree.retrieval.indexes.cluster import connected
@@ -59,7 +59,7 @@ def settings(index, **more):
 
 
 def evaluated(index, out, **more):
-    Experiment(settings(index, out=out, **more)).evaluate("searchain")
+    evaluate(settings(index, out=out, **more), "searchain")
     return result(out.parent)
 
 

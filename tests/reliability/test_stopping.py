@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from reliability.faulty_server import Schedule, at_fault
 
+from questree.cli.evaluate import evaluate
 from questree.evaluation.stored_runs import read_records
-from questree.experiment import Experiment
 from questree.settings import run_settings
 
 COMMAND = "import sys; from questree.cli import main; sys.argv = ['questree', *sys.argv[1:]]; main()"
@@ -86,7 +86,7 @@ def test_once_finishes_what_is_on_its_way_and_says_how_to_go_on(how, held, tmp_p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
     settings = run_settings(limit=8, lm="openai/m", api_base=address, out="run", tracking_uri="none")
-    assert Experiment(settings).evaluate("direct")[0].n == 8
+    evaluate(settings, "direct")
     assert (server.requests, len(read_records(tmp_path / "run"))) == (8, 8)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import socket
@@ -10,16 +9,14 @@ import threading
 from contextlib import ExitStack
 from html import escape
 
-import dspy
 import httpx
 import pytest
 from fastapi.testclient import TestClient
 from tiny_world import QUESTIONS, RIVER, SURE
 
-from questree.common.event_loop import awaited
-from questree.programs import Node, Program, ReasoningTree
+from questree.programs import Node
 from questree.retrieval.serving.listener import running
-from questree.service import ask_pages, create_app
+from questree.service import create_app
 from questree.service.questions import Question
 from questree.simulate import simulated_lm
 
@@ -87,13 +84,6 @@ def test_a_body_that_is_not_said_to_be_json_is_refused_and_says_why(client, path
     refused = client.post(path, content=json.dumps(ASKED), headers=as_form)
     assert refused.status_code == 400
     assert "Content-Type: application/json" in refused.json()["error"]["message"]
-
-
-@pytest.mark.parametrize("body", ['{"question": "é"}'.encode("latin-1"), b"[" * 100_000])
-def test_a_body_that_cannot_be_read_is_refused_and_says_why(client, body):
-    refused = client.post("/ask", content=body, headers={"content-type": "application/json"})
-    assert refused.status_code == 400
-    assert "send JSON in UTF-8" in refused.json()["error"]["message"]
 
 
 def test_a_question_without_an_answer_says_why(client):
@@ -178,37 +168,6 @@ def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service
     assert told.count('class="node') == client.get(asked).text.count('class="node') > 0
 
 
-class Flood(Program):
-    """A program whose events are more than a connection holds; it goes on until it is stopped."""
-
-    name = "flood"
-
-    def __init__(self):
-        super().__init__()
-
-    def reason(self, tree: ReasoningTree, answer_style: str) -> dspy.Prediction:
-        for _ in range(200):
-            tree.grow(None, query="x" * 100_000)
-        return awaited(asyncio.Event().wait())
-
-
-def test_a_question_has_so_many_streams_and_one_that_ends_makes_room(make_service, tap, monkeypatch):
-    monkeypatch.setattr(ask_pages, "_MOST_STREAMS", 2)
-    app = create_app(make_service())
-    with running(app) as address, httpx.Client(base_url=address) as client, ExitStack() as followers:
-        asked = client.post("/questions", data=ASKED).headers["location"]
-        streams = [followers.enter_context(client.stream("GET", f"{asked}/events")) for _ in range(2)]
-        assert [stream.status_code for stream in streams] == [200, 200]
-        refused = client.get(f"{asked}/events")
-        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_followers")
-        assert client.get(asked).status_code == 200
-        tap.let(10**6)
-        for stream in streams:
-            assert "Vltava" in stream.read().decode()
-        while client.get(f"{asked}/events").status_code == 429:
-            pass  # the server counts a stream until it has noted that it is sent
-
-
 def test_the_openapi_description_is_a_page_that_needs_no_script(client):
     page = client.get("/api").text
     described = client.get("/openapi.json").json()
@@ -238,20 +197,6 @@ def test_the_openapi_description_tells_which_errors_occur_and_their_form(client,
         form = one["content"]["application/json"]["schema"]
         assert (form == {"$ref": "#/components/schemas/ErrorReply"}) is (status != "200")
     assert described["components"]["schemas"]["ErrorDetails"]["properties"].keys() == refused.keys()
-
-
-def test_the_page_answers_while_many_wait(make_service, tap):
-    async def ask_all() -> int:
-        transport = httpx.ASGITransport(app=create_app(make_service(per_client=99)))
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            asked = [asyncio.create_task(client.post("/ask", json=ASKED)) for _ in range(20)]
-            await asyncio.to_thread(tap.wait_for, 20)
-            status = (await client.get("/")).status_code
-            tap.let(10**6)
-            assert {reply.json()["answer"] for reply in await asyncio.gather(*asked)} == {"Vltava"}
-            return status
-
-    assert asyncio.run(ask_all()) == 200
 
 
 def test_a_page_says_what_a_simulated_lm_cannot_know(make_service):

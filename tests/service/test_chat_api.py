@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 from collections.abc import Iterator
 
 import httpx
@@ -33,21 +32,14 @@ def client(make_service, tap) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def test_each_program_is_a_model(client):
-    assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews"]
-
-
-def test_a_program_is_a_model_by_its_name(client):
-    assert client.models.retrieve("searchain").id == "searchain"
-    with pytest.raises(openai.NotFoundError, match="Did you mean 'searchain'"):
-        client.models.retrieve("serchain")
-
-
-def test_the_name_of_a_model_may_have_a_slash(make_service):
+def test_each_program_is_a_model_by_its_name_which_may_have_a_slash(make_service):
     service = make_service()
     service.programs["team/best"] = service.programs["searchain"]
     with running(create_app(service)) as address, openai.OpenAI(base_url=f"{address}/v1", api_key="none") as client:
+        assert [model.id for model in client.models.list()] == ["searchain", "tree-of-reviews", "team/best"]
         assert client.models.retrieve("team/best").id == "team/best"
+        with pytest.raises(openai.NotFoundError, match="Did you mean 'searchain'"):
+            client.models.retrieve("serchain")
 
 
 def test_citations_are_annotations(client):
@@ -75,27 +67,21 @@ def test_a_client_is_told_where_no_answer_was_found(make_service):
     assert whole.choices[0].message.content == "No answer was found."
 
 
-def test_a_stream_tells_the_nodes_and_then_the_content(client):
+@pytest.mark.parametrize("model", ["searchain", "tree-of-reviews"])
+def test_a_stream_tells_the_nodes_and_then_the_content(client, model):
     stream = client.chat.completions.create(
-        model="tree-of-reviews", messages=ASKED, stream=True, stream_options={"include_usage": True}
+        model=model, messages=ASKED, stream=True, stream_options={"include_usage": True}
     )
     *chunks, last = list(stream)
     deltas = [chunk.choices[0].delta for chunk in chunks]
     reasoning = [delta.reasoning_content for delta in deltas if getattr(delta, "reasoning_content", None)]
-    assert len(reasoning) >= 3
+    assert len(reasoning) == len({*reasoning}) >= 2, "a node is told again only when its line has changed"
     assert "Vltava" in "".join(delta.content or "" for delta in deltas)
     assert chunks[-1].choices[0].finish_reason == "stop"
     assert last.usage.total_tokens > 0
 
 
-def test_a_stream_tells_a_node_again_only_when_its_line_has_changed(client):
-    stream = client.chat.completions.create(model="searchain", messages=ASKED, stream=True)
-    deltas = [chunk.choices[0].delta for chunk in stream]
-    lines = [delta.reasoning_content for delta in deltas if getattr(delta, "reasoning_content", None)]
-    assert len(lines) == len({*lines}) >= 2
-
-
-@pytest.mark.parametrize("options", [None, {}, {"include_usage": None}, {"include_usage": False}])
+@pytest.mark.parametrize("options", [None, {"include_usage": None}])
 def test_a_stream_tells_its_usage_only_if_asked_to(client, options):
     stream = client.chat.completions.create(model="searchain", messages=ASKED, stream=True, stream_options=options)
     assert all(chunk.choices and chunk.usage is None for chunk in stream)
@@ -198,7 +184,6 @@ def test_what_cannot_be_asked_is_refused(client):
     "ask",
     [
         lambda client: client.responses.create(model="searchain", input="Who?"),
-        lambda client: client.embeddings.create(model="searchain", input="Who?"),
         lambda client: client.with_options(base_url=str(client.base_url).replace("/v1", "")).models.list(),
     ],
 )
@@ -208,22 +193,14 @@ def test_an_address_that_there_is_none_of_says_where_to_ask(client, ask):
     assert refused.value.code == "not_found"
 
 
-def test_a_wrong_method_is_told_the_right_one(client):
-    with pytest.raises(openai.APIStatusError, match="Method Not Allowed") as refused:
-        client.get("/chat/completions", cast_to=object)
-    assert refused.value.response.headers["allow"] == "POST"
-
-
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
         ({"n": 2}, "body.n: Input should be 1"),
         ({"response_format": {"type": "json_object"}}, "body.response_format.type: Input should be 'text'"),
         ({"tool_choice": "required"}, "body.tool_choice"),
-        ({"function_call": {"name": "look"}}, "body.function_call"),
         ({"modalities": ["text", "audio"]}, "body.modalities.1: Input should be 'text'"),
         ({"logprobs": True}, "body.logprobs: Input should be False"),
-        ({"tool_choice": {"type": "function", "function": {"name": "look"}}}, "body.tool_choice"),
         (
             {"messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}, {"type": "image_url"}]}]},
             "a program reads text, and no 'image_url'",
@@ -234,13 +211,6 @@ def test_a_reply_that_no_program_gives_is_refused(client, tap, wanted, said):
     with pytest.raises(openai.BadRequestError, match=said):
         client.chat.completions.create(**{"model": "searchain", "messages": ASKED} | wanted)
     assert tap.asked == 0
-
-
-def test_a_part_of_no_readable_type_is_refused(client):
-    asked = {"model": "searchain", "messages": [{"role": "user", "content": [{"type": "\ud800"}]}]}
-    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-    refused = httpx.post(f"{client.base_url}chat/completions", content=json.dumps(asked), headers=headers)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_request")
 
 
 def test_a_client_may_offer_what_is_not_used(client):

@@ -16,7 +16,6 @@ from questree.lm.spent import Spent
 from questree.pages.asked_question import AskedQuestion
 from questree.programs import ReasoningTree
 from questree.retrieval.serving.server_limits import Refused
-from questree.service import kept_questions
 from questree.service.kept_questions import KeptQuestions
 from questree.service.questions import Ended, Question, Service
 
@@ -119,7 +118,7 @@ def test_a_page_s_question_waits_for_its_follower_to_come_back(make_service, tap
 
 def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(make_service, tap):
     async def wait() -> None:
-        service = make_service(running=1)
+        service = make_service(max_running=1)
         first, second = (service.ask(RIVER.question, client="a") for _ in range(2))
         third = service.ask(RIVER.question, client="a", seconds=0.01)
         *_, (_, ended) = await heard(third)
@@ -129,21 +128,6 @@ def test_those_who_wait_are_told_their_place_and_fail_if_no_turn_comes(make_serv
         tap.let(99)
         await heard(first)
         assert (await heard(second))[-1][1].asked.state == "answered"
-
-    asyncio.run(wait())
-
-
-def test_those_who_wait_hold_one_event_for_each_place(make_service, tap):
-    async def wait() -> None:
-        service = make_service(running=1)
-        first, second, third = (service.ask(RIVER.question, client="a") for _ in range(3))
-        await asked(tap, 1)
-        await first.stopped()
-        await asked(tap, 2)
-        (at_first,), (_, moved_up) = second._events[:1], third._events
-        assert at_first.place == 1
-        assert moved_up is at_first
-        await service.close()
 
     asyncio.run(wait())
 
@@ -237,22 +221,6 @@ def test_an_answer_that_cannot_be_written_is_shown_and_its_page_says_so(client, 
     assert said not in client.get(f"/questions/{reply['id']}").text
 
 
-def test_of_the_questions_that_cannot_be_written_the_newest_are_held(make_service, tap, monkeypatch):
-    monkeypatch.setattr(kept_questions, "_MOST_HELD", 2)
-    tap.let(10**6)
-
-    async def ask() -> list[bool]:
-        service = make_service()
-        monkeypatch.setattr(WritableFile, "write", full)
-        questions = [service.ask(RIVER.question, client="a") for _ in range(3)]
-        for question in questions:
-            await heard(question)
-        found = [service.find(question.asked.id) for question in questions]
-        return [one is not None for one in found]
-
-    assert sum(asyncio.run(ask())) == 2
-
-
 def asked_before(number: int) -> AskedQuestion:
     fields = {"program": "searchain", "answer_style": "short", "asked_at": datetime(2026, 11, 1, tzinfo=timezone.utc)}
     return AskedQuestion(id=f"{number:016}", tree=ReasoningTree(question="?"), state="answered", **fields)
@@ -270,15 +238,6 @@ def test_the_oldest_questions_make_room(tmp_path):
         assert rows(tmp_path, "SELECT count(*) FROM questions")[0][0] <= 22
     again = KeptQuestions(tmp_path, most=2)
     assert [number for number in range(45) if again.find(f"{number:016}")] == [43, 44]
-
-
-def test_a_question_is_kept_though_older_ones_cannot_be_removed(tmp_path, monkeypatch, caplog):
-    kept = KeptQuestions(tmp_path, most=1)
-    kept.keep(asked_before(0))
-    monkeypatch.setattr(WritableFile, "sweep", full)
-    kept.keep(asked_before(1))
-    assert kept.find(f"{1:016}") is not None
-    assert "cannot be removed: Cannot write" in caplog.text
 
 
 def test_two_servers_keep_their_questions_in_one_folder(tmp_path):

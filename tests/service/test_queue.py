@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from questree.retrieval.serving.server_limits import Refused
+from questree.service.limits import ServiceLimits
 from questree.service.queue import Queue
 
 
@@ -34,7 +35,7 @@ class Visitor:
 
 def test_turns_come_in_order_and_places_are_told():
     async def visit() -> None:
-        queue = Queue(running=1, waiting=8, per_client=8)
+        queue = Queue(ServiceLimits(max_running=1, max_queued=8, per_client=8))
         visitors = [Visitor(queue) for _ in range(4)]
         await settled()
         assert [one.here for one in visitors] == [True, False, False, False]
@@ -50,7 +51,7 @@ def test_turns_come_in_order_and_places_are_told():
 
 def test_a_turn_that_came_to_one_who_left_goes_to_the_next():
     async def visit() -> None:
-        queue = Queue(running=1, waiting=8, per_client=8)
+        queue = Queue(ServiceLimits(max_running=1, max_queued=8, per_client=8))
         first, second, third = (Visitor(queue) for _ in range(3))
         await settled()
         first.task.cancel()
@@ -63,7 +64,7 @@ def test_a_turn_that_came_to_one_who_left_goes_to_the_next():
 
 
 def test_no_client_takes_all_places_and_a_full_queue_refuses():
-    queue = Queue(running=1, waiting=2, per_client=2)
+    queue = Queue(ServiceLimits(max_running=1, max_queued=2, per_client=2))
     queue.enter("a")
     queue.enter("a")
     with pytest.raises(Refused, match="2 questions of yours") as many:

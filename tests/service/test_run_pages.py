@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Barrier, BrokenBarrierError, Event
-from time import monotonic
 
 import pytest
-from anyio.to_thread import current_default_thread_limiter
 from fastapi.testclient import TestClient
-from httpx import ASGITransport, AsyncClient
 from run_files import change, keep
 
 from questree.common.errors import QuestreeError
@@ -69,31 +64,6 @@ def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, m
         pages = list(visitors.map(client.get, ["/runs/1/index.html"] * 4))
     assert {page.status_code for page in pages} == {200}
     assert len(reads) == 1
-
-
-def test_visitors_who_wait_for_runs_to_be_read_hold_no_thread(make_service, runs, monkeypatch):
-    begun, go_on = Event(), Event()
-
-    def slowly(sources):
-        begun.set()
-        assert go_on.wait(30)
-        return ShownRuns(sources)
-
-    monkeypatch.setattr(run_pages, "ShownRuns", slowly)
-
-    async def visit() -> list[int]:
-        app = ASGITransport(create_app(make_service(), runs=[runs]))
-        async with AsyncClient(transport=app, base_url="http://localhost") as client:
-            visitors = [asyncio.create_task(client.get("/runs/1/index.html")) for _ in range(5)]
-            while not begun.is_set():
-                await asyncio.sleep(0)
-            for _ in range(100):  # the others come as far as they can
-                await asyncio.sleep(0)
-            busy = current_default_thread_limiter().borrowed_tokens
-            go_on.set()
-            return [busy, *[(await visitor).status_code for visitor in visitors]]
-
-    assert asyncio.run(visit()) == [1, *[200] * 5]
 
 
 @pytest.mark.parametrize("about", ["[]", '{"retriever": "x"}', '{"lm": "x"}'])
@@ -238,29 +208,12 @@ def test_a_store_that_cannot_be_listed_says_why(make_service, tmp_path):
     assert not missing.exists()
 
 
-def test_a_silent_store_holds_one_thread_and_shows_what_it_told_last(make_service, monkeypatch):
-    silent, ended, asked = Event(), Event(), []
-
-    def listed(tracking):
-        asked.append(tracking)
-        if silent.is_set():
-            ended.wait(60)
-        return [known]
-
-    known = tracked.ListedRun("1", "what it told", "", "", "", "", 0.5, False, datetime.now(timezone.utc), "finished")
-    monkeypatch.setattr(tracked_store, "tracked_runs", listed)
+def test_a_silent_store_is_waited_for_no_longer_than_a_visitor_does(make_service, monkeypatch):
+    ended = Event()
+    monkeypatch.setattr(tracked_store, "tracked_runs", lambda tracking: ended.wait(60))
     monkeypatch.setattr(tracked_store, "_PATIENCE", 0.01)
-    app = create_app(make_service(), tracking=Tracking(uri="http://u:secret@localhost"))
-    with TestClient(app, base_url="http://localhost") as client:
-        assert "seconds old" not in client.get("/runs").text
-        silent.set()
-        monkeypatch.setattr(tracked_store, "monotonic", lambda: monotonic() + 90)
-        pages = [client.get("/runs").text for _ in range(3)]
-        assert all("It has not answered" in page and "what it told" in page for page in pages)
-        assert all("The list is 90 seconds old." in page for page in pages)
-        assert "It has not answered" in client.get("/runs/mlflow/1/index.html").text
-        assert len(asked) == 2
-        ended.set()
+    assert "It has not answered" in runs_page(make_service, Tracking(uri="http://u:secret@localhost"))
+    ended.set()
 
 
 def test_a_comparison_of_many_runs_stands_on_several_pages(monkeypatch):
@@ -294,16 +247,6 @@ def test_a_question_of_many_runs_stands_on_several_pages(monkeypatch):
     assert study.page("question-1-part-4.html") is None
     assert study.page("question-1-6.html") is None
     assert study.page("question-1-1.html.html") is None
-
-
-def test_a_list_of_many_runs_shows_fewer_questions_on_a_page(monkeypatch):
-    monkeypatch.setattr(study_pages, "CELLS", 10)
-    study = study_of(*({f"q{number}": "right" for number in range(5)} for _ in range(4)))
-    parts = [name for name in study.names() if name.startswith("questions")]
-    assert parts == ["questions.html", "questions-part-2.html", "questions-part-3.html"]
-    assert [(study.page(name) or "").count('<th scope="row">') for name in parts] == [2, 2, 1]
-    monkeypatch.setattr(study_pages, "CELLS", 1)
-    assert [name for name in study.names() if name.startswith("questions-part")][-1] == "questions-part-5.html"
 
 
 def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:

@@ -1,8 +1,8 @@
-"""Experiments on readers and duplicate checks, from what a user types: train a reader, calibrate either."""
+"""Readers and duplicate checks that settings name: passages that do not answer, and thresholds that are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,22 +13,11 @@ from .retrieval.calibrated import Calibrated, DuplicatesManifest, ReaderManifest
 
 if TYPE_CHECKING:
     from .metrics import Interval
-    from .optimize.readers import (
-        ReaderScores,
-        Reading,
-        ReadingExample,
-        ThetaPoint,
-        TrainedReader,
-        TrainingProgress,
-        TrainingSettings,
-    )
+    from .optimize.readers import ReaderScores, Reading, ReadingExample, ThetaPoint
     from .retrieval import Reader
 
 Count = Callable[[str, int, int], None]
 """Called with what is being done, how many of it are done, and how many there are."""
-
-
-def _count_nothing(what: str, done: int, total: int) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -60,72 +49,20 @@ class Calibration:
     simulated: bool = False
 
 
-class ReaderExperiment(Parts):
-    """What can be done with the reader and the duplicate check that the settings name.
+class Readers(Parts):
+    """The reader and the duplicate check that the settings name, and questions to try them on."""
 
-    Where the settings name a retriever, it finds the passages that do not answer a question.
-    """
+    def mined(self, examples: list[ReadingExample], on_mined: Count) -> list[ReadingExample]:
+        """Return the examples with passages that the settings' retriever, if any, finds and that do not answer."""
+        from .optimize.readers import mine_negatives
 
-    def train(
-        self,
-        training: TrainingSettings,
-        *,
-        encoder: str,
-        split: str = "train",
-        dev_task: str | None = None,
-        dev_split: str = "dev",
-        dev_limit: int = 200,
-        minutes: float | None = None,
-        on_progress: Callable[[TrainingProgress], None] = lambda progress: None,
-        on_mined: Count = _count_nothing,
-    ) -> TrainedReader:
-        """Train a reader on the settings' task; return what came of it. See `questree.optimize.readers.train_reader`.
+        if self.settings.retriever is None:
+            return examples
+        return mine_negatives(
+            examples, self.retriever, on_progress=lambda done: on_mined("negatives", done, len(examples))
+        )
 
-        Args:
-            training: how to train.
-            encoder: a BERT-like one, by name or folder.
-            split: of the questions to train on; the settings' ``limit`` is of them, from all their tasks.
-            dev_task: of the questions that choose the best weights; the settings' task where None.
-            dev_split: of these questions.
-            dev_limit: at most so many of these, from all over.
-            minutes: stop after so many.
-            on_progress: called after every step.
-            on_mined: called while passages that do not answer are looked for.
-
-        Raises:
-            QuestreeError: the questions cannot be read, or a question is to train and to choose the weights.
-        """
-        from .evaluation.leak import refuse_leak
-        from .optimize.readers import pairs_of, reading_examples, spread_out, train_reader
-
-        settings = self.settings
-        examples = reading_examples(settings.task, split, seed=settings.seed)
-        examples = spread_out(examples, settings.limit or len(examples))
-        held_out = reading_examples(dev_task or settings.task, dev_split, seed=settings.seed)
-        refuse_leak(_questions(examples), _questions(held_out))
-        trained_on = {example.passage.text for example in examples}
-        held_out = spread_out([one for one in held_out if one.passage.text not in trained_on] or held_out, dev_limit)
-        dev = f"{len(held_out)} of {dev_task or settings.task}, {dev_split}"
-        facts = {"task": settings.task, "split": split, "dev": dev}
-        if settings.retriever is not None:
-            examples, held_out = self._mined(examples, on_mined), self._mined(held_out, on_mined)
-            facts["negatives_of"] = settings.retriever
-        out = settings.out or Path("readers") / "reader"
-        params = {"encoder": encoder, **training.model_dump(), **facts}
-        with self.tracking.run(f"train reader {out}", params) as tracked:
-            return train_reader(
-                examples,
-                pairs_of(held_out, seed=settings.seed),
-                out,
-                encoder=encoder,
-                settings=training,
-                facts=facts,
-                minutes=minutes,
-                tracked=tracked,
-                on_progress=on_progress,
-            )
-
-    def calibrate(self, *, test_split: str | None = "test", on_read: Count = _count_nothing) -> Calibration:
+    def calibrate(self, test_split: str | None, on_read: Count) -> Calibration:
         """Choose the threshold of the settings' reader on their questions, and store it with the reader.
 
         A reader that is no folder itself gets the settings' ``out``.
@@ -148,7 +85,7 @@ class ReaderExperiment(Parts):
         # before a model is loaded: they may be faulty
         examples, seen = self._unseen(settings.split)
         held_out, seen_later = self._unseen(test_split) if test_split else ([], 0)
-        refuse_leak(_questions(examples), _questions(held_out))
+        refuse_leak({one.question for one in examples}, {one.question for one in held_out})
         reader, simulated = self._reader_or_lm()
         with writing(folder, "calibration", shared=True) as file, Account(file).open() as account:
             on_read = account.bounded(on_read, settings.policy)
@@ -157,24 +94,15 @@ class ReaderExperiment(Parts):
             if test_split:
                 others, failed_later = self._read(reader, test_split, held_out, on_read)
                 scores, failed = score_readings(others, chosen.theta), failed + failed_later
-        calibration = Calibration(
-            reader.name,
-            folder,
-            readings,
-            chosen,
-            reader.threshold,
-            scores=scores,
-            failed=failed,
-            seen=seen + seen_later,
-            simulated=simulated,
-        )
+        found: dict[str, Any] = {"scores": scores, "failed": failed, "seen": seen + seen_later, "simulated": simulated}
+        calibration = Calibration(reader.name, folder, readings, chosen, reader.threshold, **found)
         store(folder, self._manifest(calibration, test_split))
         tasks = ", ".join(Path(task).stem for task in settings.task.split(","))
         title = f"{Path(settings.reader).name} on {tasks} ({settings.split}): {len(readings)} passages"
         plot_theta(folder / "theta.png", readings, chosen, title + (", simulated LM" if simulated else ""))
         return calibration
 
-    def calibrate_duplicates(self, pairs: Path, *, on_read: Count = _count_nothing) -> Calibration:
+    def calibrate_duplicates(self, pairs: Path, on_read: Count) -> Calibration:
         """Choose the threshold of the settings' duplicate check on half of the pairs, score it on the others, store it.
 
         Args:
@@ -214,14 +142,6 @@ class ReaderExperiment(Parts):
         plot_theta(folder / "threshold.png", readings, chosen, f"{check.name} on {len(readings)} pairs", x="threshold")
         return Calibration(check.name, folder, readings, chosen, check.threshold, f1=f1)
 
-    def _mined(self, examples: Sequence[ReadingExample], on_mined: Count) -> list[ReadingExample]:
-        """Return the examples with passages that the retriever finds and that do not answer."""
-        from .optimize.readers import mine_negatives
-
-        return mine_negatives(
-            examples, self.retriever, on_progress=lambda done: on_mined("negatives", done, len(examples))
-        )
-
     def _unseen(self, split: str) -> tuple[list[ReadingExample], int]:
         """Return questions of a split, and how many were left out, since the reader was trained on their passage."""
         from .optimize.readers import leave_out_seen, reading_examples, spread_out
@@ -239,9 +159,7 @@ class ReaderExperiment(Parts):
         """Return the reader's readings of questions of a split, and how many of its calls failed."""
         from .optimize.readers import pairs_of, read_all
 
-        if self.settings.retriever is not None:
-            examples = self._mined(examples, on_read)
-        pairs = pairs_of(examples, seed=self.settings.seed)
+        pairs = pairs_of(self.mined(examples, on_read), seed=self.settings.seed)
         return read_all(
             reader,
             pairs,
@@ -280,10 +198,6 @@ class ReaderExperiment(Parts):
         if scores is not None:
             facts["held_out"] = {"split": test_split, "questions": scores.span_f1.n, **scores.figures()}
         return before.model_copy(update={"threshold": chosen.theta, "calibration": facts})
-
-
-def _questions(examples: Sequence[ReadingExample]) -> set[str]:
-    return {example.question for example in examples}
 
 
 def _folder_for(name: str, out: Path | None, default: Path, kind: type[Calibrated]) -> Path:

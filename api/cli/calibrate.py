@@ -1,0 +1,119 @@
+"""questree calibrate-reader, questree calibrate-duplicates, questree calibrate-links"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from ..settings import RunSettings
+from . import options
+from .screen import SIMULATED, echo, print_figures, print_json
+
+if TYPE_CHECKING:
+    from ..optimize.readers import ThetaPoint
+    from ..readers import Calibration
+
+
+def calibrate_reader(
+    settings: Annotated[
+        RunSettings, "task split limit seed lm api_base temperature adapter retriever concurrency BUDGET out"
+    ],
+    reader: Annotated[str, typer.Argument(help="A reader's folder, a DPR reader by name, or 'lm'.")],
+    test_split: Annotated[
+        str, typer.Option(help="Split of the same tasks to score the new threshold on; 'none' for no such score.")
+    ] = "test",
+    as_json: options.AsJson = False,
+) -> None:
+    """Choose a reader's threshold (theta) by F1 of "does this passage answer it", and store it with the reader.
+
+    Each question is read with its own passage and with one that does not answer: the highest that --retriever finds,
+    or another question's. A folder keeps its own threshold; for a reader by name and for the LM, --out (default: a
+    folder under readers/) becomes a folder that --reader takes. A plot of the scores lies beside the threshold.
+    """
+    from ..readers import Readers
+    from .progress import progress_bars
+    from .report import list_scores
+
+    named = Readers(settings.model_copy(update={"reader": reader}))
+    with progress_bars(as_json) as bars:
+        found = named.calibrate(None if test_split == "none" else test_split, bars.count)
+    points = _points(found, [*map(float, range(-2, 7)), 1.5])
+    if as_json:
+        facts = {"reader": found.name, "readings": len(found.readings), "failed": found.failed, "left_out": found.seen}
+        shown = [{"which": which, **vars(point)} for which, point in points]
+        print_json({**facts, "simulated": found.simulated, "points": shown})
+        return
+    _print_points(points, found.simulated)
+    failed = f", {found.failed} failed" if found.failed else ""
+    echo(f"{len(found.readings)} passages read with {found.name}{failed}")
+    if found.seen:
+        echo(f"left out: {found.seen} questions on passages that it was trained on")
+    if found.scores is not None:
+        simulated = f" ({SIMULATED})" if found.simulated else ""
+        echo(f"{test_split}: {list_scores(found.scores)}{simulated}")
+    echo(f"stored in {found.folder}, with theta.png; use it with --reader {found.folder}")
+
+
+def calibrate_duplicates(
+    settings: Annotated[RunSettings, "retriever out"],
+    check: Annotated[str, typer.Argument(help="'retriever', or a cross-encoder by name or folder.")],
+    pairs: Annotated[
+        Path, typer.Argument(help="TSV, CSV or JSONL with question1, question2, is_duplicate (Quora's form).")
+    ],
+) -> None:
+    """Choose the threshold (by F1) from which two queries count as the same, and store it with the check.
+
+    The threshold is chosen on one half of the pairs and scored on the other. A cross-encoder's folder keeps its own;
+    else --out (default: a folder under duplicates/) becomes a folder that --duplicates takes.
+    """
+    from ..readers import Readers
+    from .progress import progress_bars
+
+    named = Readers(settings.model_copy(update={"duplicates": check}))
+    with progress_bars() as bars:
+        found = named.calibrate_duplicates(pairs, bars.count)
+    _print_points(_points(found, [n / 10 for n in range(1, 10)]), found.simulated)
+    echo(f"{len(found.readings)} pairs compared with {found.name}")
+    if found.f1 is not None:
+        echo(f"the other pairs: F1 {found.f1} at {found.chosen.theta:.3f}")
+    echo(f"stored in {found.folder}, with threshold.png; use it with --duplicates {found.folder}")
+
+
+def calibrate_links(
+    settings: Annotated[RunSettings, "limit seed retriever"],
+    task: Annotated[str, typer.Argument(help="A task, or a file of questions, with their gold passages.")],
+    test_split: Annotated[
+        str, typer.Option(help="Split to measure the new choice on; it is trained on the others.")
+    ] = "test",
+) -> None:
+    """Train the choice of linked: on your own questions, and keep it beside the links, where it is used from then on.
+
+    It takes minutes on one core; no LM is asked. --retriever is linked:INDEX.
+    """
+    from ..data import load_task
+    from ..retrieval import LinkedRetriever, open_retriever
+    from ..retrieval.linked.calibration import calibrate
+
+    linked = (settings.retriever or "").startswith("linked:")
+    options.refuse((not linked, "name what is linked: --retriever linked:INDEX"))
+    retriever = cast(LinkedRetriever, open_retriever(str(settings.retriever)))
+    questions = load_task(task, limit=settings.limit, seed=settings.seed).questions
+    choice, measured = calibrate(retriever, questions, test_split, seed=settings.seed)
+    for name, found in measured.items():
+        echo(f"{name}: recall@5 {found.recall}; the whole chain among 15 {found.chains}")
+    choice.save(cast(Path, retriever.choice_file))
+    echo(f"kept in {retriever.choice_file}; used with --retriever {settings.retriever}")
+
+
+def _points(found: "Calibration", shown: Sequence[float]) -> list[tuple[str, "ThetaPoint"]]:
+    """Return precision, recall and F1 at these thresholds, at the model's ``own`` and at the chosen one, ``best``."""
+    from ..optimize.readers import theta_sweep
+
+    points = theta_sweep(found.readings, sorted({*shown, found.own}))
+    return [*(("own" if point.theta == found.own else "", point) for point in points), ("best", found.chosen)]
+
+
+def _print_points(points: Sequence[tuple[str, "ThetaPoint"]], simulated: bool) -> None:
+    figures = [{"": what, **{name: f"{value:.3f}" for name, value in vars(point).items()}} for what, point in points]
+    print_figures(figures, simulated=simulated)
