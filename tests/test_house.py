@@ -25,12 +25,12 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "evaluation": 6582,  # 5000
     "programs": 7452,  # 6200, and evidence-chain
     "optimize": 5183,  # 4500
-    "api": 5057,  # 3900
+    "api": 4398,  # 3900
     "simulate": 2748,  # 2100
     "lm": 3074,  # 1900
     "data": 2815,  # 2700
     "common": 1427,  # 1200
-    "service": 1787,  # with pages 2700
+    "service": 1710,  # with pages 2700
     "metrics": 1406,  # 1300
     "pages": 1065,
     "signatures": 1100,  # 1100

@@ -266,7 +266,7 @@ def test_a_mistake_is_one_line_that_says_what_to_do(questree, index, workplace, 
 def test_debug_shows_where_a_mistake_was_found(questree):
     ran = questree("show", "nowhere", "--debug")
     assert ran.code == 1
-    assert "in _show_program" in ran.err
+    assert "in _program_figures" in ran.err
     assert "QuestreeError: " in ran.err.splitlines()[-1]
 
 
