@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,7 +15,7 @@ from dspy.utils.exceptions import LMError
 from pydantic import BaseModel, ConfigDict
 
 from .failure import was_sent
-from .models import facts_of
+from .models import facts_of, is_served
 
 ACCOUNT = (
     "questree_account"  # the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
@@ -110,6 +111,7 @@ class Meter:
         ]
         took = parts[0] if len(parts) == 1 else total(parts)
         tried = isinstance(error, LMError) and was_sent(error)
+        tried = tried or (isinstance(error, CancelledError) and not is_served(self.lm))  # nothing tells what it sent
         if failed := max(self._requests - took.calls, int(tried), 0):
             took = took.model_copy(update={"failed": failed})
         if self._account:

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 from questree.simulate import SimulatedEngine
-from questree.simulate.server import chat_completion, read_request
+from questree.simulate.server import Completion as Asked
+from questree.simulate.server import chat_completion
 
 from .faulty_server import TRANSPORT, Fault, Schedule, at_fault
 
@@ -154,7 +155,7 @@ def faulty_lm(engine: SimulatedEngine, schedule: Schedule) -> Iterator[str]:
     def answer(path: str, body: bytes) -> tuple[int, Any]:
         if not path.endswith("/chat/completions"):
             return 404, {"error": {"message": f"nothing at {path}"}}
-        asked = read_request(body)
+        asked = Asked.model_validate_json(body)
         return 200, chat_completion(asked.model, [engine.reply_to(asked.request())])
 
     with at_fault(answer, schedule) as address:
