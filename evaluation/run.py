@@ -92,21 +92,19 @@ class Progress:
     Attributes:
         done: questions that are answered and scored, those of an earlier run among them.
         total: questions of the run.
-        latest: the question that finished last; None before the first.
         spent: on the questions that are done.
         failed: how many of them have no answer.
     """
 
     done: int
     total: int
-    latest: Record | None = None
     spent: Spent = field(default_factory=Spent)
     failed: int = 0
 
     def after(self, record: Record) -> Progress:
         """Return the progress after one more question."""
         failed = self.failed + (record.failure is not None)
-        return Progress(self.done + 1, self.total, record, total([self.spent, record.spent]), failed)
+        return Progress(self.done + 1, self.total, total([self.spent, record.spent]), failed)
 
 
 def evaluate(
