@@ -118,18 +118,6 @@ def test_a_comparison_has_one_budget_for_what_was_paid_in_all(tmp_path):
     assert run(max_tokens=1000).stopped is None
 
 
-def test_a_program_that_is_added_ahead_has_the_budget_that_the_others_left(tmp_path):
-    def run(*names):
-        policy = one_at_a_time(max_tokens=20)
-        return compare({name: Billed() for name in names}, [RIGHT, WRONG], right, out=tmp_path, policy=policy)
-
-    paid = run("a").evaluations["a"].paid
-    assert paid.tokens_in + paid.tokens_out == 20
-    with pytest.raises(OutOfBudgetError, match=r"max_tokens=20 is spent \(20 tokens\); 0 more questions"):
-        run("b", "a")
-    assert run("a").stopped is None
-
-
 @pytest.mark.parametrize(
     ("model", "bounded"), [("openai/known-to-nobody", False), ("openai/gpt-4.1-mini", True), ("ollama/llama3.1", True)]
 )

@@ -197,13 +197,6 @@ def test_repeated_ids_and_no_questions_are_refused():
         evaluate(Parrot(), [], right)
 
 
-def test_two_processes_do_not_write_one_run(tmp_path):
-    from filelock import FileLock
-
-    with FileLock(tmp_path / "lock"), pytest.raises(QuestreeError, match="Another process"):
-        evaluate(Parrot(), [RIGHT], right, out=tmp_path)
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(QuestreeError, match=str(tmp_path)):

@@ -17,7 +17,7 @@ from questree.evaluation.records import MetricError, Record, score
 from questree.evaluation.run import Interrupted, evaluate
 from questree.evaluation.run_file import writing
 from questree.evaluation.stored_runs import read_records
-from questree.lm.policy import OutOfBudgetError, RunPolicy
+from questree.lm.policy import RunPolicy
 from questree.lm.spent import Spent
 from questree.metrics import metric
 from questree.programs import build
@@ -206,22 +206,6 @@ def test_a_metric_that_gives_no_number_is_named():
     for value in (float("nan"), None, "much"):
         with pytest.raises(MetricError, match="question 'a'"):
             score(Record(id="a", question="q"), RIGHT, [lambda *_, value=value: value])
-
-
-def test_an_answer_that_is_not_scored_counts_for_the_budget(mini, tmp_path):
-    def fails(gold, prediction, trace=None):
-        raise ValueError("never")
-
-    def run(a_metric, **budget):
-        return evaluate(mini.program(), mini.dev[:3], a_metric, out=tmp_path, policy=RunPolicy(concurrency=1, **budget))
-
-    with pytest.raises(MetricError, match="1 more questions were finished and are kept"):
-        run(fails)
-    (kept,) = read_records(tmp_path)
-    assert (kept.scores, kept.spent.calls > 0) == ({}, True)
-    with pytest.raises(OutOfBudgetError, match="0 more questions"):
-        run(mini.metric, max_calls=kept.spent.calls)
-    assert run(mini.metric).n == 3
 
 
 def test_a_program_that_answers_nonsense_is_a_failure_that_was_paid_for():
