@@ -91,28 +91,22 @@ def reader_name(program: Program) -> str | None:
 
 
 def reader_facts(program: Program) -> dict[str, Any]:
-    """Return the reader's name and threshold, because another threshold is another run; nothing without a reader.
-
-    Of one in a folder also its fingerprint: a reader that is trained further keeps its folder.
-    """
+    """Return the reader's name and threshold, because another threshold is another run; nothing without a reader."""
     reader = getattr(program, "reader", None)
-    if reader is None:
-        return {}
-    trained = getattr(reader, "fingerprint", None)
-    return {"name": reader.name, "threshold": reader.threshold, **({"fingerprint": trained} if trained else {})}
+    return {} if reader is None else _model_facts(reader)
 
 
 def duplicates_facts(program: Program) -> dict[str, Any]:
-    """Return the name and threshold of the check of repeated queries; nothing for the one by words, or without one.
-
-    Of a model in a folder also its fingerprint: one that is trained further keeps its folder.
-    """
+    """Return the name and threshold of the check of repeated queries; nothing for the one by words, or without one."""
     check = getattr(program, "duplicates", None)
-    if check is None or isinstance(check, ExactDuplicates):
-        return {}
-    name = getattr(check, "name", None) or getattr(check, "__name__", type(check).__name__)
-    trained = getattr(check, "fingerprint", None)
-    facts = {"name": str(name), "threshold": getattr(check, "threshold", None)}
+    return {} if check is None or isinstance(check, ExactDuplicates) else _model_facts(check)
+
+
+def _model_facts(model: Any) -> dict[str, Any]:
+    """Return name and threshold; of a model in a folder also its fingerprint: one that is trained further keeps it."""
+    name = getattr(model, "name", None) or getattr(model, "__name__", type(model).__name__)
+    trained = getattr(model, "fingerprint", None)
+    facts = {"name": str(name), "threshold": getattr(model, "threshold", None)}
     return facts | ({"fingerprint": trained} if trained else {})
 
 

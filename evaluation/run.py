@@ -370,7 +370,8 @@ class _Loop:
         if self.kept is not None:
             self.kept.append(record, steps, self.policy.limits)
         self.records[record.id] = record
-        self.failed += [record] if record.failure else []
+        if record.failure:
+            self.failed.append(record)
         self.finished.append(record.id)
 
     def score(self, record: Record) -> Record:

@@ -7,25 +7,17 @@ figure of ours says nothing by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _SEARCHAIN = "Xu et al., WWW 2024, table 1"
 _TREE_OF_REVIEWS = "Li et al., 2024, table 2 (Tree of Reviews)"
 _BLENDFILTER = "Wang et al., 2024 (BlendFilter), k=5"
 
 
-@dataclass(frozen=True)
-class Published:
-    """One figure of a paper.
+class Published(NamedTuple):
+    """One figure of a paper, in percent; task, metric and program by our names.
 
-    Attributes:
-        source: paper and table.
-        model: the paper's LM.
-        retriever: the paper's; empty for methods without retrieval.
-        task: by the name that `load_task` knows.
-        metric: by our name; StrategyQA's and FEVER's cover-EM is our ``yes-no`` and ``label``.
-        program: by our name.
-        percent: the figure.
+    StrategyQA's and FEVER's cover-EM is our ``yes-no`` and ``label``. The retriever is empty for methods without one.
     """
 
     source: str
