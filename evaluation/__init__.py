@@ -3,7 +3,7 @@
 from ..lm.policy import OutOfBudgetError as OutOfBudgetError
 from ..lm.policy import RunPolicy as RunPolicy
 from .comparison.comparison import compare as compare
-from .comparison.result import Comparison as Comparison
+from .comparison.rows import Comparison as Comparison
 from .evaluation import Evaluation as Evaluation
 from .records import Record as Record
 from .repeats import Repeats as Repeats

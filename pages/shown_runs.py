@@ -12,7 +12,7 @@ from ..common.errors import QuestreeError
 from ..common.manifests import json_hash
 from ..evaluation.comparison.labels import unused
 from ..evaluation.comparison.page import plots_of
-from ..evaluation.comparison.result import Comparison
+from ..evaluation.comparison.rows import Comparison
 from ..evaluation.evaluation import Evaluation
 from ..evaluation.records import Record
 from ..evaluation.run_file import RunFile, find, reading

@@ -25,7 +25,7 @@ from ..run import Answerers, Progress, evaluate, run_identity
 from ..run_file import writing
 from ..tracking import OFF, Tracking
 from .page import as_page
-from .result import Comparison
+from .rows import Comparison
 
 
 def compare(

@@ -9,7 +9,7 @@ from ...metrics import Interval, mean_interval
 from ..evaluation import Evaluation
 from ..tables import SIMULATED, html_of
 from .plots import STYLE, Point, dot_rows, scatter
-from .result import PAPERS, Comparison
+from .rows import PAPERS, Comparison
 
 
 def as_page(comparison: Comparison) -> str:

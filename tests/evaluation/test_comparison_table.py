@@ -15,7 +15,7 @@ from questree.evaluation.comparison.comparison import files_of
 from questree.evaluation.comparison.page import plots_of
 from questree.evaluation.comparison.plots import Point, dot_rows, scatter
 from questree.evaluation.comparison.published import published
-from questree.evaluation.comparison.result import Comparison
+from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Cited, Record
 from questree.lm.failure import Failure

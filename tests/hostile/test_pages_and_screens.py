@@ -14,7 +14,7 @@ from reliability.fuzz import hostile_page, hostile_tree, mermaid_is_inert, page_
 from questree.common.text import printable, printable_json
 from questree.evaluation.comparison.page import as_page
 from questree.evaluation.comparison.plots import Point, dot_rows, scatter
-from questree.evaluation.comparison.result import Comparison
+from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.lm.failure import Failure

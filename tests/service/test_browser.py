@@ -17,7 +17,7 @@ from tiny_world import PASSAGES, RIVER
 
 from questree.common.event_loop import awaited
 from questree.evaluation.comparison.page import as_page
-from questree.evaluation.comparison.result import Comparison
+from questree.evaluation.comparison.rows import Comparison
 from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.evaluation.stored_runs import stored_runs
