@@ -9,7 +9,7 @@ import pytest
 from run_files import rows
 
 from questree.common.errors import QuestreeError
-from questree.evaluation.tracking import UNTRACKED
+from questree.evaluation.tracking import TrackedRun
 from questree.lm.failure import CallFailedError
 from questree.lm.guard import shown_demonstrations
 from questree.optimize import OPTIMIZERS, load, optimizer
@@ -341,7 +341,7 @@ def gold(mini, demo):
 
 def test_gepa_s_looks_at_three_questions_are_no_runs_of_their_own(mini, monkeypatch):
     noted = []
-    monkeypatch.setattr(UNTRACKED, "candidate", lambda number, figures, state: noted.append(figures["questions"]))
+    monkeypatch.setattr(TrackedRun, "candidate", lambda run, number, figures, _: noted.append(figures["questions"]))
     chosen = optimizer("gepa", **SMALL["gepa"])
     compiled = mini.compiled(chosen)
     candidates = compiled.compilation.candidates
