@@ -9,6 +9,7 @@ import pytest
 from house import prompts
 from tiny_world import BLANK, PASSAGES, QUESTIONS, RIVER, SURE, TitleRetriever, ask
 
+from questree.lm.guard import adapter_named
 from questree.metrics import cover_exact_match
 from questree.programs import PROGRAMS, build
 from questree.signatures.answers import Answer, AnswerFromPassages, AnswerFromThoughts, AnswerStepByStep
@@ -37,9 +38,14 @@ NUMBERED = [f"[{n}] {PASSAGES[title].shown()}" for n, title in enumerate(["The M
 FOUND = f"[Search({AUTHOR}) → {NUMBERED[0]}]"
 
 
-def replied(signature: Any, traits: Traits = FAIR, **given: Any) -> dspy.Prediction:
+def replied(signature: Any, traits: Traits = FAIR, adapter: Any = None, **given: Any) -> dspy.Prediction:
     wanted = signature.input_fields
-    return ask(signature, traits, **{name: value for name, value in {**ASKED, **given}.items() if name in wanted})
+    return ask(
+        signature,
+        traits,
+        adapter=adapter,
+        **{name: value for name, value in {**ASKED, **given}.items() if name in wanted},
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,14 +96,15 @@ def test_each_step_is_answered_from_what_stands_in_the_prompt(signature: Any, gi
     assert {name: reply[name] if reply[name] is not None else "null" for name in expected} == expected
 
 
-def test_every_signature_of_the_package_has_a_reply_that_parses() -> None:
+@pytest.mark.parametrize("form", ["chat", "json", "baml", "xml"])
+def test_every_signature_of_the_package_has_a_reply_that_parses(form: str) -> None:
     given = {
         **{"query": BIRTH, "your_answer": "Vienna", "reference_answer": "Prague", "topic": "people", "count": 3},
         **{"solved": SOLVED, "passages": NUMBERED, "thoughts": [], "written": [], "sentence": write_fact(BIRTH, "x")},
         **{"steps": SOLVED, "assertions": [{"answer": "Elbe", "references": [1]}]},
     }
     for signature in prompts().values():
-        reply = replied(signature, SURE, **given)
+        reply = replied(signature, SURE, adapter=adapter_named(form), **given)
         assert set(signature.output_fields) <= set(reply.keys()), signature.__name__
 
 
