@@ -22,8 +22,7 @@ from .modules.knowledge import (
     QueryBlending,
     TopicNaming,
 )
-from .preset import MethodSettings
-from .program import Program, answered
+from .program import MethodSettings, Program, answered
 from .references import distinct
 from .tree import Node, ReasoningTree
 

@@ -42,15 +42,14 @@ def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
     whenever they were reviewed.
     """
     return [
-        Evidence(analysis=analysis_of(node), answer=node.answer or "", passages=tuple(tree.paragraphs_to(node)))
+        Evidence(
+            analysis=(node.review and node.review.thoughts) or node.answer or "",
+            answer=node.answer or "",
+            passages=tuple(tree.paragraphs_to(node)),
+        )
         for node in _depth_first(tree, None)
         if node.action == "accept"
     ]
-
-
-def analysis_of(node: Node) -> str:
-    """Return the brief analysis of an accepted path: the review's facts or thoughts; its answer if there are none."""
-    return (node.review and node.review.thoughts) or node.answer or ""
 
 
 def relevant_passages(tree: ReasoningTree) -> list[Passage]:

@@ -8,10 +8,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter, Signature, signature
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import dspy
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from ..common.errors import QuestreeError
 from ..common.event_loop import run
@@ -40,6 +40,24 @@ class ProgramSettings(BaseModel):
     """No settings; those of a program add its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MethodSettings(ProgramSettings):
+    """Settings of a method that can be had as its paper has it.
+
+    Attributes:
+        preset: "paper" takes the values of `PAPER` for every setting that is not given.
+    """
+
+    PAPER: ClassVar[dict[str, Any]] = {}
+
+    preset: Literal["best", "paper"] = "best"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_paper(cls, given: Any) -> Any:
+        """Add the paper's values to what was given."""
+        return {**cls.PAPER, **given} if isinstance(given, dict) and given.get("preset") == "paper" else given
 
 
 class Program(dspy.Module):

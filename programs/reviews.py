@@ -21,8 +21,7 @@ from .evidence import (
     relevant_passages,
 )
 from .modules.reviews import EvidenceFusion, Fusion, MissingParagraph, ParagraphReview, PathReview, ReviewOutcome
-from .preset import MethodSettings
-from .program import Program, answered
+from .program import MethodSettings, Program, answered
 from .references import distinct
 from .tree import Action, ReasoningTree
 

@@ -20,8 +20,7 @@ from .modules.chain_of_query import (
 )
 from .modules.reader import LMReader
 from .modules.verdict import Agreement, StepCheck
-from .preset import MethodSettings
-from .program import Program
+from .program import MethodSettings, Program
 from .searchain_best import FilledSearChain
 from .searchain_paper import PublishedSearChain
 from .tree import ReasoningTree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
@@ -212,7 +212,8 @@ class ReasoningTree(BaseModel):
 
     def passages(self) -> list[Passage]:
         """Return every passage of the tree once, in the order in which they were found."""
-        return passages_of(self.nodes)
+        found = [one for node in self.nodes for one in (node.found or (node.passage,)) if one is not None]
+        return list({passage.id: passage for passage in found}.values())
 
     def _changed(self) -> None:
         if self._watch is not None:
@@ -232,9 +233,3 @@ def without_repeats(path: list[Node]) -> list[Node]:
     """Return the path without the nodes that repeat one of it: a repeated query is told once (algorithm 1)."""
     ids = {node.id for node in path} | {node.replaces for node in path}
     return [node for node in path if node.repeats is None or node.repeats not in ids]
-
-
-def passages_of(nodes: Iterable[Node]) -> list[Passage]:
-    """Return the passages of the nodes, each once, in order."""
-    found = [one for node in nodes for one in (node.found or (node.passage,)) if one is not None]
-    return list({passage.id: passage for passage in found}.values())

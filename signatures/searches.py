@@ -1,9 +1,4 @@
-"""Reasoning that searches on its way.
-
-Toolformer (Schick et al., NeurIPS 2023), ReAct (Yao et al., ICLR 2023), IRCoT (Trivedi et al., ACL 2023),
-Demonstrate-Search-Predict (Khattab et al., 2022), Search-o1 (Li et al., EMNLP 2025), Search-R1 (Jin et al., COLM 2025),
-Adaptive-RAG (Jeong et al., NAACL 2024), FLARE (Jiang et al., EMNLP 2023).
-"""
+"""Reasoning that searches on its way: Toolformer, ReAct, IRCoT, DSP, Search-o1, Search-R1, Adaptive-RAG, FLARE."""
 
 from __future__ import annotations
 
