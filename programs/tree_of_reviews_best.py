@@ -27,7 +27,7 @@ class BoundedTreeSearch(TreeSearch):
         self.calls, self.proposed = 0, list[tuple[str, str | None]]()
 
     def search(self) -> None:
-        """Search; where every path is rejected, begin once more with the first query that a review wrote."""
+        """Search as the paper does; if every path is rejected, begin again with the first query that a review wrote."""
         super().search()
         led_on = any(node.action not in ("reject", None) for node in self.tree.nodes)
         if self.settings.second_search and self.proposed and not led_on:
