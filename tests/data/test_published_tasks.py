@@ -16,38 +16,53 @@ import pytest
 
 from questree.common.errors import QuestreeError
 from questree.data import KNOWN_TASKS, Question, fetch_task, load_task, task_fetch
-from questree.data.tasks import KnownTask, Row
+from questree.data.tasks import Row
 from questree.metrics import METRICS, metric
 
-FILES: list[tuple[str, str, object]] = [
-    ("hotpotqa", "hotpot_dev_distractor_v1.json", [rows.HOTPOT]),
-    ("hotpotqa-fullwiki", "hotpot_dev_fullwiki_v1.json", [rows.HOTPOT]),
-    ("musique", "musique_ans_v1.0_dev.jsonl", [rows.MUSIQUE]),
-    ("2wikimultihopqa", "dev.json", [rows.TWOWIKI]),
-    ("strategyqa", "strategyqa_train.json", [rows.STRATEGYQA]),
-    ("strategyqa", "task.json", rows.BIG_BENCH),
-    ("zsre", "structured_zeroshot-dev-kilt.jsonl", rows.ZSRE),
-    ("trex", "trex-dev-kilt.jsonl", rows.TREX),
-    ("fever", "fever-dev-kilt.jsonl", rows.FEVER),
-    ("fever", "shared_task_dev.jsonl", rows.FEVER_BY_ITS_AUTHORS),
-    ("eli5", "eli5-dev-kilt.jsonl", rows.ELI5),
-    ("eli5", "eli5_eval_bm25_top100.json", [rows.ELI5_OF_ALCE]),
-    ("nq", "NQ-open.dev.jsonl", rows.NQ),
-    ("nq", "biencoder-nq-dev.json", [rows.NQ_OF_DPR]),
-    ("nq", "nq-dev.qas.csv", "which river is by larkhall\t['Wend', 'River Wend']\n"),
-    ("triviaqa", "unfiltered-web-dev.json", rows.TRIVIAQA),
-    ("webquestions", "webquestions.examples.test.json", rows.WEBQUESTIONS),
-    ("webquestions", "test.json", rows.WEBQUESTIONS_BY_BRMSON),
-    ("trec", "large2180-test.tsv", rows.TREC),
-    ("squad", "dev-v1.1.json", rows.SQUAD),
-    ("bamboogle", "bamboogle.csv", rows.BAMBOOGLE),
-    ("hover", "hover_dev_release_v1.1.json", [rows.HOVER]),
-    ("popqa", "test.jsonl", rows.POPQA),
-    ("frames", "test.jsonl", rows.FRAMES),
-    ("hipporag-musique", "musique.json", [rows.MUSIQUE]),
-    ("hipporag-hotpotqa", "hotpotqa.json", [rows.HOTPOT]),
-    ("hipporag-2wiki", "2wikimultihopqa.json", [rows.TWOWIKI]),
-]
+WIKI = "https://en.wikipedia.org/wiki/"
+LINKS = [f"{WIKI}Low_Barge (the second table)", f"{WIKI}Wend,_Vale, {WIKI}Osmund#Life,{WIKI}Larkhall_(town);"]
+FLAG = "\U0001f1ec\U0001f1e7"  # JSON writes it in four halves of letters
+UNANSWERABLE = {**rows.MUSIQUE, "answerable": False}  # under the same id, as in the full files
+MILL = {"gold_titles": ("Larkhall", "Osmund Vale"), "kind": "bridge", "hops": 2}
+TWO_HOPS = {"answers": ("Wend", "River Wend"), "kind": "2hop", "hops": 2}
+
+FILES: list[tuple[str, str, object, dict[str, Any]]] = [
+    ("hotpotqa", "hotpot_dev_distractor_v1.json", [rows.HOTPOT], MILL),
+    ("hotpotqa-fullwiki", "hotpot_dev_fullwiki_v1.json", [rows.HOTPOT], {**MILL, "paragraphs": ()}),
+    ("musique", "musique_ans_v1.0_dev.jsonl", [rows.MUSIQUE], TWO_HOPS),
+    ("musique", "musique_full_v1.0_dev.jsonl", [UNANSWERABLE, rows.MUSIQUE], {**TWO_HOPS, "position": 2}),
+    ("2wikimultihopqa", "dev.json", [rows.TWOWIKI], {"hops": 2, "answers": ("Ada Vale",)}),
+    ("strategyqa", "strategyqa_train.json", [rows.STRATEGYQA], {"answers": ("yes",)}),
+    ("strategyqa", "task.json", rows.BIG_BENCH, {"answers": ("yes",)}),
+    ("zsre", "structured_zeroshot-dev-kilt.jsonl", rows.ZSRE, {"question": "Which river runs by Larkhall?"}),
+    ("trex", "trex-dev-kilt.jsonl", rows.TREX, {"question": "Where was Larkhall born?"}),
+    ("fever", "fever-dev-kilt.jsonl", rows.FEVER, {"style": "two-label"}),
+    ("fever", "shared_task_dev.jsonl", rows.FEVER_BY_ITS_AUTHORS,
+     {"answers": ("NOT ENOUGH INFO",), "gold_titles": ("Soft Hay (film)",)}),
+    ("eli5", "eli5-dev-kilt.jsonl", rows.ELI5, {"answers": ("Because it clings.", "It is a matter of taste.")}),
+    ("eli5", "eli5_eval_bm25_top100.json", [rows.ELI5_OF_ALCE], {}),
+    ("nq", "NQ-open.dev.jsonl", rows.NQ, {}),
+    ("nq", "biencoder-nq-dev.json", [rows.NQ_OF_DPR], {"gold_titles": ("Larkhall",)}),
+    ("nq", "nq-dev.qas.csv", "which river is by larkhall\t['Wend', 'River Wend']\n", {}),
+    ("triviaqa", "unfiltered-web-dev.json", rows.TRIVIAQA, {}),
+    ("webquestions", "webquestions.examples.test.json", rows.WEBQUESTIONS, {"answers": ("Vale", 'Up "North"')}),
+    ("webquestions", "test.json", rows.WEBQUESTIONS_BY_BRMSON, {}),
+    ("trec", "large2180-test.tsv", rows.TREC, {"question": 'How deep is the "Wend"?', "answers_are_regex": True}),
+    ("squad", "dev-v1.1.json", rows.SQUAD, {}),
+    ("bamboogle", "bamboogle.csv", rows.BAMBOOGLE, {"split": "test"}),
+    ("hover", "hover_dev_release_v1.1.json", [rows.HOVER],
+     {"answers": ("no",), "hops": 2, "style": "yes-no", "gold_titles": ("Osmund", "Larkhall")}),
+    ("popqa", "train.jsonl", rows.POPQA, {"split": "test", "id": "7", "answers": ("Wend", "River Wend")}),
+    ("popqa", "test.jsonl", {**rows.POPQA, "possible_answers": json.dumps(["Wend", FLAG, None])},
+     {"answers": ("Wend", FLAG)}),
+    ("frames", "train.jsonl", rows.FRAMES, {"split": "test", "gold_titles": ("Low Barge", "Larkhall, Wend")}),
+    ("frames", "test.jsonl", {**rows.FRAMES, "wiki_links": str(LINKS)},
+     {"gold_titles": ("Low Barge", "Wend, Vale", "Osmund", "Larkhall (town)"), "hops": 4}),
+    ("hipporag-musique", "musique.json", [rows.MUSIQUE], {"split": "dev"}),
+    ("hipporag-hotpotqa", "hotpotqa.json", [rows.HOTPOT], {"split": "dev"}),
+    ("hipporag-2wiki", "2wikimultihopqa.json", [rows.TWOWIKI], {"split": "dev"}),
+]  # fmt: skip
+"""A file of the authors of a task, and what its question then holds."""
 
 HUB: dict[str, dict[str, Any]] = {
     "hotpotqa": rows.HOTPOT_ON_THE_HUB,
@@ -90,31 +105,29 @@ def fetched(data: Path, published: Callable[..., Path]) -> Callable[[str, str, o
     return fetch
 
 
-@pytest.mark.parametrize(("name", "file", "content"), FILES)
-def test_a_file_of_the_authors_becomes_a_question_in_its_split(fetched, name: str, file: str, content: object) -> None:
+@pytest.mark.parametrize(("name", "file", "content", "held"), FILES)
+def test_a_file_of_the_authors_becomes_a_question_in_its_split(fetched, name, file, content, held) -> None:
     question = fetched(name, file, content)
-    assert question.task == name
-    assert question.style == ("two-label" if "fever-dev-kilt" in file else KNOWN_TASKS[name].style)
-    assert question.position == 1
-    if "dev" in file or "test" in file:
-        assert question.split == ("dev" if "dev" in file else "test")
+    told = {"task": name, "position": 1, "style": KNOWN_TASKS[name].style}
+    if found := re.search("dev|test", file):
+        told["split"] = found[0]
+    assert {field: getattr(question, field) for field in told | held} == told | held
 
 
 def test_every_task_that_is_fetched_has_such_a_file_and_such_a_row_here() -> None:
     fetchable = {name for name, task in KNOWN_TASKS.items() if task.read}
-    assert {name for name, _, _ in FILES} == set(HUB) == fetchable
+    assert {name for name, *_ in FILES} == set(HUB) == fetchable
 
 
 @pytest.mark.parametrize("name", HUB)
 def test_a_row_of_the_hub_gives_what_the_file_gives(fetched, name: str) -> None:
     task = KNOWN_TASKS[name]
     assert set(task.hub.columns) <= set(HUB[name])
-    of_file = fetched(*next(entry for entry in FILES if entry[0] == name))
+    of_file = fetched(*next(entry[:3] for entry in FILES if entry[0] == name))
     of_hub = task.read(Row("row 1", HUB[name]))
     assert of_hub["question"] == of_file.question
-    assert set(of_hub["answers"]) == set(of_file.answers) or name == "webquestions"
     if name != "webquestions":
-        assert of_hub["id"] == of_file.id
+        assert (of_hub["id"], set(of_hub["answers"])) == (of_file.id, set(of_file.answers))
     assert tuple(of_hub.get("gold_titles") or ()) == of_file.gold_titles
     assert len(of_hub.get("steps") or ()) == len(of_file.steps)
 
@@ -134,38 +147,19 @@ def test_2wikimultihopqa_is_read_from_its_parquet_files_alone(data: Path, tmp_pa
     assert fetch_task(task.name).manifest.counts == {"train": 1, "dev": 1}
 
 
-@pytest.mark.parametrize("of", ["musique", "hotpotqa", "2wikimultihopqa"])
-def test_a_sample_of_hipporag_is_a_dev_set_with_the_corpus_of_its_own_paragraphs(
-    data: Path, tmp_path: Path, monkeypatch, of: str
-) -> None:
+def test_a_sample_of_hipporag_is_a_dev_set_with_the_corpus_of_its_own_paragraphs(data: Path, tmp_path, monkeypatch):
     """Through `datasets`, which has to read lists of texts and numbers."""
-    row = {"musique": rows.MUSIQUE, "hotpotqa": rows.HOTPOT}.get(of, rows.TWOWIKI)
-    task = KNOWN_TASKS[f"hipporag-{of.removesuffix('multihopqa')}"]
-    assert task.hub.files["dev"].endswith(f"/{of}.json")
-    second = {**row, "question": "Which other river?", "id" if "id" in row else "_id": "2hop__other"}
-    (tmp_path / "sample.json").write_text(json.dumps([row, second], indent=4))
+    task = KNOWN_TASKS["hipporag-hotpotqa"]
+    assert task.hub.files["dev"].endswith("/hotpotqa.json")
+    second = {**rows.HOTPOT, "question": "Which other river?", "_id": "other"}
+    (tmp_path / "sample.json").write_text(json.dumps([rows.HOTPOT, second], indent=4))
     local = replace(task.hub, files={"dev": str(tmp_path / "sample.json")})
     monkeypatch.setitem(task_fetch.KNOWN_TASKS, task.name, replace(task, hub=local))
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    there = fetch_task(task.name)
-    shown = load_task(task.name).split("dev")[0].paragraphs
-    assert (there.manifest.counts, there.manifest.passages) == ({"dev": 2}, len(shown))
-    assert load_task(task.name).corpus == there.corpus
-    assert load_task(task.name).split("dev")[0].known_gold()
-
-
-@pytest.mark.parametrize("task", [task for task in KNOWN_TASKS.values() if task.hub], ids=lambda task: task.name)
-def test_what_is_fetched_is_pinned_to_a_commit(task: KnownTask) -> None:
-    pinned = [task.hub.revision] if task.hub.revision else list(task.hub.files.values())
-    assert all(re.search(r"\b[0-9a-f]{40}\b", pin) for pin in pinned)
-
-
-def test_hover_asks_whether_a_claim_is_supported(fetched) -> None:
-    with pytest.raises(QuestreeError, match="'MAYBE' is no label"):
-        fetched("hover", "hover_train.json", [{**rows.HOVER, "label": "MAYBE"}])
-    question = fetched("hover", "hover_dev_release_v1.1.json", [rows.HOVER])
-    assert (question.answers, question.hops, question.style) == (("no",), 2, "yes-no")
-    assert question.gold_titles == ("Osmund", "Larkhall")
+    there, loaded = fetch_task(task.name), load_task(task.name)
+    assert (there.manifest.counts, there.manifest.passages) == ({"dev": 2}, len(loaded.split("dev")[0].paragraphs))
+    assert loaded.corpus == there.corpus
+    assert loaded.split("dev")[0].known_gold()
 
 
 def test_hover_is_read_from_its_authors_lists_of_facts_by_datasets_too(tmp_path: Path) -> None:
@@ -178,31 +172,8 @@ def test_hover_is_read_from_its_authors_lists_of_facts_by_datasets_too(tmp_path:
     assert KNOWN_TASKS["hover"].read(Row("row 1", read[0]))["gold_titles"] == ["Osmund", "Larkhall"]
 
 
-def test_popqa_and_frames_are_for_testing_alone(fetched) -> None:
-    popqa, frames = fetched("popqa", "train.jsonl", rows.POPQA), fetched("frames", "train.jsonl", rows.FRAMES)
-    assert (popqa.split, popqa.id, popqa.answers) == ("test", "7", ("Wend", "River Wend"))
-    assert (frames.split, frames.hops) == ("test", 2)
-    assert frames.gold_titles == ("Low Barge", "Larkhall, Wend")
-
-
-def test_a_flag_among_popqas_answers_is_one_letter_of_two_halves_in_json(fetched) -> None:
-    names = json.dumps(["United Kingdom", "\U0001f1ec\U0001f1e7", None])
-    question = fetched("popqa", "test.jsonl", {**rows.POPQA, "possible_answers": names})
-    assert question.answers == ("United Kingdom", "\U0001f1ec\U0001f1e7")
-
-
-def test_an_entry_of_frames_may_hold_several_addresses_and_words(fetched) -> None:
-    wiki = "https://en.wikipedia.org/wiki/"
-    entries = [f"{wiki}Low_Barge (the second table)", f"{wiki}Wend,_Vale, {wiki}Osmund#Life,{wiki}Larkhall_(town);"]
-    frames = fetched("frames", "test.jsonl", {**rows.FRAMES, "wiki_links": str(entries)})
-    assert frames.gold_titles == ("Low Barge", "Wend, Vale", "Osmund", "Larkhall (town)")
-    assert frames.hops == 4
-
-
 def test_hotpotqa(fetched) -> None:
     question = fetched("hotpotqa", "hotpot_dev_distractor_v1.json", [rows.HOTPOT])
-    assert question.gold_titles == ("Larkhall", "Osmund Vale")
-    assert (question.kind, question.hops) == ("bridge", 2)
     assert [(p.title, p.text, p.is_supporting) for p in question.paragraphs] == [
         ("Larkhall", "Larkhall lies on the Wend. It has a mill.", True),
         ("Osmund Vale", "Osmund built it.", True),
@@ -213,18 +184,8 @@ def test_hotpotqa(fetched) -> None:
     assert [list(one["supporting"]) for one in question.gold_sentences()] == [[0, 1], [0]]
 
 
-def test_hotpotqa_fullwiki_leaves_the_retrieved_paragraphs_out(fetched) -> None:
-    question = fetched("hotpotqa-fullwiki", "hotpot_dev_fullwiki_v1.json", [rows.HOTPOT])
-    assert question.paragraphs == ()
-    assert question.gold_titles == ("Larkhall", "Osmund Vale")
-    assert load_task("hotpotqa-fullwiki").corpus is None
-
-
-def test_musique_keeps_its_decomposition_and_passes_over_what_cannot_be_answered(fetched) -> None:
-    unanswerable = {**rows.MUSIQUE, "answerable": False}  # under the same id, as in the full files
-    question = fetched("musique", "musique_full_v1.0_dev.jsonl", [unanswerable, rows.MUSIQUE])
-    assert question.answers == ("Wend", "River Wend")
-    assert (question.kind, question.hops) == ("2hop", 2)
+def test_musique_keeps_its_decomposition(fetched) -> None:
+    question = fetched("musique", "musique_ans_v1.0_dev.jsonl", [rows.MUSIQUE])
     assert [step.support_title for step in question.steps] == ["Osmund Vale", "Larkhall"]
     assert question.resolved_steps()[1].question == "Which river flows by Larkhall ?"
 
@@ -266,46 +227,12 @@ def test_strategyqa_takes_paragraphs_from_the_second_file(data: Path, published:
         fetch_task("strategyqa", files=files[:1], update=True)
 
 
-def test_zsre_is_asked_by_its_template_and_trex_by_its_relation(fetched, data: Path) -> None:
-    assert fetched("zsre", "structured_zeroshot-dev-kilt.jsonl", rows.ZSRE).question == "Which river runs by Larkhall?"
-    assert fetched("trex", "trex-dev-kilt.jsonl", rows.TREX).question == "Where was Larkhall born?"
-    assert json.loads((data / "trex.jsonl").read_text())["input"] == "Larkhall [SEP] place of birth"
-
-
-def test_fever_by_its_authors_has_three_labels_and_titles_as_wikipedia_writes_them(fetched) -> None:
-    question = fetched("fever", "shared_task_dev.jsonl", rows.FEVER_BY_ITS_AUTHORS)
-    assert question.answers == ("NOT ENOUGH INFO",)
-    assert question.gold_titles == ("Soft Hay (film)",)
-
-
-def test_eli5_has_several_answers(fetched) -> None:
-    question = fetched("eli5", "eli5-dev-kilt.jsonl", rows.ELI5)
-    assert question.answers == ("Because it clings.", "It is a matter of taste.")
-
-
-def test_nq_of_dpr_has_its_gold_passage(fetched) -> None:
-    question = fetched("nq", "biencoder-nq-dev.json", [rows.NQ_OF_DPR])
-    assert [(p.title, p.is_supporting) for p in question.paragraphs] == [("Larkhall", True)]
-    assert question.gold_titles == ("Larkhall",)
-
-
-def test_webquestions_answers_are_read_out_of_their_list(fetched) -> None:
-    question = fetched("webquestions", "webquestions.examples.test.json", rows.WEBQUESTIONS)
-    assert question.answers == ("Vale", 'Up "North"')
-
-
 def test_trec_is_answered_by_a_pattern(fetched) -> None:
     question = fetched("trec", "large2180-test.tsv", rows.TREC)
-    assert question.question == 'How deep is the "Wend"?'
-    assert question.answers_are_regex
     score = metric("cover-em")
     example = question.to_example()
     predictions = [type("P", (), {"answer": answer})() for answer in ("it is 12 feet deep", "it is 112 feet deep")]
     assert [score.score(example, prediction) for prediction in predictions] == [1, 0]
-
-
-def test_bamboogle_is_only_ever_for_testing(fetched) -> None:
-    assert fetched("bamboogle", "train.csv", rows.BAMBOOGLE).split == "test"
 
 
 @pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress)])
@@ -334,27 +261,19 @@ def test_json_lines_may_be_called_json(fetched, published) -> None:
         ("hotpotqa", "dev.json", [rows.HOTPOT, rows.HOTPOT], r"entry 2: the id 'h1' was that of another"),
         ("hotpotqa", "dev.json", '[{"_id"', r"dev\.json is no JSON: .*Is it all there"),
         ("hotpotqa", "dev.json", "[" * 100_000, r"dev\.json is no JSON"),
-        ("hotpotqa", "dev.json", '{"a":' * 100_000, r"dev\.json is no JSON"),
-        ("musique", "dev.jsonl", "[" * 100_000, r"dev\.jsonl, line 1: not JSON"),
         ("hotpotqa", "dev.json", {"data": []}, r"dev\.json is not in a form in which hotpotqa is published: hotpot_"),
         ("hotpotqa", "dev.json", ["text"], r"entry 1: a str, where an object"),
         ("musique", "dev.jsonl", json.dumps(rows.MUSIQUE) + "\n{broken\n", r"dev\.jsonl, line 2: not JSON"),
-        (
-            "musique",
-            "dev.jsonl",
-            {**rows.MUSIQUE, "paragraphs": [{"idx": 1}]},
-            r"line 1: a paragraph or a step lacks 'title'",
-        ),
+        ("musique", "dev.jsonl", {**rows.MUSIQUE, "paragraphs": [{"idx": 1}]}, r"a paragraph or a step lacks 'title'"),
         ("2wikimultihopqa", "dev.json", [{**rows.TWOWIKI, "evidences": [["a", "b"]]}], r"entry 1: .* is no triple"),
         ("2wikimultihopqa", "dev.json", [{**rows.TWOWIKI, "evidences": "[["}], r"'evidences' is no JSON list"),
         ("strategyqa", "train.json", [{**rows.STRATEGYQA, "answer": "yes"}], r"'answer' is 'yes', where true or false"),
         ("fever", "dev.jsonl", rows.kilt("f", "A claim.", "MAYBE"), r"line 1: 'MAYBE' is no label"),
+        ("hover", "train.json", [{**rows.HOVER, "label": "MAYBE"}], r"'MAYBE' is no label"),
         ("zsre", "test.jsonl", {**rows.ZSRE, "output": []}, r"'output' holds no answer; the test split"),
         ("trec", "test.tsv", rows.TREC + "1\tfactoid\tHow?\t(\n", r"test\.tsv, line 2: '\(' is no regular expression"),
         ("trec", "test.tsv", "only\ttwo\n", r"line 1: 2 columns, where trec has 4"),
-        ("nq", "dev.csv", "who\t" + "-" * 100_000 + "1\n", r"line 1: '-{100}' in 'answers' is no list"),
         ("nq", "dev.csv", "who\t" + "[" * 100_000 + "\n", r"line 1: '\[{100}' in 'answers' is no list"),
-        ("2wikimultihopqa", "dev.json", [{**rows.TWOWIKI, "evidences": "[" * 100_000}], r"'evidences' is no JSON list"),
         ("nq", "dev.csv", "who\tAda\n", r"line 1: 'Ada' in 'answers' is no list"),
         ("squad", "dev.json", {"data": [7]}, r"dev\.json is not in a form in which squad"),
         ("bamboogle", "b.csv", "Question,Answer\n", r"no questions of bamboogle"),
@@ -404,9 +323,14 @@ def test_a_file_that_is_absent_is_named(data: Path, tmp_path: Path) -> None:
             fetch_task("nq", files=[tmp_path / name])
 
 
-def test_every_known_task_has_a_metric_that_exists_and_says_whom_to_cite() -> None:
+def test_every_known_task_is_pinned_to_a_commit_has_a_metric_and_says_whom_to_cite() -> None:
     for name, task in KNOWN_TASKS.items():
         assert name == task.name
         assert task.metric in METRICS
         assert task.citation
         assert task.licence
+        assert not any("train" in sample.splits for sample in task.samples.values())
+        if hub := task.hub:
+            assert hub.pin
+            assert all(re.search(r"\b[0-9a-f]{40}\b", one) for one in hub.pin.split())
+            assert set(task.sizes) == set(hub.splits)

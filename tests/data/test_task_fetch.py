@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +74,6 @@ def test_the_pinned_repository_configuration_and_revision_are_asked_for(hub, dat
     assert (ids("hotpotqa", "train"), ids("hotpotqa", "dev")) == ({"h1"}, {"h2"})
 
 
-@pytest.mark.parametrize("name", [name for name, task in KNOWN_TASKS.items() if task.hub])
-def test_every_task_is_pinned_by_a_commit(name: str) -> None:
-    import re
-
-    hub = KNOWN_TASKS[name].hub
-    addresses = [hub.revision] if hub.revision else list(hub.files.values())
-    assert addresses
-    assert all(re.search(r"\b[0-9a-f]{40}\b", address) for address in addresses)
-    assert set(KNOWN_TASKS[name].sizes) == set(hub.splits)
-
-
 def test_files_and_options_reach_the_builder(hub, data: Path) -> None:
     cells = dict(zip(("number", "kind", "question", "pattern"), rows.TREC.rstrip().split("\t"), strict=True))
     asked = hub(train=[cells], test=[{**cells, "question": "How wide?"}])
@@ -116,13 +106,8 @@ def test_a_second_fetch_asks_nobody_and_says_that_it_is_there(hub, data: Path, m
 def test_another_pinned_revision_is_only_taken_with_update(hub, data: Path, monkeypatch) -> None:
     hub(train=[hotpot(1)], validation=[hotpot(2)])
     fetch_task("hotpotqa")
-    moved = KNOWN_TASKS["hotpotqa"].__class__(
-        **{
-            **vars(KNOWN_TASKS["hotpotqa"]),
-            "hub": KNOWN_TASKS["hotpotqa"].hub.__class__(**{**vars(KNOWN_TASKS["hotpotqa"].hub), "revision": "f" * 40}),
-        }
-    )
-    monkeypatch.setitem(module.KNOWN_TASKS, "hotpotqa", moved)
+    task = KNOWN_TASKS["hotpotqa"]
+    monkeypatch.setitem(module.KNOWN_TASKS, "hotpotqa", replace(task, hub=replace(task.hub, revision="f" * 40)))
     with pytest.raises(QuestreeError, match=r"is there from revision 1908d.* pins ffff.*--update"):
         fetch_task("hotpotqa")
     hub(train=[hotpot(1)], validation=[hotpot(3)])
@@ -134,15 +119,8 @@ def test_another_pinned_revision_is_only_taken_with_update(hub, data: Path, monk
     ("fault", "message"),
     [
         (ConnectionError("Couldn't reach it"), r"hotpotqa/hotpot_qa cannot be reached .*--from FILE \(hotpot_train_v1"),
-        (
-            datasets.exceptions.DatasetNotFoundError("Revision doesn't exist"),
-            r"no hotpotqa/hotpot_qa at revision 1908d",
-        ),
+        (datasets.exceptions.DatasetNotFoundError("gone"), r"no hotpotqa/hotpot_qa at revision 1908d"),
         (RuntimeError("Dataset scripts are no longer supported"), r"cannot be read \(RuntimeError: Dataset scripts"),
-        (
-            ValueError("BuilderConfig 'distractor' not found.\nAvailable: …"),
-            r"cannot be read \(ValueError: BuilderConfig",
-        ),
     ],
 )
 def test_what_the_hub_refuses_is_said_with_what_to_do(data: Path, monkeypatch, fault: Exception, message: str) -> None:
@@ -158,12 +136,6 @@ def test_what_the_hub_refuses_is_said_with_what_to_do(data: Path, monkeypatch, f
 def test_a_repository_with_other_columns_is_refused_with_those_it_lacks(hub, data: Path) -> None:
     hub(validation=[{"id": "1", "question": "Why?", "text": "x"}], train=[])
     with pytest.raises(QuestreeError, match=r"validation, lacks the columns answer, type, .*it has id, question, text"):
-        fetch_task("hotpotqa")
-
-
-def test_a_bad_row_of_the_hub_is_named_by_split_and_number(hub, data: Path) -> None:
-    hub(validation=[hotpot(1), {**hotpot(2), "answer": " "}], train=[])
-    with pytest.raises(QuestreeError, match=r"hotpotqa/hotpot_qa, split validation, row 2: 'answer' is ' '"):
         fetch_task("hotpotqa")
 
 
@@ -319,18 +291,10 @@ def test_without_a_data_folder_the_cache_has_one(hub, tmp_path: Path, monkeypatc
 
 
 def test_a_fetch_that_waits_for_another_one_says_so(tmp_path, caplog):
-    lock, began = tmp_path / "lock", threading.Event()
-
-    def second() -> None:
-        with in_turn(lock, "fetching hotpotqa"):
-            began.set()
-
+    lock = tmp_path / "lock"
     with in_turn(lock, "fetching hotpotqa"):
-        assert caplog.text == ""
-        waiting = threading.Thread(target=second)
+        waiting = threading.Thread(target=lambda: in_turn(lock, "fetching hotpotqa").__enter__())
         waiting.start()
         while "Another process is fetching hotpotqa: waiting" not in caplog.text:
             assert waiting.is_alive()
-        assert not began.is_set()
     waiting.join()
-    assert began.is_set()
