@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from .task import Question as Question
     from .task import Style as Style
     from .task import Task as Task
-    from .task_fetch import TRAIN_LIMIT as TRAIN_LIMIT
     from .task_fetch import Fetched as Fetched
     from .task_fetch import fetch_task as fetch_task
     from .task_files import DATA_VARIABLE as DATA_VARIABLE
-    from .task_files import TaskManifest as TaskManifest
     from .task_files import data_folder as data_folder
     from .task_files import read_task_manifest as read_task_manifest
     from .tasks import KNOWN_TASKS as KNOWN_TASKS

@@ -15,7 +15,7 @@ from .task_files import DATA_VARIABLE, corpus_file, data_folder, questions_file,
 from .tasks import KNOWN_TASKS
 
 if TYPE_CHECKING:
-    from .tasks import KnownTask, Sample
+    from .tasks import Sample
 
 _MINI = Path(__file__).parent / "mini"
 MINI_CORPUS = _MINI / "corpus.jsonl"
@@ -67,24 +67,32 @@ def load_task(
     if limit is not None and limit < 1:
         raise QuestreeError(f"A limit of {limit} leaves no questions: give 1 or more.")
     folder = data_folder(data_dir)
-    if not _is_file(str(name_or_path), folder) and REGISTRY.stands_for(str(name_or_path)):
-        return _of_package(REGISTRY.named(str(name_or_path)), split, limit, seed)
-    path, part = _find(str(name_or_path), folder)
+    named = str(name_or_path)
+    ours = _is_file(named, folder) or not REGISTRY.stands_for(named)
+    task = _of_file(named, folder, corpus) if ours else REGISTRY.named(named)
+    if split is not None:
+        task.split(split)  # says which splits there are
+    kept = [s for s in SPLITS if split in {None, s}]
+    return task.model_copy(update={"questions": {s: _drawn(task.questions.get(s, ()), seed, limit) for s in kept}})
+
+
+def _of_file(named: str, folder: Path, corpus: str | Path | None) -> Task:
+    """Return the task of a file with all of its questions, or with those of a sample or an origin."""
+    path, part = _find(named, folder)
     name = "mini" if path.parent == _MINI else path.stem
     if path.parent == folder:
         read_task_manifest(folder, name)
-    questions = _part(read_questions(path), name, part, path)
-    task = _task(name if part is None else f"{name}:{part}", questions, KNOWN_TASKS.get(name))
-    kept = [s for s in SPLITS if split in {None, s}]
-    loaded = task.model_copy(
-        update={
-            "questions": {s: _drawn((q for q in questions if q.split == s), seed, limit) for s in kept},
-            "corpus": _corpus(corpus, path, questions),
-        }
+    questions, known = _part(read_questions(path), name, part, path), KNOWN_TASKS.get(name)
+    styles = {question.style for question in questions}
+    kind: dict[str, Any] = {"style": styles.pop() if len(styles) == 1 else "mixed", "metric": "by-style"}
+    if known is not None:
+        kind = {field: getattr(known, field) for field in ("style", "metric", "licence", "citation", "source")}
+    return Task(
+        name=name if part is None else f"{name}:{part}",
+        questions={s: tuple(q for q in questions if q.split == s) for s in SPLITS},
+        corpus=_corpus(corpus, path, questions),
+        **kind,
     )
-    if split is not None and not loaded.questions[kept[0]]:
-        task.split(split)  # says which splits there are
-    return loaded
 
 
 def task_names(data_dir: str | Path | None = None) -> list[str]:
@@ -96,13 +104,6 @@ def _is_file(wanted: str, folder: Path) -> bool:
     """Return whether a name stands for a file, or for a published task: those go before other packages' tasks."""
     place = wanted.rpartition(":")[0] or wanted
     return _is_path(wanted) or place in KNOWN_TASKS or any(file.is_file() for file in _candidates(place, folder))
-
-
-def _of_package(task: Task, split: str | None, limit: int | None, seed: int) -> Task:
-    kept = [s for s in SPLITS if split in {None, s}]
-    if split is not None:
-        task.split(split)  # says which splits there are
-    return task.model_copy(update={"questions": {s: _drawn(task.questions.get(s, ()), seed, limit) for s in kept}})
 
 
 def _find(wanted: str, folder: Path) -> tuple[Path, str | None]:
@@ -155,23 +156,6 @@ def _part(questions: list[Question], name: str, part: str | None, path: Path) ->
     origins = ", ".join(sorted({question.task for question in questions}))
     has = f"its samples are: {', '.join(samples)}" if samples else "it has no samples"
     raise QuestreeError(f"{path} has no questions of {part!r}; it has those of: {origins}; {has}.")
-
-
-def _task(name: str, questions: list[Question], known: KnownTask | None) -> Task:
-    by_split = {s: tuple(q for q in questions if q.split == s) for s in SPLITS}
-    styles = {question.style for question in questions}
-    style = styles.pop() if len(styles) == 1 else "mixed"
-    if known is None:
-        return Task(name=name, style=style, metric="by-style", questions=by_split)
-    return Task(
-        name=name,
-        style=known.style,
-        metric=known.metric,
-        questions=by_split,
-        licence=known.licence,
-        citation=known.citation,
-        source=known.source,
-    )
 
 
 def _sampled(questions: Sequence[Question], name: str, sample: Sample, path: Path) -> list[Question]:

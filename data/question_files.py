@@ -75,18 +75,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             raise QuestreeError(f"{path}, line {number}: not JSON ({error}). A line is {FORM}") from error
         if not isinstance(row, dict):
             raise QuestreeError(f"{path}, line {number}: a {type(row).__name__}, where a JSON object is needed.")
-        if "\\u" in line and not _is_text(row):
-            raise QuestreeError(f"{path}, line {number}: half a surrogate pair in it, which is no character.")
         yield number, row
-
-
-def _is_text(row: dict[str, Any]) -> bool:
-    """Return whether a row can be written in UTF-8: JSON's escapes can also name halves of a character."""
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _warn_of_mistyped(row: dict[str, Any], path: Path) -> None:

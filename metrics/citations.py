@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..common.sentences import sentences, without_item_mark
@@ -160,12 +160,7 @@ def citation_precision(content: str, references: Sequence[str], question: str) -
     After ALCE's citation precision (Gao et al., EMNLP 2023, arXiv 2305.14627, section 4.2), with `supports_fragment`
     in the place of a model of entailment, and each mark judged by itself.
     """
-    right = [
-        1 <= number <= len(references) and supports_fragment(fragment, references[number - 1], question)
-        for fragment, numbers in marked_fragments(content)
-        for number in numbers
-    ]
-    return sum(right) / len(right) if right else None
+    return _share(_judged(content, references, question))
 
 
 def citation_recall(content: str, references: Sequence[str], question: str) -> float | None:
@@ -175,15 +170,20 @@ def citation_recall(content: str, references: Sequence[str], question: str) -> f
     """
     told = map(without_item_mark, sentences(marks_before_stops(content)))
     telling = [one for one in told if claim_terms(_MARKS.sub("", one).strip())]
-    cited = [
-        any(
-            1 <= number <= len(references) and supports_fragment(fragment, references[number - 1], question)
-            for fragment, numbers in marked_fragments(one)
-            for number in numbers
-        )
-        for one in telling
-    ]
-    return sum(cited) / len(cited) if cited else None
+    return _share(any(_judged(one, references, question)) for one in telling)
+
+
+def _judged(content: str, references: Sequence[str], question: str) -> Iterator[bool]:
+    """Yield for each mark whether its reference supports the fragment that it stands at."""
+    for fragment, numbers in marked_fragments(content):
+        for number in numbers:
+            cited = references[number - 1] if 1 <= number <= len(references) else None
+            yield cited is not None and supports_fragment(fragment, cited, question)
+
+
+def _share(right: Iterable[bool]) -> float | None:
+    every = list(right)
+    return sum(every) / len(every) if every else None
 
 
 def supported_knowledge_count(content: str, references: int) -> int:
@@ -221,13 +221,12 @@ def marking_accuracy(content: str, references: Sequence[str], answers: Sequence[
     """
     if len(references) != len(answers):
         raise ValueError(f"{len(references)} references but {len(answers)} lists of answers: give one for each")
-    right = [
+    return _share(
         1 <= number <= len(references) and _supports(references[number - 1], fragment, answers[number - 1])
         for fragment, numbers in marked_fragments(content)
         for number in numbers
         if not 1 <= number <= len(references) or answers[number - 1]
-    ]
-    return sum(right) / len(right) if right else None
+    )
 
 
 def _marked(content: str) -> Iterator[tuple[re.Match[str], str]]:

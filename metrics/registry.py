@@ -75,6 +75,14 @@ def _claims(prediction: Any) -> list[Any]:
     return [(str(getattr(prediction, "final_content", None) or ""), references) if references else None]
 
 
+def _whole(gold: Gold) -> float:
+    return 1.0
+
+
+def _enough(gold: Gold) -> float:
+    return 0.6  # of an F1: one word too many beside two right ones passes (.8), one right word of two does not (.5)
+
+
 @dataclass(frozen=True)
 class Metric:
     """A score of an answer, and the verdict that compilation needs.
@@ -95,7 +103,7 @@ class Metric:
 
     name: str
     grade: Callable[[Any, Gold], float]
-    threshold: Callable[[Gold], float] = lambda gold: 1.0
+    threshold: Callable[[Gold], float] = _whole
     reads: Callable[[Any], list[Any]] = _answer
     check: Callable[[Gold], None] = lambda gold: None
     about: str = ""
@@ -152,27 +160,11 @@ class NamedMetric:
         return self.function(example, prediction) if trace is None else self.function(example, prediction, trace)
 
 
-def _cover_em(answer: str, gold: Gold) -> float:
-    return pattern_in(answer, gold.answers) if gold.are_regex else cover_exact_match(answer, gold.answers)
-
-
-def _cover_em_characters(answer: str, gold: Gold) -> float:
-    if gold.are_regex:
-        return pattern_in(answer, gold.answers)
-    return cover_exact_match(answer, gold.answers, whole_words=False)
-
-
-def _em(answer: str, gold: Gold) -> float:
-    return pattern_match(answer, gold.answers) if gold.are_regex else exact_match(answer, gold.answers)
-
-
-def _f1(answer: str, gold: Gold) -> float:
-    # an answer shares no words with a pattern: it is right or wrong
-    return pattern_match(answer, gold.answers) if gold.are_regex else f1(answer, gold.answers)
-
-
-def _yes_no(answer: str, gold: Gold) -> float:
-    return yes_no_accuracy(answer, gold.answers)
+def _by_words(
+    plain: Callable[[str, Sequence[str]], float], pattern: Callable[[str, Sequence[str]], float] = pattern_match
+) -> Callable[[Any, Gold], float]:
+    """Return the grade of an answer by its words, or by the pattern where the gold answers are regular expressions."""
+    return lambda answer, gold: (pattern if gold.are_regex else plain)(answer, gold.answers)
 
 
 def _told(passages: Sequence[Any], gold: Gold) -> bool:
@@ -198,137 +190,98 @@ def _check_sentences(name: str, gold: Gold) -> None:
         raise QuestreeError(f"{name} needs supporting sentences, and the question has none: take support-f1.")
 
 
-def _fact_score(name: str) -> Callable[[Any, Gold], float]:
-    """Return the grade of what an answer claims by sentences: one of `fact_scores`."""
-
-    def grade(claims: tuple[str, Sequence[Any]], gold: Gold) -> float:
-        return fact_scores(claimed_facts(*claims, gold.sentences), gold_facts(gold.sentences))[name]
-
-    return grade
+def _fact_score(name: str, claims: tuple[str, Sequence[Any]], gold: Gold) -> float:
+    """Return one of `fact_scores` of what an answer claims by sentences."""
+    return fact_scores(claimed_facts(*claims, gold.sentences), gold_facts(gold.sentences))[name]
 
 
-def _by_style(answer: str, gold: Gold) -> float:
-    return metric_for(gold.style).grade(answer, gold)
+_SQUAD = "(Rajpurkar et al., EMNLP 2016)"
 
-
-METRICS: dict[str, Metric] = {
-    metric.name: metric
-    for metric in (
-        Metric(
-            "cover-em",
-            _cover_em,
-            about="Whether a gold answer stands in the answer, as whole words (SearChain, table 1)",
-        ),
-        Metric(
-            "cover-em-characters",
-            _cover_em_characters,
-            about="The same by characters, as SearChain's authors' code has it",
-        ),
-        Metric(
-            "em",
-            _em,
-            about="Whether the answer is a gold answer, but for case and articles (Rajpurkar et al., EMNLP 2016)",
-        ),
-        # one word too many beside two right ones passes (.8), one right word of two does not (.5)
-        Metric(
-            "f1",
-            _f1,
-            lambda gold: 0.6,
-            about="The words that the answer shares with a gold answer (Rajpurkar et al., EMNLP 2016)",
-        ),
-        # the best of several samples, as BlendFilter's paper scores them
-        Metric(
-            "em-best-sample",
-            _em,
-            reads=_every_sample,
-            about="EM of the best of several samples (Wang et al., EMNLP 2024, arXiv 2402.11129)",
-        ),
-        Metric(
-            "f1-best-sample",
-            _f1,
-            lambda gold: 0.6,
-            reads=_every_sample,
-            about="F1 of the best of several samples (Wang et al., EMNLP 2024, arXiv 2402.11129)",
-        ),
-        Metric(
-            "yes-no-best-sample",
-            _yes_no,
-            reads=_every_sample,
-            about="Accuracy of yes or no, of the best of several samples (Wang et al., EMNLP 2024, arXiv 2402.11129)",
-        ),
-        Metric("yes-no", _yes_no, about="Whether a yes or a no is the right one (Geva et al., TACL 2021, StrategyQA)"),
-        Metric(
-            "label",
-            lambda answer, gold: label_accuracy(answer, gold.answers),
-            about="Whether the label is the right one (Thorne et al., NAACL 2018, FEVER)",
-        ),
-        # about what the papers' best systems reach on ELI5
-        Metric(
-            "rouge-l",
-            lambda answer, gold: rouge_l(answer, gold.answers),
-            lambda gold: 0.25,
-            about="The longest common sequence of words with a gold answer (Lin, 2004, ROUGE)",
-        ),
-        # whether a gold answer stands in what was found: FlashRAG's retrieval recall
-        Metric(
-            "answer-recall@5",
-            lambda passages, gold: _told(passages[:5], gold),
-            reads=_seen,
-            about="Whether a gold answer stands in the first five passages (Jin et al., 2024, FlashRAG)",
-        ),
-        Metric(
-            "answer-recall",
-            lambda passages, gold: _told(passages, gold),
-            reads=_seen,
-            about="Whether a gold answer stands in any passage that was found (Jin et al., 2024, FlashRAG)",
-        ),
-        Metric(
-            "support-f1",
-            _support_f1,
-            lambda gold: 0.6,
-            reads=_cited,
-            check=_check_passages,
-            about="F1 of the cited passages and the gold ones (Trivedi et al., TACL 2022, MuSiQue)",
-        ),
-        Metric(
-            "sp-em",
-            _fact_score("em"),
-            reads=_claims,
-            check=partial(_check_sentences, "sp-em"),
-            about="Whether the claimed sentences are the supporting ones (Yang et al., EMNLP 2018, HotpotQA)",
-        ),
-        Metric(
-            "sp-f1",
-            _fact_score("f1"),
-            lambda gold: 0.6,
-            reads=_claims,
-            check=partial(_check_sentences, "sp-f1"),
-            about="F1 of the claimed sentences and the supporting ones (Yang et al., EMNLP 2018, HotpotQA)",
-        ),
-        Metric(
-            "sp-precision",
-            _fact_score("precision"),
-            lambda gold: 0.6,
-            reads=_claims,
-            check=partial(_check_sentences, "sp-precision"),
-            about="The share of the claimed sentences that support the answer (Yang et al., EMNLP 2018, HotpotQA)",
-        ),
-        Metric(
-            "sp-recall",
-            _fact_score("recall"),
-            lambda gold: 0.6,
-            reads=_claims,
-            check=partial(_check_sentences, "sp-recall"),
-            about="The share of the supporting sentences that are claimed (Yang et al., EMNLP 2018, HotpotQA)",
-        ),
-        Metric(
-            "by-style",
-            _by_style,
-            lambda gold: metric_for(gold.style).threshold(gold),
-            about="Each question by the metric of its own answer style",
-        ),
+_ALONE = (
+    Metric(
+        "cover-em",
+        _by_words(cover_exact_match, pattern_in),
+        about="Whether a gold answer stands in the answer, as whole words (SearChain, table 1)",
+    ),
+    Metric(
+        "cover-em-characters",
+        _by_words(partial(cover_exact_match, whole_words=False), pattern_in),
+        about="The same by characters, as SearChain's authors' code has it",
+    ),
+    Metric(
+        "em",
+        _by_words(exact_match),
+        about=f"Whether the answer is a gold answer, but for case and articles {_SQUAD}",
+    ),
+    Metric("f1", _by_words(f1), _enough, about=f"The words that the answer shares with a gold answer {_SQUAD}"),
+    Metric(
+        "yes-no",
+        lambda answer, gold: yes_no_accuracy(answer, gold.answers),
+        about="Whether a yes or a no is the right one (Geva et al., TACL 2021, StrategyQA)",
+    ),
+    Metric(
+        "label",
+        lambda answer, gold: label_accuracy(answer, gold.answers),
+        about="Whether the label is the right one (Thorne et al., NAACL 2018, FEVER)",
+    ),
+    # about what the papers' best systems reach on ELI5
+    Metric(
+        "rouge-l",
+        lambda answer, gold: rouge_l(answer, gold.answers),
+        lambda gold: 0.25,
+        about="The longest common sequence of words with a gold answer (Lin, 2004, ROUGE)",
+    ),
+    # whether a gold answer stands in what was found: FlashRAG's retrieval recall
+    Metric(
+        "answer-recall@5",
+        lambda passages, gold: _told(passages[:5], gold),
+        reads=_seen,
+        about="Whether a gold answer stands in the first five passages (Jin et al., 2024, FlashRAG)",
+    ),
+    Metric(
+        "answer-recall",
+        _told,
+        reads=_seen,
+        about="Whether a gold answer stands in any passage that was found (Jin et al., 2024, FlashRAG)",
+    ),
+    Metric(
+        "support-f1",
+        _support_f1,
+        _enough,
+        reads=_cited,
+        check=_check_passages,
+        about="F1 of the cited passages and the gold ones (Trivedi et al., TACL 2022, MuSiQue)",
+    ),
+    Metric(
+        "by-style",
+        lambda answer, gold: metric_for(gold.style).grade(answer, gold),
+        lambda gold: metric_for(gold.style).threshold(gold),
+        about="Each question by the metric of its own answer style",
+    ),
+)
+# as BlendFilter's paper scores them (Wang et al., EMNLP 2024, arXiv 2402.11129)
+_OF_SAMPLES = [
+    replace(one, name=f"{one.name}-best-sample", reads=_every_sample, about=f"{one.about}: the best of several samples")
+    for one in _ALONE
+    if one.name in ("em", "f1", "yes-no")
+]
+_OF_SENTENCES = [
+    Metric(
+        f"sp-{name}",
+        partial(_fact_score, name),
+        _whole if name == "em" else _enough,
+        reads=_claims,
+        check=partial(_check_sentences, f"sp-{name}"),
+        about=f"{about} (Yang et al., EMNLP 2018, HotpotQA)",
     )
-}
+    for name, about in {
+        "em": "Whether the claimed sentences are the supporting ones",
+        "f1": "F1 of the claimed sentences and the supporting ones",
+        "precision": "The share of the claimed sentences that support the answer",
+        "recall": "The share of the supporting sentences that are claimed",
+    }.items()
+]
+METRICS: dict[str, Metric] = {one.name: one for one in (*_ALONE, *_OF_SAMPLES, *_OF_SENTENCES)}
 """Every metric by its name; ``by-style`` scores each question with the metric of its own answer style."""
 
 _OF_STYLE = {
