@@ -34,7 +34,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "metrics": 1358,  # 1300
     "pages": 1065,
     "signatures": 1115,  # 1100, and its prompt
-    "tests": 34766,  # 28000
+    "tests": 33925,  # 28000
     "benchmarks": 3226,  # 3200
 }
 
