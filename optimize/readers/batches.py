@@ -6,15 +6,15 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from ...common.patterns import spans as spans_of
 from ...retrieval import Passage
 from ...retrieval.span_model import ReaderInput, reader_input
 from .examples import ReadingExample, draw_negatives
-
-if TYPE_CHECKING:
-    import torch
 
 _SORTED_TOGETHER = 16  # batches: short passages stand together, and yet each epoch has another order
 
@@ -102,9 +102,6 @@ def reader_loss(logits: Any, batch: Batch, *, absolute: float = 0.0) -> torch.Te
         absolute: weight of a further term, which DPR lacks: the binary cross-entropy of each passage's relevance.
             The softmax compares the logits of one question only, and a threshold compares those of all questions.
     """
-    import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
-
     relevance = logits.relevance_logits.float().view(-1, batch.group)
     right = torch.zeros(len(relevance), dtype=torch.long, device=relevance.device)
     loss = cross_entropy(relevance, right) + _span_loss(logits, batch)
@@ -116,8 +113,6 @@ def reader_loss(logits: Any, batch: Batch, *, absolute: float = 0.0) -> torch.Te
 
 
 def _span_loss(logits: Any, batch: Batch) -> torch.Tensor:
-    import torch
-
     outside = ~batch.given.in_text[:: batch.group].to(logits.start_logits.device)
     starts, ends = (
         logits_of[:: batch.group].float().masked_fill(outside, float("-inf")).log_softmax(-1)

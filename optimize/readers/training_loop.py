@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import torch
+
 from ...common.errors import QuestreeError
 from ...common.files import replacing
 from ...evaluation.tracking import TrackedRun
@@ -72,10 +74,9 @@ class TrainingLoop:
         facts: dict[str, Any],
         tracked: TrackedRun,
     ):
-        import torch
-
         self.examples, self.dev, self.out, self.settings, self.tracked = examples, dev, out, settings, tracked
         self.facts = {"encoder": encoder, "questions": len(examples), **settings.model_dump(), **facts}
+        self.file = out / "training" / "state.pt"
         self.epoch_steps = -(-len(examples) // settings.batch_size)
         whole = self.epoch_steps * settings.epochs
         self.step, self.steps = 0, min(whole, settings.max_steps or whole)
@@ -100,8 +101,6 @@ class TrainingLoop:
         Raises:
             QuestreeError: if its state is damaged, or cannot be written.
         """
-        import torch
-
         self._restore()
         until = time.monotonic() + 60 * minutes if minutes else float("inf")
         began, first = time.monotonic(), self.step
@@ -109,7 +108,7 @@ class TrainingLoop:
             while self.step < self.steps and (time.monotonic() < until or self.step == first):
                 self.losses.append(self._take_step())
                 self.step += 1
-                loss, ended = fmean(self.losses[-_SHOWN:]), self.step in (self.steps, self._end_of_epoch())
+                loss, ended = fmean(self.losses[-_SHOWN:]), self.step == self.steps or self.step % self.epoch_steps == 0
                 scores = self._read_dev() if ended else None
                 if ended or self.step % self.settings.checkpoint_every == 0:
                     self._save()
@@ -125,9 +124,6 @@ class TrainingLoop:
                     self._read_dev()
                 self._save()
 
-    def _end_of_epoch(self) -> int:
-        return -(-self.step // self.epoch_steps) * self.epoch_steps
-
     def _rate(self) -> float:
         """Return the learning rate of the next step."""
         warm = max(1, self.steps // 10)
@@ -136,8 +132,6 @@ class TrainingLoop:
 
     def _take_step(self) -> float:
         """Change the weights by one batch; return its loss."""
-        import torch
-
         settings, model = self.settings, self.model
         epoch, place = divmod(self.step, self.epoch_steps)
         if place == 0 or not self.batches:
@@ -192,39 +186,31 @@ class TrainingLoop:
             store(self.out, manifest)
         return scores
 
-    @property
-    def _file(self) -> Path:
-        return self.out / "training" / "state.pt"
-
     def _save(self) -> None:
         """Write what changes from step to step to a file, which is there whole or not at all."""
-        import torch
-
         content = {
             "module": self.model.module.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             **{name: getattr(self, name) for name in ("step", "best", "losses", "history")},
         }
         try:
-            with replacing(self._file) as unfinished:
+            with replacing(self.file) as unfinished:
                 torch.save(content, unfinished)
         except (OSError, RuntimeError) as problem:  # torch raises the latter if the disk is full
-            raise QuestreeError(f"{self._file} cannot be written: {problem}. Make room and run again.") from None
+            raise QuestreeError(f"{self.file} cannot be written: {problem}. Make room and run again.") from None
 
     def _restore(self) -> None:
         """Take over the state that is in the folder, if there is one. Nothing of it is unpickled."""
-        import torch
-
-        if not self._file.is_file():
+        if not self.file.is_file():
             return
         try:
-            content = torch.load(self._file, map_location="cpu", weights_only=True)
+            content = torch.load(self.file, map_location="cpu", weights_only=True)
             self.model.module.load_state_dict(content["module"])
             self.optimizer.load_state_dict(content["optimizer"])
             self.step, self.best = content["step"], content["best"]
             self.losses, self.history = content["losses"], content["history"]
         except Exception as problem:  # torch raises errors of many kinds for a damaged file
             raise QuestreeError(
-                f"{self._file} is damaged ({type(problem).__name__}); delete {self._file.parent} to begin anew."
+                f"{self.file} is damaged ({type(problem).__name__}); delete {self.file.parent} to begin anew."
             ) from problem
         self.tracked.params({"resumed_from_step": self.step})
