@@ -22,7 +22,8 @@ def surroundings(cache: Path) -> Iterator[None]:
     """Set what the processes of a cluster inherit: the folder of the replies of the LM, and where these files are."""
     before = dict(os.environ)
     os.environ |= {"QUESTREE_CACHE": str(cache), "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+    paths = [str(Path(__file__).parent), *before.get("PYTHONPATH", "").split(os.pathsep)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     try:
         yield
     finally:
