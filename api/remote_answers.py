@@ -32,9 +32,7 @@ from .programs import Program, allow, build, saved_name
 from .programs.modules.reader import LMReader
 from .programs.states import CompiledState, compiled_state, members_of
 from .retrieval.indexes.cluster import ClusterError, WorkerLostError, Workers, connected
-from .settings import RunSettings, run_settings
-
-_KEPT_HERE = {"tracking_uri", "experiment", "out", "on", "workers"}  # settings that mean nothing to a worker
+from .settings import RunSettings, chosen, run_settings
 
 
 class _Described(BaseModel):
@@ -76,7 +74,7 @@ def answering(settings: RunSettings) -> Iterator[RemoteAnswerers]:
     Raises:
         ClusterError: there is no such cluster, or it cannot be used.
     """
-    given = settings.model_dump(mode="json", exclude=_KEPT_HERE)
+    given = settings.model_dump(mode="json", exclude={*chosen("TRACKING CLUSTER out")})
     with (
         connected(str(settings.on), settings.workers) as cluster,
         cluster.waiting(f"{__name__}:Answering", given, jobs=settings.concurrency) as workers,
@@ -129,9 +127,8 @@ def _described(program: Program) -> _Described:
     )
 
 
-def _identity(program: Program) -> dict[str, Any]:
-    identity: dict[str, Any] = json.loads(json.dumps(run_identity(program, task="")))
-    return identity
+def _identity(program: Program) -> Any:
+    return json.loads(json.dumps(run_identity(program, task="")))
 
 
 class Answering:

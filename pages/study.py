@@ -202,9 +202,9 @@ def _lists(study: Study) -> Iterator[QuestionList]:
 def _filters(study: Study) -> Iterator[tuple[str, str, str, Callable[[_ByRun], bool], list[str]]]:
     """Yield for each list its page, its title, what is in it, the rule for its questions, and the runs it shows."""
     runs = list(study.runs)
-    yield "failed.html", "Failed", "A program gave no answer.", _is_failed, runs
+    yield "failed.html", "Failed", "A program gave no answer.", partial(_any, "failed", True), runs
     said = "A mark stands at words that its passage does not support."
-    yield "false-citations.html", "False citations", said, _cites_falsely, runs
+    yield "false-citations.html", "False citations", said, partial(_any, "cites_falsely", True), runs
     first, *others = runs
     for place, other in enumerate(others, start=2):
         for page, right, wrong in ((f"lost-{place}.html", first, other), (f"won-{place}.html", other, first)):
@@ -213,21 +213,14 @@ def _filters(study: Study) -> Iterator[tuple[str, str, str, Callable[[_ByRun], b
             yield page, f"{right} right, {wrong} not", said, partial(_wins, right, wrong), [right, wrong]
     every = (row for run in study.runs.values() for row in run.rows.values())
     for hops in sorted({row.hops for row in every if row.hops}):
-        yield f"hops-{hops}.html", f"{hops} hops", "", partial(_has_hops, hops), runs
+        yield f"hops-{hops}.html", f"{hops} hops", "", partial(_any, "hops", hops), runs
 
 
-def _is_failed(answers: _ByRun) -> bool:
-    return any(one.row.failed for one in answers.values())
-
-
-def _cites_falsely(answers: _ByRun) -> bool:
-    return any(one.row.cites_falsely for one in answers.values())
+def _any(field: str, value: object, answers: _ByRun) -> bool:
+    """Return whether any of the answers has this value."""
+    return any(getattr(one.row, field) == value for one in answers.values())
 
 
 def _wins(right: str, wrong: str, answers: _ByRun) -> bool:
     both = {right, wrong} <= answers.keys()
     return both and answers[right].row.verdict == "right" and answers[wrong].row.verdict != "right"
-
-
-def _has_hops(hops: int, answers: _ByRun) -> bool:
-    return any(one.row.hops == hops for one in answers.values())
