@@ -1,4 +1,11 @@
-"""Programs asked, scored and recorded: runs, their policy and identity, comparisons, analyses and attacks."""
+"""Programs asked, scored and recorded.
+
+- The run file: `run_file` (tables, reading, writing), `kept_run` (a run that is made), `stored_runs` (runs read again).
+- The record: `records` (an answered question), `identity` and `environment` (what tells one run from another).
+- The run: `run` (ask, keep, score), `pools`, `interruption`, `repeats`, `attacks/`.
+- Views of records: `evaluation`, `tables`, `comparison/`, `analyses`, `audit`, `capsule/` (a copy of runs, and replay).
+- MLflow: `tracking`, `tracking_store`, `tracked_runs`, `traces`, `genai`.
+"""
 
 from ..lm.policy import OutOfBudgetError as OutOfBudgetError
 from ..lm.policy import RunPolicy as RunPolicy
