@@ -74,7 +74,7 @@ class Account(BaseCallback):
         self._others[call_id] = meter, block
 
     def on_lm_end(self, call_id: str, outputs: Any | None, exception: BaseException | None = None) -> None:
-        """End such a call, in the context that it began in."""
+        """Count such a call, in the context that it began in."""
         if call_id in self._others:
             meter, block = self._others.pop(call_id)
             block.close()

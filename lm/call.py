@@ -186,7 +186,7 @@ class _Call:
         return reply
 
     def leave_out(self, inputs: dict[str, Any], dropped: Dropped | None) -> None:
-        """Go on with these inputs, of which something may have been dropped."""
+        """Take these inputs from now on, of which something may have been dropped."""
         self.inputs = inputs
         self.dropped += [dropped] if dropped else []
 

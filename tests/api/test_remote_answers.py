@@ -14,6 +14,7 @@ from questree.common.errors import QuestreeError
 from questree.evaluation import OutOfBudgetError, RunPolicy, evaluate, read_records
 from questree.evaluation.run import answer
 from questree.experiment import Experiment
+from questree.lm.spent import ACCOUNT
 from questree.optimize import load, save
 from questree.remote_answers import Answering, RemoteAnswerers
 from questree.retrieval.indexes.cluster import ClusterError, WorkerLostError
@@ -30,7 +31,7 @@ class Here:
         return content
 
     def do(self, *job):
-        return dspy.context(callbacks=[])(self.work.start)(*job).result()
+        return dspy.context(callbacks=[], **{ACCOUNT: None})(self.work.start)(*job).result()
 
 
 def given(index, **more):
