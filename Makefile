@@ -22,7 +22,7 @@ LOCKED := --no-deps --require-hashes --requirement requirements.lock
 # out of date, each process of the tests compiles torch, dspy and MLflow again, ten seconds and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-slow test-lowest test-newest reliability check site release lock clean
+.PHONY: help setup demo test test-slow test-lowest test-newest reliability study check site release lock clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -56,6 +56,10 @@ test-slow: $(LINKED)  ## the tests that take minutes
 
 reliability: $(LINKED)  ## faults, kills, changed bytes, hostile texts and attacks, counted in one table
 	$(BIN)/python -m benchmarks.reliability --out runs/reliability
+
+study: $(LINKED)  ## compare programs over several tasks: make study LM=… [TASKS="…"] [LIMIT=…] [MAX_COST=…] [DRY=1]
+	PATH=$(abspath $(BIN)):$$PATH $(BIN)/python benchmarks/study.py --lm $(or $(LM),simulated) $(TASKS:%=--task %) \
+		$(LIMIT:%=--limit %) $(MAX_COST:%=--max-cost %) $(MAX_CALLS:%=--max-calls %) $(DRY:%=--dry-run)
 
 check: $(LINKED)  ## lint, formatting, strict types of the whole package, and its floors
 	$(BIN)/ruff check .
