@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .common.errors import QuestreeError
 from .parts import Parts
+from .settings import read_value
 
 if TYPE_CHECKING:
     import dspy
@@ -20,6 +22,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def _with_settings(name: str) -> tuple[str, dict[str, Any]]:
+    """Return a program's name and the settings behind it: ``searchain:preset=paper,k=5``."""
+    found = re.fullmatch(r"(.+?):(\w+=.+)", name)
+    if found is None:
+        return name, {}
+    pairs = (one.partition("=") for one in re.split(r",(?=\w+=)", found[2]))
+    return found[1], {setting: read_value(value) for setting, _, value in pairs}
+
+
 class Experiment(Parts):
     """The parts that settings name, and the programs that are made of them."""
 
@@ -27,8 +38,9 @@ class Experiment(Parts):
         """Return a registered program, uncompiled, or a compiled one.
 
         Args:
-            name: as in `questree.programs.PROGRAMS`, of another package, or ``package:name``; or a
-                folder, ``runs:/…``, ``models:/…`` or ``hf://…`` of a compiled one.
+            name: as in `questree.programs.PROGRAMS`, of another package, or ``package:name``, with settings behind it
+                if need be (``searchain:preset=paper,k=5``); or a folder, ``runs:/…``, ``models:/…`` or ``hf://…`` of a
+                compiled one.
             program_settings: of an uncompiled program; a compiled one has its own.
 
         Raises:
@@ -36,6 +48,8 @@ class Experiment(Parts):
         """
         from .programs import REGISTRY, allow, build, takes_retriever
 
+        name, own = _with_settings(name)
+        program_settings = own | program_settings
         if REGISTRY.means(name):
             allow(name, program_settings)
             retriever = self.retriever if takes_retriever(name, program_settings) else None
@@ -103,7 +117,8 @@ class Experiment(Parts):
         programs: dict[str, Program] = {}
         for name in dict.fromkeys(names):
             program = self.program(name)
-            label = program.name if REGISTRY.means(name) else of_compiled(program, out, programs)
+            own = program.name if REGISTRY.means(name) else name if _with_settings(name)[1] else None
+            label = own or of_compiled(program, out, programs)
             programs[unused(label, programs)] = program
         return programs
 

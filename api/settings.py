@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import sys
@@ -260,6 +261,14 @@ def chosen(words: str) -> list[str]:
     named = named if words and words[0] != "-" else {*RunSettings.model_fields} - named
     every = sorted(RunSettings.model_fields, key=RunPolicy.model_fields.__contains__)  # what is run before how
     return [name for name in every if name in named and name != "program"]  # commands have an argument for it
+
+
+def read_value(text: str) -> Any:
+    """Return a typed value: what the text means as JSON, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 _OTHER_VARIABLES = {"cache", "data", "token"}

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..common.errors import QuestreeError
-from ..settings import RunSettings
+from ..settings import RunSettings, read_value
 from . import options
 from .screen import echo, print_json
 
@@ -16,7 +16,8 @@ def compare(
     programs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Programs' names, or compiled ones' folders, runs:/…, models:/… or hf://…; the first is the baseline."
+            help="Programs' names, with settings if need be (searchain:preset=paper,k=5), or compiled ones' folders, "
+            "runs:/…, models:/… or hf://…; the first is the baseline."
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Add every registered program.")] = False,
@@ -62,7 +63,7 @@ def compare(
     scores, given = experiment.scores(metric, judge), options.named_values(set_, "--set")
     with progress_bars(as_json) as bars, experiment.asking() as how:
         if over:
-            values = [options.read_value(one) for one in value] if value else None
+            values = [read_value(one) for one in value] if value else None
             out = experiment.folder("compare", names[0], settings.task, *over)
             asked, title = experiment.varied(names[0], over, values, given), f"{names[0]} over {', '.join(over)}"
         else:

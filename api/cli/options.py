@@ -136,6 +136,7 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
         QuestreeError: one has no ``=``, or a name stands twice.
     """
     from ..common.errors import QuestreeError
+    from ..settings import read_value
 
     settings: dict[str, Any] = {}
     for one in given or []:
@@ -147,13 +148,3 @@ def named_values(given: list[str] | None, option: str) -> dict[str, Any]:
             raise QuestreeError(f"{option} {name} is given twice: leave one of them out.")
         settings[name] = read_value(value)
     return settings
-
-
-def read_value(text: str) -> Any:
-    """Return a typed value: what the text means as JSON, else the text."""
-    import json
-
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

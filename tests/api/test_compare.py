@@ -50,6 +50,17 @@ def test_programs_are_compared_on_the_same_questions_and_stored(compare, workpla
     assert kept(workplace / "c")["questions"] == there["questions"]
 
 
+def test_a_program_has_the_settings_behind_its_name(compare, workplace):
+    named = "tree-of-reviews:preset=paper,widths=[1,1]"
+    ran = compare("tree-of-reviews", named, "--limit", "2", "--out", "c")
+    assert ran.code == 0, ran.err
+    runs = {run.name: run.identity["settings"] for run in stored_runs([workplace / "c"])}
+    assert [runs[name]["expansion"] for name in ("tree-of-reviews", named)] == ["review", "mpc"]
+    assert runs[named]["widths"] == [1, 1]
+    wrong = compare("searchain:rounds=2", "--limit", "2")
+    assert (wrong.code, "max_rounds" in wrong.err) == (2, True), wrong.err
+
+
 def test_a_program_of_mlflow_without_a_store_is_refused_with_what_to_name(compare):
     ran = compare("direct", "runs:/0123456789abcdef/program", "--limit", "2")
     assert (ran.code, "--tracking-uri none names no store" in ran.err) == (2, True), ran.err
