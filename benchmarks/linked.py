@@ -26,7 +26,7 @@ from questree.metrics import mean_interval, normalise_title, paired_interval, pa
 from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index
 from questree.retrieval.linked.calibration import cases_of, found_by
 from questree.retrieval.linked.choice import Choice
-from questree.retrieval.linked.trainer import Case, train
+from questree.retrieval.linked.training import Case, train
 
 TASKS = ("hotpotqa", "2wikimultihopqa", "musique")
 STEP_WEIGHT, OVER_WEIGHT = 0.35, 0.7
@@ -133,7 +133,7 @@ def tables(worlds: Sequence[World], over: Mapping[str, Retriever], out: Path) ->
                 ranked = [case.ranking.tolist() for case in cases]
                 lines.append(row(base.name, ranked, ranked, cases))
                 for told, choice in (("linked", seen), ("linked, task unseen", unseen)):
-                    found = [list(found_by(choice, case)) for case in cases]
+                    found = [list(one) for one in found_by(choice, cases)]
                     lines.append(row(f"{told} over {base.name}", found, ranked, cases))
             yield f"\n{world.task}, {name}, n={len(cases)}\n\n{HEAD}\n" + "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.errors import IndexRefused, QuestreeError
 from .base import Hits, NeuralRetriever
+from .checkpoints import checkpoint_of, same_checkpoint
 from .contracts import Passages
-from .encoders import checkpoint_of, same_checkpoint
 from .indexes.chunks import chunk_count, read_record, read_rows
 from .indexes.contents import IndexManifest, PassageStore
 from .indexes.encoding import encode_corpus
@@ -73,14 +74,12 @@ class DenseRetriever(NeuralRetriever):
         self._index = index
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
+        hits: list[Hits] = []
         scores, positions = self._index.search(self.encoder.queries(queries).numpy(), k)
-        return [_hits(*found) for found in zip(scores.tolist(), positions.tolist(), strict=True)]
-
-
-def _hits(scores: list[float], positions: list[int]) -> Hits:
-    """Return hits best first, the earlier of equals first; an approximate index may find fewer and fill up with -1."""
-    found = [(position, score) for position, score in zip(positions, scores, strict=True) if position >= 0]
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+        for pairs in map(zip, positions.tolist(), scores.tolist()):
+            found = [hit for hit in pairs if hit[0] >= 0]  # an approximate index may find fewer and fill up with -1
+            hits.append(sorted(found, key=lambda hit: (-hit[1], hit[0])))  # of equals the earlier first
+        return hits
 
 
 def _write(order: Order) -> Written:
@@ -91,7 +90,11 @@ def _write(order: Order) -> Written:
     built = {field: stated.pop(field) for field in ("factory", "search", "sample")}
     usage = find_usage(checkpoint.name, checkpoint.folder, **stated)
     encoder = SentenceEncoder.load(checkpoint, usage, order.precision)
-    _check_window(encoder)
+    if not _FEWEST_TOKENS <= encoder.window <= encoder.longest:
+        raise QuestreeError(
+            f"{checkpoint.name} reads {_FEWEST_TOKENS} to {encoder.longest} tokens of a text, not {encoder.window} "
+            "(window)."
+        )
     index = _empty(settings, encoder.dim)
     folder = order.folder / _VECTORS
     filled = encode_corpus(
@@ -110,15 +113,6 @@ def _write(order: Order) -> Written:
         _save(index, order.folder / _INDEX)
     chosen = {"dim": encoder.dim, "precision": encoder.precision, **built, "usage": asdict(usage)}
     return Written(chosen, checkpoint.record, filled)
-
-
-def _check_window(encoder: SentenceEncoder) -> None:
-    """Refuse a window that the model cannot read, or that holds markers alone."""
-    if not _FEWEST_TOKENS <= encoder.window <= encoder.longest:
-        raise QuestreeError(
-            f"{encoder.checkpoint.name} reads {_FEWEST_TOKENS} to {encoder.longest} tokens of a text, not "
-            f"{encoder.window} (window)."
-        )
 
 
 def _loaded(name: str, fingerprint: str, usage: dict[str, Any], precision: str) -> SentenceEncoder:
@@ -167,23 +161,19 @@ def _empty(settings: DenseSettings, dim: int) -> Any:
     """
     import faiss
 
-    try:
+    with _told_of(settings, dim):
         index = faiss.index_factory(dim, settings.factory, faiss.METRIC_INNER_PRODUCT)
         _set_search(index, settings)
-    except RuntimeError as problem:
-        raise _unknown(settings, dim, problem) from None
     return index
 
 
 def _fill(index: Any, settings: DenseSettings, folder: Path, passages: int, dim: int) -> None:
     """Train an index on a sample if it needs that, and add every vector, a chunk at a time."""
-    try:
+    with _told_of(settings, dim):
         if not index.is_trained:
             index.train(_sample(folder, passages, dim, settings.sample))
         for rows in _chunks(folder, passages, dim):
             index.add(rows)
-    except RuntimeError as problem:
-        raise _unknown(settings, dim, problem) from None
 
 
 def _chunks(folder: Path, passages: int, dim: int) -> Iterator[np.ndarray[Any, Any]]:
@@ -234,11 +224,16 @@ def _set_search(index: Any, settings: DenseSettings) -> None:
         faiss.ParameterSpace().set_index_parameters(index, settings.search)  # type: ignore[arg-type]  # two by one name
 
 
-def _unknown(settings: DenseSettings, dim: int, problem: RuntimeError) -> QuestreeError:
-    return QuestreeError(
-        f"faiss makes no index {settings.factory!r} (search {settings.search!r}) of vectors with {dim} dimensions: "
-        f"{_line(problem)}. Choose another factory, or fewer lists for so few passages."
-    )
+@contextmanager
+def _told_of(settings: DenseSettings, dim: int) -> Iterator[None]:
+    """Say which index faiss refuses to make in the block."""
+    try:
+        yield
+    except RuntimeError as problem:
+        raise QuestreeError(
+            f"faiss makes no index {settings.factory!r} (search {settings.search!r}) of vectors with {dim} dimensions: "
+            f"{_line(problem)}. Choose another factory, or fewer lists for so few passages."
+        ) from None
 
 
 def _line(problem: RuntimeError) -> str:

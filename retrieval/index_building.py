@@ -65,8 +65,7 @@ def build_index(
     Raises:
         CorpusError: if the corpus cannot be read, or a line of it.
         CheckpointError: if the checkpoint cannot be found or loaded.
-        QuestreeError: if ``out`` is taken or being built, the disk is full, or PLAID has no compiler or too small a
-            corpus.
+        QuestreeError: if ``out`` is taken or being built, the disk is full, or the corpus is too small for PLAID.
     """
     chosen_kind(kind, 0).check_encodes(*(["--on"] if cluster else []))  # refused before the corpus is read
     source = CorpusSource(corpus, corpus_format=corpus_format, skip_bad=skip_bad, bad=bad)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..common.errors import CheckpointError, QuestreeError
-from .encoders import Checkpoint, TextEncoder, batches, cpu_precision, find_checkpoint, load_model, minilm_folder
+from ..common.errors import CheckpointError
+from .checkpoints import Checkpoint, find_checkpoint, minilm_folder
+from .encoders import TextEncoder, load_model, precision_of
 from .sentence_usage import Usage
 
 if TYPE_CHECKING:
     import torch
 
-_TOKENS_A_BATCH = {"cpu": 4_000, "cuda": 120_000}
 _QUERIES_TOGETHER = 64
 
 
@@ -40,8 +39,9 @@ class SentenceEncoder(TextEncoder):
 
     def __init__(self, checkpoint: Checkpoint, usage: Usage, precision: str, model: Any, tokenizer: Any) -> None:
         super().__init__(checkpoint, precision, model)
-        self.usage = usage
+        self.usage, self.window = usage, usage.window
         self._tokenizer = tokenizer
+        tokenizer.padding_side = "right"  # batches are cut there
 
     @classmethod
     def load(
@@ -53,7 +53,7 @@ class SentenceEncoder(TextEncoder):
             checkpoint: of ``find_sentence_checkpoint``.
             usage: of ``find_usage``.
             precision: ``float16`` (GPU), ``bfloat16``, ``float32``. ``auto`` is float16 on a GPU; on a CPU bfloat16
-                if it computes with that, else float32. On a CPU, queries are float32.
+                if it computes with that, else float32.
             device: by default the GPU if there is one.
 
         Raises:
@@ -63,18 +63,12 @@ class SentenceEncoder(TextEncoder):
         model, tokenizer, chosen = load_model("AutoModel", checkpoint.folder, device=device)
         if tokenizer.pad_token_id is None:
             raise CheckpointError(f"{checkpoint.folder} cannot be used as a sentence encoder: it has no padding token.")
-        computed = _precision(precision, chosen)
-        return cls(checkpoint, usage, computed, model.half() if computed == "float16" else model, tokenizer)
+        return cls(checkpoint, usage, precision_of(precision, chosen, "float16"), model, tokenizer)
 
     @property
     def dim(self) -> int:
         """Return the number of dimensions of a vector."""
         return int(self._model.config.hidden_size)
-
-    @property
-    def window(self) -> int:
-        """Return how many tokens of a text are read, markers included."""
-        return self.usage.window
 
     @property
     def longest(self) -> int:
@@ -88,81 +82,43 @@ class SentenceEncoder(TextEncoder):
 
     def queries(self, queries: Sequence[str]) -> torch.Tensor:
         """Return (queries, dim) float32, on the CPU; a query is read up to the encoder's window."""
-        texts = [self.usage.query_prefix + query for query in queries]
+        import torch
+
+        if not queries:
+            return torch.empty(0, self.dim)
         with self._lock:
-            lengths = [len(ids) for ids in self._tokenizer(texts, verbose=False)["input_ids"]] if texts else []
-        self._warn_of_length(lengths, self.window)
-        return self._embedded(texts)
+            ids = self._tokenizer([self.usage.query_prefix + query for query in queries], verbose=False)["input_ids"]
+        self._warn_of_length(map(len, ids), self.window)
+        return torch.stack(self._vectors(queries))
 
-    def _embedded(self, texts: list[str]) -> torch.Tensor:
-        """Return (texts, dim) float32, on the CPU."""
-        import torch
-
-        starts = range(0, len(texts), _QUERIES_TOGETHER)
-        encoded = [self._encoded(self._ids(texts[start : start + _QUERIES_TOGETHER])) for start in starts]
-        return torch.cat(encoded) if encoded else torch.empty(0, self.dim)
-
-    def passages(
-        self, texts: Sequence[str], progress: Callable[[int], None] = lambda _: None
-    ) -> Iterator[torch.Tensor]:
-        """Yield one (1, dim) float16 tensor for each text, in their order, on the CPU.
-
-        Args:
-            texts: held in memory together with their vectors.
-            progress: told how many more are done, after each batch.
-        """
-        ids = self._ids([self.usage.passage_prefix + text for text in texts])
-        self.filled += sum(len(one) >= self.window for one in ids)
-        done: dict[int, torch.Tensor] = {}
-        with self._autocast():  # one for all batches: it keeps the weights that it casts
-            for batch in batches([len(one) for one in ids], _TOKENS_A_BATCH[self._model.device.type]):
-                vectors = self._encoded([ids[position] for position in batch]).half()
-                done.update(zip(batch, vectors.split(1), strict=True))
-                progress(len(batch))
-        yield from (done[position] for position in range(len(texts)))
-
-    def _vectors(self, texts: Sequence[str]) -> torch.Tensor:
+    def _vectors(self, texts: Sequence[str]) -> list[torch.Tensor]:
         """Return the vectors of texts as queries."""
-        return self._embedded([self.usage.query_prefix + text for text in texts])
+        import torch
 
-    def _ids(self, texts: list[str]) -> list[list[int]]:
-        with self._lock:  # a fast tokenizer's truncation is state of its own
-            ids: list[list[int]] = self._tokenizer(texts, truncation=True, max_length=self.window)["input_ids"]
-        return ids
+        found: list[torch.Tensor] = []
+        for first in range(0, len(texts), _QUERIES_TOGETHER):
+            prefixed = [self.usage.query_prefix + text for text in texts[first : first + _QUERIES_TOGETHER]]
+            with self._lock, torch.no_grad():
+                found += self._pooled(self._read(prefixed))
+        return found
 
-    def _encoded(self, ids: list[list[int]]) -> torch.Tensor:
+    def _tokens(self, texts: list[str]) -> dict[str, torch.Tensor]:
+        return self._read([self.usage.passage_prefix + text for text in texts])
+
+    def _read(self, texts: list[str]) -> dict[str, torch.Tensor]:
+        cut = {"truncation": True, "max_length": self.window, "padding": True}
+        return dict(
+            self._tokenizer(texts, **cut, return_token_type_ids=False, return_attention_mask=True, return_tensors="pt")
+        )
+
+    def _embedded(self, tokens: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+        return list(self._pooled(tokens).split(1))
+
+    def _pooled(self, tokens: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return (texts, dim) float32, on the CPU."""
         import torch
 
-        longest = max(map(len, ids))
-        padded = torch.tensor([one + [self._tokenizer.pad_token_id] * (longest - len(one)) for one in ids])
-        read = torch.tensor([[1] * len(one) + [0] * (longest - len(one)) for one in ids])
-        with self._lock, torch.no_grad():  # in inference mode autocast would cast the weights for every batch
-            device = self._model.device
-            tokens = self._model(input_ids=padded.to(device), attention_mask=read.to(device)).last_hidden_state
-        return self._pooled(tokens.float(), read.to(device).unsqueeze(-1)).cpu()
-
-    def _pooled(self, tokens: torch.Tensor, read: torch.Tensor) -> torch.Tensor:
-        import torch
-
-        vectors = tokens[:, 0] if self.usage.pooling == "cls" else (tokens * read).sum(1) / read.sum(1)
-        return torch.nn.functional.normalize(vectors, dim=1) if self.usage.normalised else vectors
-
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        import torch
-
-        if self.precision == "bfloat16":
-            return torch.autocast(self._model.device.type, dtype=torch.bfloat16)
-        return contextlib.nullcontext()
-
-
-def _precision(asked: str, device: str) -> str:
-    on_gpu = not device.startswith("cpu")
-    if asked == "auto":
-        return "float16" if on_gpu else cpu_precision()
-    if asked in ("float32", "bfloat16", *(["float16"] if on_gpu else [])):
-        return asked
-    raise QuestreeError(
-        f"A sentence encoder does not compute in {asked} on {device}. There are: auto, float32, bfloat16, and on a "
-        "GPU float16."
-    )
+        given = {name: of_all.to(self._model.device) for name, of_all in tokens.items()}
+        states, read = self._model(**given).last_hidden_state.float(), given["attention_mask"].unsqueeze(-1)
+        vectors = states[:, 0] if self.usage.pooling == "cls" else (states * read).sum(1) / read.sum(1)
+        return (torch.nn.functional.normalize(vectors, dim=1) if self.usage.normalised else vectors).cpu()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..common.errors import CheckpointError
-from .encoders import modules_of, read_settings
+from .checkpoints import modules_of, read_settings
 
 Pooling = Literal["mean", "cls"]
 _LONGEST = 512

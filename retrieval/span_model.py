@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..common.errors import CheckpointError
 from ..common.files import put_in_place, replacing
-from .encoders import check_weights, load_model
+from .checkpoints import check_weights
+from .encoders import load_model
 from .passage import Passage
 
 if TYPE_CHECKING:

@@ -91,7 +91,7 @@ def index(
 
     from ..retrieval.corpora.corpus import CorpusSource
     from ..retrieval.indexes.cluster import connected
-    from ..retrieval.links_beside import links_wanted
+    from ..retrieval.linked.beside import links_folder, make_links
     from .progress import progress_bars
 
     named = kind != "auto"
@@ -121,8 +121,10 @@ def index(
         else:
             reading |= {"devices": device or (), "cluster": cluster, "progress": bars.index}
             said = _built(corpus, cast(Path, out), add, kind, given, order, reading)
-            if (made := links_wanted(cast(Path, out), links, bars.index)) is not None:
-                said += f"\n{made}: its links; use them with --retriever {quote(f'linked:{out}')}"
+            beside = links_folder(cast(Path, out))
+            if beside != out and (links or beside.exists()):
+                make_links(cast(Path, out), bars.index)
+                said += f"\n{beside}: its links; use them with --retriever {quote(f'linked:{out}')}"
     for line in bad:
         echo(f"left out {line.file}, line {line.number}: {line.problem}", err=True)
     echo(said)

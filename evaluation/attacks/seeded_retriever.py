@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...retrieval import BM25Retriever, NeuralRetriever, Passage, Retriever, WrappingRetriever
+from ...retrieval import BM25Retriever, LinkedRetriever, NeuralRetriever, Passage, Retriever, WrappingRetriever
 from ..identity import digest
 
 
 def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     """Return the retriever over its corpus with the planted passages in it.
 
-    BM25 is indexed again, so that words have the weights of the new corpus. A retriever with an encoder scores planted
-    passages as it does the others; if its index is compressed (PLAID, some of faiss's), the others' scores are
-    approximations and those of planted passages are exact. Any other retriever cannot score a text. Its planted
-    passages stand where BM25 over them and the found passages puts them, which is an approximation.
+    BM25 is indexed again, so that words have the weights of the new corpus, and links are made again. A retriever with
+    an encoder scores planted passages as it does the others; if its index is compressed (PLAID, some of faiss's), the
+    others' scores are approximations and those of planted passages are exact. Any other retriever cannot score a text.
+    Its planted passages stand where BM25 over them and the found passages puts them, which is an approximation.
 
     Args:
         retriever: over the genuine corpus.
@@ -26,16 +26,26 @@ def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     fingerprint = digest([retriever.fingerprint, [passage.model_dump(exclude={"score"}) for passage in planted]])
     if isinstance(retriever, BM25Retriever):
         return _indexed_anew(retriever, planted, fingerprint)
+    if isinstance(retriever, LinkedRetriever):
+        return _linked_anew(retriever, planted, fingerprint)
     return SeededRetriever(retriever, planted, fingerprint)
 
 
-def _indexed_anew(retriever: BM25Retriever, planted: Sequence[Passage], fingerprint: str) -> Retriever:
+def _indexed_anew(retriever: BM25Retriever, planted: Sequence[Passage], fingerprint: str) -> BM25Retriever:
     new = {passage.id: passage for passage in planted}
     genuine = [retriever.passages[position] for position in range(len(retriever.passages))]
     corpus = [new.pop(passage.id, passage) for passage in genuine]
     indexed = BM25Retriever.from_passages([*corpus, *new.values()], retriever.settings)
     indexed.fingerprint = fingerprint
     return indexed
+
+
+def _linked_anew(retriever: LinkedRetriever, planted: Sequence[Passage], fingerprint: str) -> Retriever:
+    from ...retrieval.linked.links import Links
+
+    words = _indexed_anew(retriever.words, planted, fingerprint)
+    base = words if retriever.base is retriever.words else seeded(retriever.base, planted)
+    return LinkedRetriever(base, words, Links.of_passages(words.passages), retriever.choice)
 
 
 class SeededRetriever(WrappingRetriever):

@@ -16,7 +16,7 @@ from ...evaluation.identity import digest
 from ...evaluation.kept_run import compare
 from ...evaluation.tracking import UNTRACKED, TrackedRun
 from ...retrieval.calibrated import ReaderManifest, folder_of
-from ...retrieval.encoders import EMBEDDED
+from ...retrieval.checkpoints import EMBEDDED
 from .batches import character_spans
 from .examples import ReadingExample
 from .readings import Pair

@@ -20,7 +20,7 @@ from ...common.files import replacing
 from ...evaluation.tracking import TrackedRun
 from ...retrieval import DPRReader
 from ...retrieval.calibrated import ReaderManifest, store
-from ...retrieval.encoders import EMBEDDED
+from ...retrieval.checkpoints import EMBEDDED
 from ...retrieval.late_interaction.checkpoint import find_checkpoint
 from ...retrieval.span_model import SpanModel, window_of
 from .batches import batch_of, epoch_of, reader_loss

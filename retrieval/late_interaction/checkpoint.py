@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...common.caches import cache_folder
 from ...common.errors import CheckpointError
-from .. import encoders
-from ..encoders import Checkpoint, minilm_folder
+from .. import checkpoints
+from ..checkpoints import Checkpoint, minilm_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ def find_checkpoint(name: str | Path | None = None) -> Checkpoint:
     Raises:
         CheckpointError: if it is not found or incomplete, or would have to be unpickled.
     """
-    return encoders.find_checkpoint(name, embedded_checkpoint)
+    return checkpoints.find_checkpoint(name, embedded_checkpoint)
 
 
 def embedded_checkpoint() -> Path:

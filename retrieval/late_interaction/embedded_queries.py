@@ -5,63 +5,42 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...common.errors import CheckpointError
-from ..encoders import Checkpoint, TextEncoder
+from ..checkpoints import Checkpoint
+from ..encoders import TextEncoder
 from .encoder import Encoder
 
 if TYPE_CHECKING:
     import torch
 
 _QUERY_MARK = "[unused0]"  # ColBERT's [Q]
-_PROJECTIONS = {
-    "self_attn.out_proj": "attention.output.dense",
-    "norm1": "attention.output.LayerNorm",
-    "linear1": "intermediate.dense",
-    "linear2": "output.dense",
-    "norm2": "output.LayerNorm",
-}
-"""Torch's names for the parts of a layer of BERT, and the checkpoint's."""
 
 
 class EmbeddedQueries(Encoder):
     """The embedded checkpoint as the encoder of queries; the whole one is loaded when a passage is to be encoded.
 
-    Its embeddings are those of `Encoder`, within 1e-6. It computes on the CPU, where a query takes milliseconds.
+    Its embeddings are those of `Encoder`, within 1e-5. It computes on the CPU, where a query takes milliseconds.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        import torch
         from safetensors.torch import load_file
         from tokenizers import Tokenizer
 
         TextEncoder.__init__(self, checkpoint, "float32", None)
         try:
-            config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
-            weights = load_file(checkpoint.folder / "model.safetensors")
+            self._config = json.loads((checkpoint.folder / "config.json").read_text(encoding="utf-8"))
+            self._weights = load_file(checkpoint.folder / "model.safetensors")
             self._tokenizer = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
             self._tokenizer.no_padding()
             self._tokenizer.no_truncation()
             self._mark: int = self._tokenizer.get_vocab()[_QUERY_MARK]
-            layer = torch.nn.TransformerEncoderLayer(
-                config["hidden_size"],
-                config["num_attention_heads"],
-                config["intermediate_size"],
-                activation="gelu",
-                layer_norm_eps=config["layer_norm_eps"],
-                batch_first=True,
-            )
-            layers = config["num_hidden_layers"]
-            self._layers = torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).eval()
-            self._layers.load_state_dict(_renamed(weights, layers))
+            self.longest_query = self._config["max_position_embeddings"]
         except Exception as problem:  # a foreign folder
             raise CheckpointError(
                 f"{checkpoint.folder} cannot be loaded as the embedded checkpoint: {problem}"
             ) from problem
-        self._weights = {name: tensor for name, tensor in weights.items() if ".layer." not in name}
-        self._epsilon = config["layer_norm_eps"]
-        self.longest_query = config["max_position_embeddings"]
 
     @cached_property
     def _whole(self) -> Encoder:
@@ -77,14 +56,13 @@ class EmbeddedQueries(Encoder):
         import torch
 
         found = [self._ids(query) for query in queries]
-        self._warn_of_length([len(ids) for ids in found], self.longest_query)
+        self._warn_of_length(map(len, found), self.longest_query)
         cut = self.longest_query - 1
         kept = [torch.tensor(ids if len(ids) <= cut else [*ids[:cut], ids[-1]]) for ids in found]
         padded = torch.nn.utils.rnn.pad_sequence(kept, batch_first=True)
-        filling = torch.arange(padded.shape[1])[None] >= torch.tensor([[len(ids)] for ids in kept])
+        read = torch.arange(padded.shape[1])[None] < torch.tensor([[len(ids)] for ids in kept])
         with torch.inference_mode():
-            shown = self._layers(self._placed(padded), src_key_padding_mask=filling)
-            unit = torch.nn.functional.normalize(shown @ self._weights["linear.weight"].T, dim=-1)
+            unit = torch.nn.functional.normalize(self._states(padded, read) @ self._weights["linear.weight"].T, dim=-1)
         return [matrix[: len(ids)].clone() for matrix, ids in zip(unit, kept, strict=True)]
 
     def passages(
@@ -98,30 +76,31 @@ class EmbeddedQueries(Encoder):
         first, *others = self._tokenizer.encode(query).ids
         return [first, self._mark, *others]
 
-    def _placed(self, ids: torch.Tensor) -> torch.Tensor:
-        import torch
+    def _states(self, ids: torch.Tensor, read: torch.Tensor) -> torch.Tensor:
+        """Return (texts, tokens, hidden): BERT (Devlin et al., NAACL 2019), of which ``read`` marks the tokens read."""
+        from torch.nn import functional
 
-        words, positions, kinds, scale, shift = (
-            self._weights[f"bert.embeddings.{name}"]
-            for name in (
-                *("word_embeddings.weight", "position_embeddings.weight", "token_type_embeddings.weight"),
-                *("LayerNorm.weight", "LayerNorm.bias"),
-            )
+        def of(part: str) -> tuple[torch.Tensor, torch.Tensor]:
+            return self._weights[f"bert.{part}.weight"], self._weights[f"bert.{part}.bias"]
+
+        def normed(part: str, states: torch.Tensor) -> torch.Tensor:
+            return functional.layer_norm(states, states.shape[-1:], *of(part), self._config["layer_norm_eps"])
+
+        words, positions, kinds = (
+            self._weights[f"bert.embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
         )
-        summed = words[ids] + positions[: ids.shape[1]] + kinds[0]
-        return torch.nn.functional.layer_norm(summed, scale.shape, scale, shift, self._epsilon)
-
-
-def _renamed(weights: dict[str, Any], layers: int) -> dict[str, Any]:
-    """Return the weights of the layers under torch's names."""
-    import torch
-
-    renamed = {}
-    for number in range(layers):
-        own, kinds = f"bert.encoder.layer.{number}.", ("weight", "bias")
-        for kind in kinds:
-            parts = [weights[f"{own}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
-            renamed[f"layers.{number}.self_attn.in_proj_{kind}"] = torch.cat(parts)
-        for torchs, berts in _PROJECTIONS.items():
-            renamed |= {f"layers.{number}.{torchs}.{kind}": weights[f"{own}{berts}.{kind}"] for kind in kinds}
-    return renamed
+        states = normed("embeddings.LayerNorm", words[ids] + positions[: ids.shape[1]] + kinds[0])
+        for number in range(self._config["num_hidden_layers"]):
+            own = f"encoder.layer.{number}."
+            query, key, value = (
+                functional.linear(states, *of(f"{own}attention.self.{part}"))
+                .unflatten(-1, (self._config["num_attention_heads"], -1))
+                .transpose(1, 2)
+                for part in ("query", "key", "value")
+            )
+            seen = functional.scaled_dot_product_attention(query, key, value, read[:, None, None])
+            seen = functional.linear(seen.transpose(1, 2).flatten(2), *of(f"{own}attention.output.dense"))
+            states = normed(f"{own}attention.output.LayerNorm", states + seen)
+            inner = functional.gelu(functional.linear(states, *of(f"{own}intermediate.dense")))
+            states = normed(f"{own}output.LayerNorm", states + functional.linear(inner, *of(f"{own}output.dense")))
+        return states

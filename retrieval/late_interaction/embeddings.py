@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...common.errors import IndexRefused, QuestreeError, unknown_name
-from ..encoders import EMBEDDED, checkpoint_of, same_checkpoint
+from ..checkpoints import EMBEDDED, checkpoint_of, same_checkpoint
 from ..indexes.chunks import PassageEncoder, bounds, chunk_count, chunk_of, read_record, read_rows
 from ..indexes.contents import IndexManifest
 from ..indexes.encoding import encode_corpus

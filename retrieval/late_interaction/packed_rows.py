@@ -79,7 +79,7 @@ def _meanings(nbits: int) -> np.ndarray[Any, Any]:
 
 
 class PackingEncoder:
-    """An encoder whose embeddings come packed.
+    """An encoder whose embeddings come packed; ``dim`` is the number of bytes of a row.
 
     Args:
         encoder: makes them.
@@ -90,21 +90,12 @@ class PackingEncoder:
 
     def __init__(self, encoder: PassageEncoder, nbits: int) -> None:
         self._encoder, self._packing = encoder, Packing(encoder.dim, nbits)
+        self.dim, self.window = self._packing.bytes, encoder.window
 
     @property
     def filled(self) -> int:
         """Return how many passages, so far, fill the window."""
         return self._encoder.filled
-
-    @property
-    def dim(self) -> int:
-        """Return the number of bytes of a row."""
-        return self._packing.bytes
-
-    @property
-    def window(self) -> int:
-        """Return how many tokens of a passage are read."""
-        return self._encoder.window
 
     def passages(self, texts: Sequence[str], progress: Callable[[int], None]) -> Iterator[torch.Tensor]:
         """Yield one (rows, bytes) uint8 tensor for each text, in their order."""

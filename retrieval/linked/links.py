@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ...common.errors import IndexRefused
 from ...common.text import words_in
 from ..contracts import Passages
 from ..indexes.index_kind import BuildProgress, Report
-from .arrays import Lists
-from .names import named_titles, names_in, stop_words, title_hash, title_words, word_hash
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+from ..lists import Array, Lists, place_among_equals
+from ..passage import Passage
+from .names import head_hash, named_titles, names_in, stop_words, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000
@@ -27,6 +25,7 @@ NAMED = 64
 _COMMON = 0.01
 """Of the passages: a title that more of them name is a word like others."""
 _TOGETHER = 2_000
+_LISTS = ("bearers", "links", "mentions", "names", "named", "heads")
 
 
 @dataclass(frozen=True)
@@ -60,50 +59,40 @@ class Links:
     @classmethod
     def of_passages(cls, passages: Passages, report: Report = lambda _: None) -> Links:
         """Return the links of a corpus, which is read twice; 100,000 passages of Wikipedia take half a minute."""
-        import numpy as np
-
         count = len(passages)
-        hashes, ids = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-        head_lists = []
-        for first, some in _parts(passages):
-            end = first + len(some)
-            hashes[first:end] = [title_hash(one.title) for one in some]
-            ids[first:end] = [word_hash(one.id) for one in some]
-            head_lists += [_head(one.title) for one in some]
-            report(BuildProgress("reading titles", end, count))
+        hashes, ids, head_of, heads = map(np.concatenate, zip(*_read_titles(passages, report), strict=True))
         titles = np.unique(hashes[hashes > 0])
         title_of = np.where(hashes > 0, np.searchsorted(titles, hashes), -1).astype(np.int32)
         bearing = np.flatnonzero(title_of >= 0)
-        sources, targets, holders, held = _found(passages, titles, title_of, report)
+        found = map(np.concatenate, zip(*_read_texts(passages, titles, report), strict=True))
+        sources, targets, holders, hashes = found
+        sources, targets = _distinct(sources, targets, title_of)
         often = np.bincount(targets, minlength=len(titles))
         kept = often[targets] <= max(20, _COMMON * count)
         sources, targets = sources[kept], targets[kept]
-        rare = often[targets] <= JOINED
+        holders, held = _shared(holders, hashes)
         order = np.argsort(ids, kind="stable")
         return cls(
             titles,
             title_of,
-            bearers=_up_to(JOINED, Lists.of_pairs(title_of[bearing], bearing, len(titles))),
+            bearers=Lists.of_pairs(title_of[bearing], bearing, len(titles), JOINED),
             links=Lists.of_pairs(sources, targets, count),
-            mentions=Lists.of_pairs(targets[rare], sources[rare], len(titles)),
+            mentions=Lists.of_pairs(targets, sources, len(titles), JOINED),
             names=Lists.of_pairs(holders, held, count),
             named=Lists.of_pairs(held, holders, int(held.max(initial=-1)) + 1),
-            heads=Lists.of_pairs(
-                np.repeat(np.arange(count), [len(head) for head in head_lists]),
-                np.fromiter((word for head in head_lists for word in head), np.int64),
-                count,
-            ),
+            heads=Lists.of_pairs(head_of, heads, count),
             ids=ids[order],
             places=order.astype(np.int32),
         )
 
     def save(self, folder: Path) -> None:
         """Write the arrays into a folder, each as a file of numpy's."""
-        import numpy as np
-
         (folder / FOLDER).mkdir(exist_ok=True)
-        for name, array in self._arrays():
-            np.save(folder / FOLDER / f"{name}.npy", array, allow_pickle=False)
+        for name, value in vars(self).items():
+            if isinstance(value, Lists):
+                np.save(folder / FOLDER / f"{name}.starts.npy", value.starts, allow_pickle=False)
+                value = value.items
+            np.save(folder / FOLDER / f"{name}.npy", value, allow_pickle=False)
 
     @classmethod
     def load(cls, folder: Path, passages: int) -> Links:
@@ -112,114 +101,75 @@ class Links:
         Raises:
             IndexRefused: if they are not there, or not of so many passages.
         """
-        import numpy as np
-
-        def array(name: str) -> Any:
-            return np.load(folder / FOLDER / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-
         try:
-            parts: dict[str, Any] = {one.name: array(one.name) for one in fields(cls)}
-            parts |= {
-                one.name: Lists(array(f"{one.name}.starts"), parts[one.name])
-                for one in fields(cls)
-                if one.type == "Lists"
+            found: dict[str, Any] = {
+                file.stem: np.load(file, "r", allow_pickle=False) for file in (folder / FOLDER).glob("*.npy")
             }
-            links = cls(**parts)
-        except (OSError, ValueError) as problem:
+            starts = {name: found.pop(f"{name}.starts") for name in _LISTS}
+            links = cls(**found | {name: Lists(first, found[name]) for name, first in starts.items()})
+        except (OSError, ValueError, TypeError, KeyError) as problem:
             raise IndexRefused(f"{folder} is damaged: its links cannot be read ({problem}).") from problem
         if {len(links.title_of), len(links.links), len(links.names), len(links.ids)} != {passages}:
             raise IndexRefused(f"{folder} is damaged: its links are not of its {passages} passages.")
         return links
 
-    def _arrays(self) -> Iterator[tuple[str, Array]]:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, Lists):
-                yield f"{one.name}.starts", value.starts
-                value = value.items
-            yield one.name, value
-
     def positions(self, ids: Sequence[str]) -> Array:
         """Return where the passages of these ids stand; -1 for one that is not in the corpus."""
-        import numpy as np
-
         wanted = np.array([word_hash(id) for id in ids], np.uint64)
         at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
         return np.where(self.ids[at] == wanted, self.places[at], -1).astype(np.int64)
 
     def titles_in(self, text: str) -> Array:
         """Return the titles that a text names."""
-        import numpy as np
-
         found: Array = np.unique(named_titles([words_in(text)], self.titles)[1])
         return found
 
 
-def _parts(passages: Passages) -> Iterator[tuple[int, list[Any]]]:
+def _read(passages: Passages, stage: str, report: Report) -> Iterator[tuple[int, list[Passage]]]:
     """Yield the passages, some at a time, with the position of the first."""
     for first in range(0, len(passages), _TOGETHER):
-        yield first, [passages[place] for place in range(first, min(first + _TOGETHER, len(passages)))]
+        end = min(first + _TOGETHER, len(passages))
+        yield first, [passages[place] for place in range(first, end)]
+        report(BuildProgress(stage, end, len(passages)))
 
 
-def _head(title: str) -> list[int]:
-    """Return what the words of a title are known by."""
-    return [head_hash(word) for word in dict.fromkeys(title_words(title)) if word not in stop_words()]
+def _read_titles(passages: Passages, report: Report) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """Yield for some passages at a time: what titles and ids are known by; and which passage's title has which word."""
+    for first, some in _read(passages, "reading titles", report):
+        words = [dict.fromkeys(word for word in title_words(one.title) if word not in stop_words()) for one in some]
+        yield (
+            np.array([title_hash(one.title) for one in some], np.uint64),
+            np.array([word_hash(one.id) for one in some], np.uint64),
+            np.repeat(np.arange(first, first + len(some)), list(map(len, words))),
+            np.fromiter((head_hash(word) for of_title in words for word in of_title), np.int64),
+        )
 
 
-def head_hash(word: str) -> int:
-    """Return 31 bits that stand for a word of a title."""
-    return word_hash(word) & 0x7FFFFFFF
-
-
-def _found(passages: Passages, titles: Array, title_of: Array, report: Report) -> tuple[Array, Array, Array, Array]:
-    """Return which passage names which title, and which passage holds which of the names that 2 to 2,000 hold."""
-    import numpy as np
-
-    sources: list[Array] = [np.zeros(0, np.int64)]
-    targets, holders, hashes = list(sources), list(sources), [np.zeros(0, np.uint64)]
-    for first, some in _parts(passages):
+def _read_texts(passages: Passages, titles: Array, report: Report) -> Iterator[tuple[Array, Array, Array, Array]]:
+    """Yield for some passages at a time: which one names which title, and which one holds which name, by its hash."""
+    for first, some in _read(passages, "linking", report):
         source, target = named_titles([words_in(one.text) for one in some], titles)
-        sources.append(source + first)
-        targets.append(target)
-        for place, one in enumerate(some, first):
-            names = np.fromiter(names_in(f"{one.title}. {one.text}"), np.uint64)
-            hashes.append(names)
-            holders.append(np.full(len(names), place))
-        report(BuildProgress("linking", first + len(some), len(passages)))
-    source, target = _first_of_each(np.concatenate(sources), np.concatenate(targets), title_of)
-    return source, target, *_shared(np.concatenate(holders), np.concatenate(hashes))
+        names = [names_in(f"{one.title}. {one.text}") for one in some]
+        holder = np.repeat(np.arange(first, first + len(some)), list(map(len, names)))
+        yield source + first, target, holder, np.fromiter((name for held in names for name in held), np.uint64)
 
 
-def _first_of_each(sources: Array, targets: Array, title_of: Array) -> tuple[Array, Array]:
+def _distinct(sources: Array, targets: Array, title_of: Array) -> tuple[Array, Array]:
     """Return the links without repetitions, links to themselves, and those beyond the first so many of a passage."""
-    import numpy as np
-
     _, first = np.unique(np.stack([sources, targets]), axis=1, return_index=True)
     first = np.sort(first[targets[first] != title_of[sources[first]]])
     sources, targets = sources[first], targets[first]
-    within = np.arange(len(sources)) - np.searchsorted(sources, sources)
-    return sources[within < NAMED], targets[within < NAMED]
+    few = place_among_equals(sources) < NAMED
+    return sources[few], targets[few]
 
 
 def _shared(holders: Array, hashes: Array) -> tuple[Array, Array]:
     """Return the pairs of passage and name, numbered, of names that several passages hold; a passage's rarest first."""
-    import numpy as np
-
     _, name, often = np.unique(hashes, return_inverse=True, return_counts=True)
     useful = (often >= 2) & (often <= JOINED)
     kept = np.flatnonzero(useful[name])
     holders, name = holders[kept], name[kept]
     order = np.lexsort((name, often[name], holders))
     holders, name = holders[order], name[order]
-    within = np.arange(len(holders)) - np.searchsorted(holders, holders)
-    few = within < NAMED
+    few = place_among_equals(holders) < NAMED
     return holders[few], (np.cumsum(useful) - 1)[name[few]]
-
-
-def _up_to(most: int, lists: Lists) -> Lists:
-    """Return the lists, without those that are longer."""
-    import numpy as np
-
-    keys = np.repeat(np.arange(len(lists)), np.diff(lists.starts))
-    kept = np.diff(lists.starts)[keys] <= most
-    return Lists.of_pairs(keys[kept], lists.items[kept], len(lists))

@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import dropwhile, pairwise
-from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import regex
 
 from ...common.text import words_in
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+from ..lists import Array
 
 LONGEST = 7
 """Words of a title that is looked for in texts."""
@@ -41,6 +37,11 @@ def stop_words() -> frozenset[str]:
 def word_hash(word: str) -> int:
     """Return 64 bits that stand for a word, in every process the same."""
     return int.from_bytes(blake2b(word.encode(errors="replace"), digest_size=8).digest(), "little")
+
+
+def head_hash(word: str) -> int:
+    """Return 31 bits that stand for a word of a title."""
+    return word_hash(word) & 0x7FFFFFFF
 
 
 def phrase_hash(words: Sequence[str]) -> int:
@@ -79,17 +80,11 @@ def names_in(text: str) -> set[int]:
 
 
 def named_titles(texts: Sequence[Sequence[str]], titles: Array) -> tuple[Array, Array]:
-    """Find titles in texts, at each place the longest.
-
-    Args:
-        texts: the words of each.
-        titles: (titles,) sorted hashes.
+    """Find titles, given by sorted hashes, in the words of texts, at each place the longest.
 
     Returns:
-        (matches,) which text, and (matches,) which title of the sorted ones.
+        (matches,) which text, and (matches,) the place of the title among those given.
     """
-    import numpy as np
-
     lengths = np.array([len(words) for words in texts], np.int64)
     text_of, end_of = np.repeat(np.arange(len(texts)), lengths), np.repeat(np.cumsum(lengths), lengths)
     words = np.fromiter((word_hash(word) for text in texts for word in text), np.uint64, len(text_of))

@@ -2,63 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
-from .numbers import numbers
-from .pool import Candidates, Question, first_seeds, gather
+from ..lists import Array
+from .candidates import QuestionTerms, gather
+from .choice import Choice
+from .features import features
 
-if TYPE_CHECKING:
-    Array = np.ndarray[Any, Any]
-
-Score = Callable[["Array"], "Array"]
-"""Gives the log-odds of (candidates, numbers)."""
+Seen = tuple[Array, Array]
+"""The positions of candidates, rising, and their (candidates, features)."""
 _SEEDS = 5
 """The best of the first choice, from which the second looks around."""
 
 
-def chosen(question: Question, ranking: Array, first: Score, second: Score) -> tuple[Array, Array]:
-    """Return the positions of the last candidates, rising, and what the second choice scores them.
+def search(question: QuestionTerms, ranking: Array, choice: Choice) -> tuple[Array, Array]:
+    """Return the positions of the last candidates, best first, of equals the earlier; and their scores.
 
     Args:
-        question: that is asked.
+        question: what it asks for.
         ranking: (found,) positions of the passages that the linked retriever found, best first.
-        first, second: the two choices.
+        choice: made twice, by how candidates are linked to what the words found best, then to what it chose itself.
     """
-    candidates, seen = first_stage(question, ranking)
-    candidates, seen = second_stage(question, ranking, candidates.positions, first(seen))
-    return candidates.positions, second(seen)
+    positions, seen = first_stage(question, ranking)
+    positions, seen = second_stage(question, ranking, positions, choice.first.scores(seen))
+    return best_first(positions, choice.second.scores(seen))
 
 
-def first_stage(question: Question, ranking: Array) -> tuple[Candidates, Array]:
-    """Return the candidates around what the linked retriever found best, and their numbers.
+def best_first(positions: Array, scores: Array) -> tuple[Array, Array]:
+    """Return positions, of which equal ones keep their order, and their scores."""
+    order = np.argsort(-scores, kind="stable")
+    return positions[order], scores[order]
 
-    Args:
-        question: that is asked.
-        ranking: (found,) positions of the passages that the linked retriever found, best first.
-    """
-    candidates = gather(question, ranking, first_seeds(question, ranking))
+
+def first_stage(question: QuestionTerms, ranking: Array) -> Seen:
+    """Return the candidates around what the linked retriever found best, and their features."""
+    candidates = gather(question, ranking, question.seeds(ranking))
     rank = _ranks(candidates.positions, ranking)
-    return candidates, numbers(question, candidates, rank, np.where(rank < 0, 0, 1 / (1 + np.maximum(rank, 0))))
+    prior = np.where(rank < 0, 0, 1 / (1 + np.maximum(rank, 0)))
+    return candidates.positions, features(question, candidates, rank, prior)
 
 
-def second_stage(question: Question, ranking: Array, found: Array, chosen: Array) -> tuple[Candidates, Array]:
-    """Return the candidates around the best of the first choice, and their numbers.
-
-    Args:
-        question: that is asked.
-        ranking: as for `first_stage`.
-        found: (found,) its candidates.
-        chosen: (found,) the log-odds that it gave them.
-    """
-    likely = 1 / (1 + np.exp(-chosen))
+def second_stage(question: QuestionTerms, ranking: Array, found: Array, scores: Array) -> Seen:
+    """Return the candidates around the best by the scores of the first stage, which found these, and their features."""
+    likely = 1 / (1 + np.exp(-scores))
     best = np.argsort(-likely, kind="stable")[:_SEEDS]
     candidates = gather(question, found, found[best], likely[best])
     known = _ranks(candidates.positions, found)
     prior = np.where(known < 0, 0, likely[np.maximum(known, 0)])
-    return candidates, numbers(question, candidates, _ranks(candidates.positions, ranking), prior)
+    return candidates.positions, features(question, candidates, _ranks(candidates.positions, ranking), prior)
 
 
 def _ranks(positions: Array, ranking: Array) -> Array:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...common.errors import IndexRefused
 from ..base import BaseRetriever, check_search, reopened
 from ..bm25 import BM25Settings
+from ..checkpoints import checkpoint_of
 from ..contracts import Similarity
-from ..encoders import checkpoint_of
 from ..indexes.contents import IndexManifest
 from ..kept_results import Kept
 from ..late_interaction.checkpoint import find_checkpoint

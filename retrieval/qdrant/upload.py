@@ -18,8 +18,8 @@ from typing import Any
 from ...common.errors import IndexRefused
 from ...common.manifests import installed_versions
 from ..bm25 import BM25Settings
+from ..checkpoints import checkpoint_of
 from ..corpora.corpus import CorpusSource
-from ..encoders import checkpoint_of
 from ..indexes.chunks import bounds, chunk_count
 from ..indexes.contents import CorpusRecord, IndexManifest, PassageStore
 from ..indexes.index_kind import BuildProgress, Report, store_corpus

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from questree.retrieval import Passage
-from questree.retrieval.encoders import Checkpoint
+from questree.retrieval.checkpoints import Checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
 
 WORDS = (

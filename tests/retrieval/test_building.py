@@ -13,7 +13,6 @@ from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BuildProgress, Passage, build_index, load_index, read_manifest
 from questree.retrieval.index_building import add_to_index
 from questree.retrieval.indexes import chunks
-from questree.retrieval.late_interaction import plaid
 
 from .conftest import interrupted, stop_after
 
@@ -25,7 +24,6 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
     monkeypatch.setattr(chunks, "CHUNK", SIZE)
-    monkeypatch.setattr(plaid, "load_extensions", lambda: None)  # only a search needs them
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -37,7 +35,6 @@ def whole(tmp_path_factory, passages, tiny_checkpoint):
     """Index folders of uninterrupted builds, by kind."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "CHUNK", SIZE)
-        patch.setattr(plaid, "load_extensions", lambda: None)
         at = tmp_path_factory.mktemp("whole")
         kinds = ("exact", "colbert", "rerank", "bm25")
         return {kind: build_index(passages, at / kind, kind=kind, checkpoint=tiny_checkpoint) for kind in kinds}

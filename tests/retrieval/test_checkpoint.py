@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import multiprocessing
-import os
+import shutil
 import sys
 
 import pytest
 
 from questree.common.caches import cache_folder
-from questree.common.errors import CheckpointError, QuestreeError
+from questree.common.errors import CheckpointError
 from questree.retrieval.late_interaction import checkpoint as module
-from questree.retrieval.late_interaction import compat
 from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint, find_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
 
@@ -71,8 +69,6 @@ def test_an_unknown_checkpoint_is_named(name):
 
 
 def test_the_fingerprint_follows_the_weights(tiny_checkpoint, tmp_path):
-    import shutil
-
     before = find_checkpoint(tiny_checkpoint).fingerprint
     copy = shutil.copytree(tiny_checkpoint, tmp_path / "copy")
     assert find_checkpoint(copy).fingerprint == before
@@ -85,40 +81,6 @@ def test_a_folder_without_weights_is_no_checkpoint(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match="no checkpoint"):
         find_checkpoint(tmp_path)
-
-
-def test_colbert_ai_leaves_the_process_as_it_was(monkeypatch, capfd):
-    import torch
-
-    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
-    method = multiprocessing.get_start_method(allow_none=True)
-    torch.manual_seed(3)
-    expected = torch.rand(1, generator=torch.Generator().manual_seed(3))
-    capfd.readouterr()
-    with compat.colbert_ready():
-        sys.stdout.write("of colbert-ai")
-    assert multiprocessing.get_start_method(allow_none=True) == method
-    assert "TOKENIZERS_PARALLELISM" not in os.environ
-    assert torch.equal(torch.rand(1), expected)
-    assert capfd.readouterr().out == ""
-
-
-def test_plaid_without_a_compiler_says_what_to_do(monkeypatch, tmp_path):
-    (ninja := tmp_path / "ninja").write_text("#!/bin/sh\n")
-    ninja.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
-    with pytest.raises(QuestreeError, match=r"C\+\+ compiler.*--kind exact"):
-        compat.load_extensions()
-
-
-def test_ninja_is_found_in_an_environment_not_activated(monkeypatch):
-    import shutil
-
-    pytest.importorskip("ninja")
-    monkeypatch.setenv("PATH", "/nowhere")
-    compat._put_ninja_on_path()
-    assert shutil.which("ninja")
 
 
 @pytest.mark.parametrize(

@@ -218,12 +218,12 @@ def test_pooling_norm_and_prefixes_make_the_vector(sentence_folder, by_hand):
 
 
 def test_a_vector_does_not_depend_on_company(sentence_folder, passages, monkeypatch):
-    from questree.retrieval import sentence_encoder as module
+    from questree.retrieval import encoders
 
     alone, together = encoder(sentence_folder), encoder(sentence_folder)
     texts = [passage.shown() for passage in passages[:40]]
     expected = list(together.passages(texts))
-    monkeypatch.setitem(module._TOKENS_A_BATCH, "cpu", 1)
+    monkeypatch.setitem(encoders.TOKENS_A_BATCH, "cpu", 1)
     for one, other in zip(alone.passages(texts), expected, strict=True):
         assert one.shape == other.shape == (1, 32)
         assert (one - other).abs().max() < 2e-3

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from questree.common.errors import CheckpointError, IndexRefused
-from questree.retrieval import build_index, load_index, read_manifest
-from questree.retrieval.late_interaction import encoder as module
+from questree.retrieval import build_index, encoders, load_index, read_manifest
 from questree.retrieval.late_interaction.checkpoint import find_checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
-from questree.retrieval.reranked import LateInteraction
 
 from .conftest import WORDS, make_checkpoint, save_tokenizer
 
@@ -195,7 +193,7 @@ def test_bfloat16_is_for_passages_alone(written):
 @pytest.mark.parametrize(
     ("kind", "case"),
     [
-        pytest.param("colbert", "as PyLate writes by default", marks=pytest.mark.slow),  # it compiles
+        ("colbert", "as PyLate writes by default"),
         ("exact", "two dense layers, no filling"),
         ("rerank", "no prefixes, filling attended to"),
     ],
@@ -210,12 +208,6 @@ def test_each_kind_of_index_holds_them(kind, case, written, passages, tmp_path):
     assert same > 0.999 > other
     with pytest.raises(IndexRefused, match="built with the checkpoint"):
         load_index(out, checkpoint=written["no prefixes, no filling, nothing skipped"])
-
-
-def test_it_reranks_what_another_retriever_finds(written):
-    scorer = LateInteraction.load(str(written["two dense layers, no filling"]))
-    scores = scorer.scores("amber basin", ["summit willow", "amber basin"])
-    assert scores[1] > scores[0]
 
 
 @pytest.mark.parametrize("changed", ["1_Dense/model.safetensors", "1_Dense/config.json", "modules.json"])
@@ -305,27 +297,11 @@ def test_on_a_cpu_nothing_is_padding_but_in_bfloat16(tiny_checkpoint, texts, mon
         pytest.skip("there is a GPU, where some padding is cheaper than small batches")
     masks, embedded, done = [], encoder._embedded, []
     monkeypatch.setattr(encoder, "_embedded", lambda some: masks.append(some["attention_mask"]) or embedded(some))
-    monkeypatch.setitem(module.TOKENS_A_BATCH, "cpu", 90)
+    monkeypatch.setitem(encoders.TOKENS_A_BATCH, "cpu", 90)
     list(encoder.passages(texts, done.append))
     assert len(masks) == batches  # lengths: 2, 5, 9 and 30 words
     assert all(bool(mask.all()) for mask in masks) == (precision == "float32")
     assert sum(done) == len(texts)
-
-
-def test_bfloat16_casts_each_weight_once(tiny_checkpoint, texts, monkeypatch):
-    from torch.profiler import ProfilerActivity, profile
-
-    monkeypatch.setitem(module.TOKENS_A_BATCH, "cpu", 40)
-    half = Encoder.load(find_checkpoint(tiny_checkpoint), precision="bfloat16")
-    if half._model.device.type != "cpu":
-        pytest.skip("the profiler looks at the CPU")
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
-        list(half.passages(texts))
-    weights = [
-        event for event in profiled.events() if event.name == "aten::_to_copy" and event.input_shapes[0] == [32, 32]
-    ]
-    matrices = sum(list(weight.shape) == [32, 32] for weight in half._model.parameters())
-    assert len(weights) == matrices  # not again for each batch
 
 
 @pytest.mark.parametrize("case", ["as colbert-ai writes", "as PyLate writes by default"])
@@ -337,17 +313,3 @@ def test_a_long_query_is_read_to_its_end(written, case):
     first, second = encoder.queries([f"{recollection} where is kelp", f"{recollection} where is grove"])
     assert first.shape == second.shape
     assert not torch.equal(first, second)
-
-
-def test_a_query_is_counted_while_no_other_thread_truncates(written, monkeypatch):
-    """Truncation is state of the tokenizer: a count beside it was sometimes that of the cut query."""
-    encoder = Encoder.load(find_checkpoint(written["as colbert-ai writes"]))
-    held, call = [], type(encoder._model.tokenizer).__call__
-    monkeypatch.setattr(
-        type(encoder._model.tokenizer),
-        "__call__",
-        lambda self, *given, **more: held.append(encoder._lock.locked()) or call(self, *given, **more),
-    )
-    encoder.queries(["where is kelp"])
-    assert held
-    assert all(held)

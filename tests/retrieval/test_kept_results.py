@@ -48,6 +48,8 @@ def test_what_an_encoder_remembers_has_a_bounded_size(monkeypatch):
     encoded = []
 
     class Letters(TextEncoder):
+        _tokens = _embedded = None
+
         def _vectors(self, texts):
             encoded.extend(text[:2] for text in texts)
             return [torch.tensor([float(len(text)), 1.0]) for text in texts]

@@ -20,12 +20,12 @@ from questree.retrieval import (
 )
 from questree.retrieval.adapted import as_retriever
 from questree.retrieval.indexes.contents import canonical
-from questree.retrieval.linked import links, names, pool
+from questree.retrieval.linked import candidates, links, names
+from questree.retrieval.linked.beside import linked, links_folder, make_links, up_to_date
 from questree.retrieval.linked.calibration import calibrate, cases_of
-from questree.retrieval.linked.choice import Choice, Trees, shipped
+from questree.retrieval.linked.choice import Choice, Trees
 from questree.retrieval.linked.links import Links
-from questree.retrieval.links_beside import linked, links_folder, make_links, up_to_date
-from questree.retrieval.serving.wire import Found
+from questree.retrieval.lists import Lists
 
 PEOPLE = ["Ada Falk", "Bo Lind", "Cai Moss", "Dora Penn", "Elin Rask", "Finn Sorby", "Gro Tveit", "Hal Umber"]
 TOWNS = ["Arvik", "Bruneby", "Corsund", "Dalholm", "Elverby", "Fossvik", "Granholm", "Hestvik"]
@@ -73,7 +73,7 @@ def test_one_search_brings_what_the_words_do_not_find(retriever):
 def test_a_passage_says_what_it_is_linked_from():
     passage = Passage(id="1", title="Corsund", text="On the coast.", linked_from="Cai Moss")
     assert passage.cited() == "Corsund: On the coast. (linked from Cai Moss)"
-    assert Found.of(passage).passage() == passage
+    assert Passage.model_validate_json(passage.model_dump_json()) == passage
     assert canonical(passage) == canonical(passage.model_copy(update={"linked_from": ""}))
     assert "Cai" not in passage.shown()
 
@@ -156,10 +156,10 @@ def test_a_planted_passage_draws_a_bounded_number_of_others(monkeypatch):
 def test_a_search_looks_at_a_bounded_part_of_the_corpus(monkeypatch):
     passages = [Passage(id=str(n), title="", text=f"Berta Amber met number {n}.") for n in range(300)]
     words = BM25Retriever.from_passages(passages)
-    question = pool.Question("Berta Amber number 7", words, Links.of_passages(passages))
-    monkeypatch.setattr(pool, "_REACH", 200)
+    question = candidates.QuestionTerms("Berta Amber number 7", words, Links.of_passages(passages))
+    monkeypatch.setattr(candidates, "_REACH", 200)
     found = np.array([7])
-    assert len(pool.gather(question, found, found).positions) == 1
+    assert len(candidates.gather(question, found, found).positions) == 1
 
 
 def test_passages_without_titles_are_linked_by_names(tmp_path):
@@ -173,7 +173,10 @@ def test_passages_without_titles_are_linked_by_names(tmp_path):
 def test_what_is_mapped_is_what_was_made(folder, tmp_path):
     made, count = Links.of_passages(world()), len(world())
     read = Links.load(folder, count)
-    assert [name for name, array in made._arrays() if not np.array_equal(array, dict(read._arrays())[name])] == []
+    for name, value in vars(made).items():
+        one, other = (value, getattr(read, name))
+        pairs = [(one.starts, other.starts), (one.items, other.items)] if isinstance(one, Lists) else [(one, other)]
+        assert all(np.array_equal(*pair) for pair in pairs), name
     with pytest.raises(IndexRefused, match=f"not of its {count + 1}"):
         Links.load(folder, count + 1)
     with pytest.raises(IndexRefused, match="cannot be read"):
@@ -216,7 +219,7 @@ def test_links_go_over_any_retriever_of_their_passages(folder, retriever, tmp_pa
 
 
 def test_what_is_shipped_is_small_and_has_a_card():
-    choice = shipped()
+    choice = Choice.load()
     assert len(choice.model_dump_json()) < 100_000
     assert {"trained on", "task unseen"} <= set(choice.card)
 
@@ -270,7 +273,7 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
 def test_our_trees_score_as_scikit_learn_does(retriever):
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from questree.retrieval.linked.trainer import as_trees
+    from questree.retrieval.linked.training import as_trees
 
     draw = np.random.default_rng(3)
     numbers = draw.normal(size=(500, 6)).astype(np.float32)

@@ -1,10 +1,12 @@
-"""PLAID: the codec against colbert-ai's own, the index, and its search against exact search."""
+"""PLAID through colbert-ai: what is stored, what is searched, and what the process keeps."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import random
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -13,16 +15,10 @@ import pytest
 import torch
 
 from questree.common.errors import IndexRefused, QuestreeError
-from questree.retrieval import BuildProgress, PlaidSettings, build_index, load_index, read_manifest
-from questree.retrieval.late_interaction import plaid, plaid_candidates
-from questree.retrieval.late_interaction.compat import colbert_ready
+from questree.retrieval import PlaidSettings, BuildProgress, build_index, load_index, read_manifest
+from questree.retrieval.late_interaction import colbert_ai, plaid, plaid_scorer, plaid_writer
+from questree.retrieval.late_interaction.colbert_ai import colbert_ready
 from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec
-
-
-@pytest.fixture
-def no_search(monkeypatch):
-    """Nothing is compiled: only a search needs it."""
-    monkeypatch.setattr(plaid, "load_extensions", lambda: None)
 
 
 def config(dim: int, nbits: int) -> SimpleNamespace:
@@ -71,6 +67,9 @@ def test_the_codec_stores_what_colbert_stores(nbits):
         stored, expected = ours.compress(rows), theirs.compress(rows)
     assert torch.equal(stored.codes, expected.codes)
     assert torch.equal(stored.residuals, expected.residuals)
+    tables = (ours.bucket_weights, ours.reversed_bit_map, ours.decompression_lookup_table)
+    unpacked = colbert_ai.decompressed(stored.residuals, *tables, stored.codes, ours.centroids)
+    assert torch.equal(torch.nn.functional.normalize(unpacked, dim=1), theirs.decompress(stored))
     assert ours.avg_residual == pytest.approx(float((rows - centroids[stored.codes.long()]).abs().mean()))
 
 
@@ -88,16 +87,16 @@ def test_bits_that_do_not_pack_are_refused_before_anything_is_encoded():
         PlaidSettings(nbits=3)
 
 
-def test_dimensions_that_do_not_pack_are_refused(tmp_path, monkeypatch):
-    from questree.retrieval.late_interaction import plaid_writer
+def test_dimensions_that_do_not_pack_are_refused(tmp_path):
+    class Odd(list):
+        dim = 30
 
-    monkeypatch.setattr(plaid_writer, "_check_size", lambda _: None)
     with pytest.raises(QuestreeError, match=r"cannot pack 30 dimensions.*--kind exact"):
-        plaid_writer.write_plaid(tmp_path / "plaid", None, SimpleNamespace(dim=30), PlaidSettings())
+        plaid_writer.write_plaid(tmp_path / "plaid", Odd(), PlaidSettings())
     assert not (tmp_path / "plaid").exists()
 
 
-def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_path, no_search):
+def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_path):
     with pytest.raises(QuestreeError, match=r"too few for PLAID.*--kind exact"):
         build_index(passages[:5], tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
     told: list[BuildProgress] = []
@@ -107,7 +106,7 @@ def test_plaid_refuses_a_corpus_too_small_for_it(tiny_checkpoint, passages, tmp_
 
 
 def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
-    tiny_checkpoint, passages, tmp_path, no_search, monkeypatch, capfd
+    tiny_checkpoint, passages, tmp_path, monkeypatch, capfd
 ):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
@@ -130,7 +129,7 @@ class Trap:
         return (pytest.fail, ("the index was unpickled",))
 
 
-def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path, no_search):
+def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path):
     folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
     centroids = folder / "plaid" / "centroids.pt"
     centroids.write_bytes(pickle.dumps(Trap()).ljust(centroids.stat().st_size, b"\0"))
@@ -145,7 +144,6 @@ def test_candidates_are_looked_for_with_the_whole_query():
         assert retriever._config(k=5, cells=4).query_maxlen == 8192
 
 
-@pytest.mark.slow
 def test_plaid_searches_like_exact(tiny_checkpoint, passages, tmp_path, exact_folder):
     settings = PlaidSettings(ncells=1)
     folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint, settings=settings)
@@ -183,7 +181,7 @@ def pruned_slowly(candidates, codes, starts, lengths, scores, near, count):
 @pytest.mark.parametrize("share", [0, 0.05, 0.4])
 def test_candidates_are_pruned_as_by_reading_all_their_codes(monkeypatch, together, share):
     """Scores are multiples of 1/8, so that sums are exact and many are equal."""
-    monkeypatch.setattr(plaid_candidates, "_NUMBERS_TOGETHER", together)
+    monkeypatch.setattr(plaid_scorer, "_NUMBERS_TOGETHER", together)
     draw = torch.Generator().manual_seed(4)
     passages, centroids, tokens = 200, 64, 5
     lengths = torch.randint(1, 12, (passages,), generator=draw)
@@ -199,21 +197,28 @@ def test_candidates_are_pruned_as_by_reading_all_their_codes(monkeypatch, togeth
     candidates = torch.randperm(passages, generator=draw)[:120].sort().values.int()
     listed = torch.cat([*holders, torch.empty(0, dtype=torch.int32)])
     sizes = torch.tensor([len(one) for one in holders], dtype=torch.int64)
-    first = plaid_candidates.by_lists(candidates, listed, sizes, scores[near], passages)
-    assert plaid_candidates.best_of(candidates, first, 40).tolist() == pruned_slowly(
+    first = plaid_scorer.by_lists(candidates, listed, sizes, scores[near], passages)
+    assert plaid_scorer.best_of(candidates, first, 40).tolist() == pruned_slowly(
         candidates, codes, starts, lengths, scores, near, 40
     )
 
 
-@pytest.mark.slow
-def test_pruning_leaves_what_colbert_leaves(tiny_checkpoint, passages, tmp_path):
-    index = load_index(build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint))
-    scorer, config = index._scorer, index._config(k=5, cells=4)
-    config.configure(ndocs=40)
-    for query in index.encoder.queries([p.text for p in passages[:20]]):
-        candidates, scores = scorer.retrieve(config, query[None])
-        near = scores.max(-1).values >= config.centroid_score_threshold
-        held = (scorer.embeddings.codes, scorer.doclens, scorer.offsets)
-        expected = scorer.filter_pids(candidates, scores, *held, near, config.ndocs)
-        assert len(expected) == 10 < len(candidates)
-        assert set(scorer._pruned(config, candidates, scores).tolist()) == set(expected.tolist())
+def test_the_process_stays_as_it_was(monkeypatch, capfd):
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
+    method = multiprocessing.get_start_method(allow_none=True)
+    torch.manual_seed(3)
+    expected = torch.rand(1, generator=torch.Generator().manual_seed(3))
+    capfd.readouterr()
+    with colbert_ready():
+        sys.stdout.write("of colbert-ai")
+    assert multiprocessing.get_start_method(allow_none=True) == method
+    assert "TOKENIZERS_PARALLELISM" not in os.environ
+    assert torch.equal(torch.rand(1), expected)
+    assert capfd.readouterr().out == ""
+
+
+def test_rows_are_looked_up_and_their_maxima_summed():
+    rows = torch.arange(10.0).view(5, 2) - 5
+    found = colbert_ai.looked_up(rows, None, torch.tensor([2, 1]), torch.tensor([3, 0]))
+    assert torch.equal(found, rows[[3, 4, 0]])
+    assert plaid_scorer.sum_of_maxima(found, torch.tensor([2, 1])).tolist() == [7, 0]  # no maximum is below 0

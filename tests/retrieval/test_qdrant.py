@@ -219,7 +219,7 @@ def test_another_index_is_not_written_over(place, passages, tiny_checkpoint, tin
 
 def test_a_machine_that_computes_otherwise_goes_on_as_it_was_begun(place, passages, tiny_checkpoint, monkeypatch):
     made = {upload(passages, at := place(), checkpoint=tiny_checkpoint, precision="bfloat16").fingerprint}
-    monkeypatch.setattr(encoder, "cpu_precision", lambda: "float32")
+    monkeypatch.setattr(encoder, "precision_of", lambda *_: "float32")
     made.add(upload(passages, at, checkpoint=tiny_checkpoint).fingerprint)
     assert len(made) == 1
 

@@ -141,6 +141,16 @@ class Axes:
         return [self._rows(text) for text in texts]
 
 
+def test_planted_passages_are_linked_as_the_others_are(tmp_path):
+    linked = load_index(build_index(PASSAGES.values(), tmp_path / "linked", kind="linked"))
+    attacked = seeded(
+        linked, [Passage(id="planted", title="Bohemian News", text="Prague lies on the Trave, they say.")]
+    )
+    found = attacked("On which river does Prague lie?", k=len(PASSAGES))
+    assert attacked.fingerprint != linked.fingerprint
+    assert next(one.linked_from for one in found if one.id == "planted") == "Prague"
+
+
 def test_late_interaction_scores_planted_passages_as_it_scores_the_others():
     class Late(NeuralRetriever):
         name = "late"

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..common.errors import IndexRefused, QuestreeError
-from ..common.files import in_turn
-from .contracts import Retriever
-from .index_building import build_index
-from .index_folder import load_index
-from .indexes.contents import PassageStore, read_manifest
-from .indexes.index_kind import Report
-from .linked.retriever import KIND, LinkedRetriever
+from ...common.errors import IndexRefused, QuestreeError
+from ...common.files import in_turn
+from ..contracts import Retriever
+from ..index_building import build_index
+from ..index_folder import load_index
+from ..indexes.contents import PassageStore, read_manifest
+from ..indexes.index_kind import Report
+from .retriever import KIND, LinkedRetriever
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +38,6 @@ def make_links(index: Path, report: Report = lambda _: None) -> Path:
     return links
 
 
-def links_wanted(index: Path, wanted: bool, report: Report) -> Path | None:
-    """Make the links of an index if they are wanted, or bring those that are there up to date; return their folder."""
-    links = links_folder(index)
-    return make_links(index, report) if links != index and (wanted or links.exists()) else None
-
-
 def linked(base: Retriever, indexes: Sequence[Path], links: Path | None = None) -> LinkedRetriever:
     """Return a retriever over links between its passages. Links that an index does not have yet are made.
 
@@ -55,7 +49,6 @@ def linked(base: Retriever, indexes: Sequence[Path], links: Path | None = None) 
     Raises:
         QuestreeError: if there is neither an index on this machine nor an index of links.
         IndexRefused: if they cannot be read.
-        CheckpointError: if the choice beside them cannot be read.
     """
     if isinstance(base, LinkedRetriever):
         return base

