@@ -83,7 +83,9 @@ def same_checkpoint(found: Checkpoint, fingerprint: str) -> Checkpoint:
     return found
 
 
-def checkpoint_of(index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object) -> Checkpoint:
+def checkpoint_of(
+    index: object, manifest: IndexManifest, find: Callable[[str], Checkpoint], name: object
+) -> Checkpoint:
     """Return the checkpoint by which an index was built.
 
     Args:

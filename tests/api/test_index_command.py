@@ -48,6 +48,16 @@ def test_an_index_is_made_and_added_to(tmp_path):
     assert [p.id for p in load_index(out)("cedar", k=1)] == ["cedar"]
 
 
+def test_links_are_made_beside_an_index_and_follow_it(tmp_path):
+    from questree.retrieval.linked.beside import up_to_date
+
+    index = tmp_path / "index"
+    made = run(written(tmp_path, "some.jsonl", "a", "b"), "--out", str(index), "--kind", "bm25", "--links")
+    assert f"{index}.links: its links; use them with --retriever linked:{index}" in made.output.replace("\n", "")
+    run(written(tmp_path, "more.jsonl", "c"), "--out", str(index), "--add")
+    assert up_to_date(index)
+
+
 def test_a_command_that_is_told_can_be_typed(tmp_path):
     out = tmp_path / "my index; it's new"
     made = run(written(tmp_path, "a.jsonl", "amber"), "--out", str(out), "--kind", "bm25")

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from questree.common.errors import IndexRefused, QuestreeError
-from questree.retrieval import PlaidSettings, BuildProgress, build_index, load_index, read_manifest
+from questree.retrieval import BuildProgress, PlaidSettings, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import colbert_ai, plaid, plaid_scorer, plaid_writer
 from questree.retrieval.late_interaction.colbert_ai import colbert_ready
 from questree.retrieval.late_interaction.plaid_codec import lloyd_max, make_codec
