@@ -13,9 +13,8 @@ def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     """Return the retriever over its corpus with the planted passages in it.
 
     BM25 is indexed again, so that words have the weights of the new corpus, and links are made again. A retriever with
-    an encoder scores planted passages as it does the others; if its index is compressed (PLAID, some of faiss's), the
-    others' scores are approximations and those of planted passages are exact. Any other retriever cannot score a text.
-    Its planted passages stand where BM25 over them and the found passages puts them, which is an approximation.
+    an encoder scores planted passages as it does the others (over a compressed index, those of the others are
+    approximations). For any other, BM25 over the planted and the found passages says where the planted ones stand.
 
     Args:
         retriever: over the genuine corpus.
@@ -27,25 +26,17 @@ def seeded(retriever: Retriever, planted: Sequence[Passage]) -> Retriever:
     if isinstance(retriever, BM25Retriever):
         return _indexed_anew(retriever, planted, fingerprint)
     if isinstance(retriever, LinkedRetriever):
-        return _linked_anew(retriever, planted, fingerprint)
+        words = _indexed_anew(retriever.words, planted, fingerprint)
+        return retriever.linked_anew(seeded(retriever.base, planted), words)
     return SeededRetriever(retriever, planted, fingerprint)
 
 
 def _indexed_anew(retriever: BM25Retriever, planted: Sequence[Passage], fingerprint: str) -> BM25Retriever:
-    new = {passage.id: passage for passage in planted}
-    genuine = [retriever.passages[position] for position in range(len(retriever.passages))]
-    corpus = [new.pop(passage.id, passage) for passage in genuine]
-    indexed = BM25Retriever.from_passages([*corpus, *new.values()], retriever.settings)
+    genuine = map(retriever.passages.__getitem__, range(len(retriever.passages)))
+    corpus = {passage.id: passage for passage in (*genuine, *planted)}
+    indexed = BM25Retriever.from_passages(corpus.values(), retriever.settings)
     indexed.fingerprint = fingerprint
     return indexed
-
-
-def _linked_anew(retriever: LinkedRetriever, planted: Sequence[Passage], fingerprint: str) -> Retriever:
-    from ...retrieval.linked.links import Links
-
-    words = _indexed_anew(retriever.words, planted, fingerprint)
-    base = words if retriever.base is retriever.words else seeded(retriever.base, planted)
-    return LinkedRetriever(base, words, Links.of_passages(words.passages), retriever.choice)
 
 
 class SeededRetriever(WrappingRetriever):
@@ -73,10 +64,8 @@ class SeededRetriever(WrappingRetriever):
         genuine = [passage for passage in found if passage.id not in self._replaced]
         if self._encoder is None:
             return self._placed(query, genuine[:k])[:k]
-        scored = [
-            passage.model_copy(update={"score": score})
-            for passage, score in zip(self.planted, self._scores(query), strict=True)
-        ]
+        pairs = zip(self.planted, self._scores(query), strict=True)
+        scored = [passage.model_copy(update={"score": score}) for passage, score in pairs]
         return sorted([*genuine, *scored], key=lambda passage: -passage.score)[:k]
 
     def _scores(self, query: str) -> list[float]:

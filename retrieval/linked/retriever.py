@@ -58,6 +58,10 @@ class LinkedRetriever(IndexRetriever):
         """Return the same links and choice over another retriever of these passages."""
         return LinkedRetriever(base, self.words, self.links, self.choice, self.choice_file)
 
+    def linked_anew(self, base: Retriever, words: BM25Retriever) -> LinkedRetriever:
+        """Return links that are made between the passages of another corpus, with the same choice."""
+        return LinkedRetriever(base, words, Links.of_passages(words.passages), self.choice)
+
     def batch(self, queries: list[str], k: int = 1) -> list[list[Passage]]:
         """Return one list of passages for each query, best first; each says which better one it is linked from.
 

@@ -15,6 +15,8 @@ from questree.retrieval import (
     NeuralRetriever,
     Passage,
     asking,
+    build_index,
+    load_index,
 )
 from questree.retrieval.defences import AgreementRetriever, trusted
 
