@@ -21,7 +21,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 
 
 LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
-    "retrieval": 10500,  # 7400, and linked/
+    "retrieval": 10034,  # 7400, and linked/
     "evaluation": 6574,  # 5000
     "programs": 7487,  # 6200, and evidence-chain; with room for one more method
     "optimize": 5183,  # 4500
