@@ -19,9 +19,6 @@ from ..evaluation.run_file import RunFile, find, reading
 from ..evaluation.stored_runs import StoredRun, records_of, runs_in, steps_of
 from ..lm.episode import EpisodeStep
 
-RIGHT = 1.0
-"""The score from which an answer counts as right, as in `questree analyse misled`."""
-
 
 class AnswerLine(NamedTuple):
     """What lists say of an answer.
@@ -57,6 +54,8 @@ class ShownRun(NamedTuple):
     number: int
     name: str
     simulated: bool
+    lm: str
+    retriever: str
     identity: Mapping[str, Any]
     rows: Mapping[str, AnswerLine]
 
@@ -90,7 +89,7 @@ class ShownRuns:
                     stored[name] = file, replace(run, name=name)
         name_of = _names([run for _, run in stored.values()])
         self.runs = {
-            name: ShownRun(file, run.number, name, run.simulated, run.identity, _rows(run, name_of))
+            name: ShownRun(file, run.number, name, run.simulated, *_parts(run), run.identity, _rows(run, name_of))
             for name, (file, run) in stored.items()
         }
         self.compared = _compared([run for _, run in stored.values()], name_of)
@@ -168,7 +167,7 @@ def _verdict(record: Record, metric: str) -> tuple[str, str]:
     score = record.scores.get(metric)
     if score is None:
         return "not scored", "quiet"
-    if score >= RIGHT:
+    if score >= 1:  # as in `questree analyse misled`
         return "right", "good"
     return ("wrong", "bad") if score == 0 else (f"{score:.2f}", "warn")
 
@@ -198,10 +197,15 @@ def _comparison(group: Sequence[tuple[StoredRun, Evaluation]]) -> Comparison:
     return Comparison(
         in_order,
         task=_joined(str(run.identity.get("task") or "") for run in runs),
-        lm=_joined(str(run.part("lm").get("name", "")) for run in runs),
-        retriever=_joined(str(run.part("retriever").get("name", "")) for run in runs),
+        lm=_joined(_parts(run)[0] for run in runs),
+        retriever=_joined(_parts(run)[1] for run in runs),
     )
 
 
 def _joined(names: Iterator[str]) -> str:
     return ", ".join(dict.fromkeys(name for name in names if name))
+
+
+def _parts(run: StoredRun) -> tuple[str, str]:
+    """Return the names of a run's LM and of its retriever, empty where it has none."""
+    return str(run.part("lm").get("name", "")), str(run.part("retriever").get("name", ""))

@@ -169,10 +169,6 @@ class Study:
             if id in run.rows
         ]
 
-    def searches(self, name: str) -> bool:
-        """Return whether a run has a retriever."""
-        return bool(self.runs[name].identity.get("retriever"))
-
 
 def _question_parts(number: int, answers: Sequence[Answer]) -> list[str]:
     """Return the names of the pages that show all answers to a question."""
@@ -208,7 +204,7 @@ def _filters(study: Study) -> Iterator[tuple[str, str, str, Callable[[_ByRun], b
     first, *others = runs
     for place, other in enumerate(others, start=2):
         for page, right, wrong in ((f"lost-{place}.html", first, other), (f"won-{place}.html", other, first)):
-            misled = study.searches(wrong) and not study.searches(right)
+            misled = study.runs[wrong].retriever and not study.runs[right].retriever
             said = "Without retrieval the answer is right: retrieval misled the LM." if misled else ""
             yield page, f"{right} right, {wrong} not", said, partial(_wins, right, wrong), [right, wrong]
     every = (row for run in study.runs.values() for row in run.rows.values())

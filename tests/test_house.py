@@ -32,7 +32,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "common": 1502,  # 1200
     "service": 1787,  # with pages 2700
     "metrics": 1358,  # 1300
-    "pages": 1065,
+    "pages": 1062,
     "signatures": 1115,  # 1100, and its prompt
     "tests": 33925,  # 28000
     "benchmarks": 3226,  # 3200

@@ -138,7 +138,7 @@ def test_entry_points_are_listed_beside_ours_and_never_in_their_place(questree, 
     assert REGISTRY.named("cot") is PROGRAMS["cot"]
     assert all(name in questree("list", "metrics").out for name in [*METRICS, "brevity"])
     assert all(name in questree("list", "optimizers").out for name in [*OPTIMIZERS, "first-questions"])
-    assert all(name in questree("retrievers").out for name in ["capitals", "PACKAGE:NAME"])
+    assert all(name in questree("list", "retrievers").out for name in ["capitals", "PACKAGE:NAME"])
     assert "short" in [row["task"] for row in json.loads(questree("list", "tasks", "--json").out)]
 
 

@@ -94,7 +94,7 @@ def test_each_of_several_tasks_gives_its_share_of_the_limit(questree, workplace,
     words = ("train-reader", "--task", f"{questions},other.jsonl", "--encoder", encoder, "--out", "mine")
     trained = questree(*words, "--limit", "4", "--max-steps", "1", "--window", "40")
     assert trained.code == 0, trained.err
-    seen = set(json.loads((workplace / "mine/training/passages.json").read_text()))
+    seen = set(json.loads((workplace / "mine/training/run.json").read_text())["passages"])
     others = {digest(row["paragraphs"][0]["text"]) for row in rows}
     assert (len(seen), len(seen & others)) == (4, 2)
 

@@ -66,10 +66,9 @@ def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, m
     assert len(reads) == 1
 
 
-@pytest.mark.parametrize("about", ["[]", '{"retriever": "x"}', '{"lm": "x"}'])
-def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path, about):
+def test_a_run_that_is_damaged_is_named_and_hides_none_of_the_others(make_service, runs, tmp_path):
     shutil.copytree(runs, tmp_path / "runs")
-    change(tmp_path / "runs", ("UPDATE run SET about = ? WHERE name = 'direct'", (about,)))
+    change(tmp_path / "runs", "UPDATE run SET about = '[]' WHERE name = 'direct'")
     with TestClient(create_app(make_service(), runs=[tmp_path / "runs"]), base_url="http://localhost") as client:
         page = client.get("/runs/1/index.html").text
         assert "Left out: " in page
