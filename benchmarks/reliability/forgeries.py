@@ -23,9 +23,6 @@ import dspy
 from questree.common.errors import QuestreeError
 from questree.common.files import file_hash
 from questree.common.manifests import checksum_of
-from questree.evaluation.run import evaluate
-from questree.evaluation.stored_runs import read_records, stored_runs
-from questree.metrics import metric
 from questree.optimize import load, save
 from questree.programs import build
 from questree.programs.composed import Lesson, NearestDemonstrations
@@ -244,19 +241,6 @@ def read_program(folder: Path) -> None:
         assert program(**examples[0].inputs()).spent.calls >= 1
 
 
-def _make_run(folder: Path) -> None:
-    examples, _, engine = _world()
-    with dspy.context(lm=dspy.LM("simulated/forged", engine=engine, cache=False), adapter=None):
-        evaluate(build("cot", {}), examples[:3], metric("by-style"), task="mini", out=folder)
-
-
-def _read_run(folder: Path) -> None:
-    (run,) = stored_runs([folder])
-    score = metric(run.evaluation.metric)
-    for record in read_records(folder):
-        score(record, record.prediction)
-
-
 PASSAGES = [Passage(id=f"p{n}", title="amber", text=f"harbor {n}") for n in range(5)]
 
 
@@ -267,7 +251,6 @@ def _read_index(folder: Path) -> None:
 
 KINDS = {
     "program": Kind(make_program, read_program, ("questree.json",), sealed="questree.json"),
-    "run": Kind(_make_run, _read_run, (), ("runs.db",)),
     "index": Kind(
         lambda folder: build_index(PASSAGES, folder, kind="bm25"),
         _read_index,

@@ -25,50 +25,33 @@ PASSAGES = 8_000  # eight chunks
 IN_FLIGHT = 6  # requests at most: two questions at a time, three calls of each
 IN_A_ROW = 3  # interruptions of one run at most, before it is left to end
 
-_LM = ("--lm", "openai/simulated", "--concurrency", "2")
-_ASKED = (*_LM, "--task", "mini", "--retriever", "../bm25", "--out", "run")
-_RUN = (*_ASKED, "--tracking-uri", "none")
-_ON_RAY = ("--on", "ray", "--workers", "2")
-_INDEX = ("index", "../corpus.jsonl", "--kind", "dense", "--checkpoint", "../encoder", "--out", "run")
-_EVALUATE = ("evaluate", "searchain", "--limit", "6", *_RUN)
-_MADE = ("compile", "oner-cot", "--optimizer", "labeled-few-shot", "--limit", "6", "--train-limit", "4", *_RUN)
+_LM = "--lm openai/simulated --concurrency 2 --out run"
+_ASKED = f"{_LM} --task mini --retriever ../bm25"
+_RUN = f"{_ASKED} --tracking-uri none"
+_INDEX = "index ../corpus.jsonl --kind dense --checkpoint ../encoder --out run"
+_EVALUATE = f"evaluate searchain --limit 6 {_RUN}"
+_COMPILE = f"compile searchain --limit 3 --train-limit 6 {_RUN}"
+_MADE = f"compile oner-cot --optimizer labeled-few-shot --limit 6 --train-limit 4 {_RUN}"
 
-
-def _compile(optimizer: str, *settings: str) -> tuple[str, ...]:
-    set_ = [word for setting in settings for word in ("--optimizer-set", setting)]
-    return ("compile", "searchain", "--optimizer", optimizer, *set_, "--limit", "3", "--train-limit", "6", *_RUN)
-
-
-COMMANDS: dict[str, tuple[str, ...]] = {
+COMMANDS = {
     "index": _INDEX,
-    "index on ray": (*_INDEX, *_ON_RAY),
+    "index on ray": f"{_INDEX} --on ray --workers 2",
     "evaluate": _EVALUATE,
-    "evaluate on ray": (*_EVALUATE, *_ON_RAY),
-    "evaluate --judge": ("evaluate", "oner-cot", "--limit", "8", "--judge", "openai/simulated", *_RUN),
-    "evaluate --event-loop": ("evaluate", "tree-of-reviews", "--limit", "4", "--event-loop", *_RUN),
-    "evaluate --repeats": ("evaluate", "oner-cot", "--limit", "4", "--repeats", "2", "--temperature", "0.7", *_RUN),
-    "compare": ("compare", "searchain", "blendfilter", "--limit", "4", *_RUN),
-    "compare --over": (
-        "compare",
-        "searchain",
-        "--over",
-        "max_rounds",
-        "--value",
-        "2",
-        "--value",
-        "3",
-        "--limit",
-        "3",
-        *_RUN,
-    ),
-    "attack": ("attack", "searchain", "--limit", "4", "--kind", "injection", *_ASKED),
-    "calibrate-reader lm": ("calibrate-reader", "lm", *_LM, "--task", "../read.jsonl", "--split", "dev", "--out", RUN),
-    "recheck": ("recheck", "../made/run/program", *_LM, "--retriever", "../bm25", "--out", RUN),
-    "replay --live": ("replay", "../made.capsule", "--live", *_LM, "--retriever", "../bm25", "--out", RUN),
-    "bootstrap-random-search": _compile("bootstrap-random-search", "candidates=1"),
-    "copro": _compile("copro", "breadth=2", "depth=1"),
-    "mipro": _compile("mipro", "auto=null", "candidates=2", "trials=3"),
-    "gepa": _compile("gepa", "max_metric_calls=24"),
+    "evaluate on ray": f"{_EVALUATE} --on ray --workers 2",
+    "evaluate --judge": f"evaluate oner-cot --limit 8 --judge openai/simulated {_RUN}",
+    "evaluate --event-loop": f"evaluate tree-of-reviews --limit 4 --event-loop {_RUN}",
+    "evaluate --repeats": f"evaluate oner-cot --limit 4 --repeats 2 --temperature 0.7 {_RUN}",
+    "compare": f"compare searchain blendfilter --limit 4 {_RUN}",
+    "compare --over": f"compare searchain --over max_rounds --value 2 --value 3 --limit 3 {_RUN}",
+    "attack": f"attack searchain --limit 4 --kind injection {_ASKED}",
+    "calibrate-reader lm": f"calibrate-reader lm {_LM} --task ../read.jsonl --split dev",
+    "recheck": f"recheck ../made/run/program {_LM} --retriever ../bm25",
+    "replay --live": f"replay ../made.capsule --live {_LM} --retriever ../bm25",
+    "bootstrap-random-search": f"{_COMPILE} --optimizer bootstrap-random-search --optimizer-set candidates=1",
+    "copro": f"{_COMPILE} --optimizer copro --optimizer-set breadth=2 --optimizer-set depth=1",
+    "mipro": f"{_COMPILE} --optimizer mipro --optimizer-set auto=null --optimizer-set candidates=2 "
+    "--optimizer-set trials=3",
+    "gepa": f"{_COMPILE} --optimizer gepa --optimizer-set max_metric_calls=24",
 }
 """What is interrupted, by name. Each run has a folder of its own, and its own cache."""
 
@@ -109,7 +92,7 @@ def interruption_report(kind: str, kills: int, stops: int, seed: int, folder: Pa
 
 def words(kind: str, address: str) -> list[str]:
     """Return a command of `COMMANDS`, with an LM's server at this address."""
-    return [*COMMANDS[kind]] if kind.startswith("index") else [*COMMANDS[kind], "--api-base", address]
+    return COMMANDS[kind].split() + ([] if kind.startswith("index") else ["--api-base", address])
 
 
 def prepare(kind: str, folder: Path) -> None:
@@ -144,7 +127,7 @@ class _Report:
     def made(self, kills: int, stops: int) -> Tally:
         """Interrupt until it is enough."""
         if self.kind in _MADE_BEFORE:
-            self.run([*_MADE, "--api-base", self.running.address], "made")
+            self.run([*_MADE.split(), "--api-base", self.running.address], "made")
             self.run(["pack", "run/after", "--out", "../made.capsule"], "made")
         whole, tried = self.see_it_whole(), self.tally.tried
         while (left := (kills - tried["kills"]) + (stops - tried["stops"])) > 0:
