@@ -46,8 +46,9 @@ class BlendFilterSettings(MethodSettings):
         question_first: whether the question stands first in a blended query, or last (paper).
         samples: how many final answers are drawn; the most frequent one is the answer. A single one is drawn as the LM
             does.
-        sampled_by: how several samples differ: by temperatures spread evenly from 0 to 1, or at temperature 1 by
-            top_p spread evenly up to 1 (paper, which names no values).
+        sampled_by: how several samples differ: by temperatures, or at temperature 1 by top_p (paper, "Sampling Times":
+            0, 0.5 and 1 for its three samples), spread evenly from 0 to 1. A top_p of 0, which some servers refuse, is
+            sent as temperature 0: both mean the likeliest token.
     """
 
     PAPER: ClassVar[dict[str, Any]] = {
@@ -206,9 +207,10 @@ class BlendFilter(Program):
         count = self.settings.samples
         if count == 1:
             return [{}]
-        options = [{"temperature": number / (count - 1)} for number in range(count)]
+        spread = [number / (count - 1) for number in range(count)]
+        options = [{"temperature": value} for value in spread]
         if self.settings.sampled_by == "top_p":
-            options = [{"temperature": 1.0, "top_p": number / count} for number in range(1, count + 1)]
+            options[1:] = [{"temperature": 1.0, "top_p": value} for value in spread[1:]]
         return [one | ({"rollout_id": rollout_of(number)} if number else {}) for number, one in enumerate(options)]
 
 

@@ -237,11 +237,12 @@ def test_the_retries_of_two_samples_differ_as_well(answering, monkeypatch):
     assert prediction.samples == ["Oslo", "Rome", "Bonn"]
 
 
-def test_in_the_paper_samples_differ_by_top_p(answering):
+@pytest.mark.parametrize(("samples", "top_p"), [(3, [0.5, 1.0]), (5, [0.25, 0.5, 0.75, 1.0])])
+def test_in_the_paper_samples_differ_by_top_p_from_0_which_is_sent_as_temperature_0(answering, samples, top_p):
     engine = answering(replying())
-    ask(queries=["original"], filter="none", samples=4)
-    sampling = [(request.config.temperature, request.config.top_p) for request in engine.requests]
-    assert sorted(sampling) == [(1.0, 0.25), (1.0, 0.5), (1.0, 0.75), (1.0, 1.0)]
+    ask(queries=["original"], filter="none", samples=samples)
+    sampling = {(request.config.temperature, request.config.top_p) for request in engine.requests}
+    assert sampling == {(0.0, None), *((1.0, value) for value in top_p)}
 
 
 def test_a_single_answer_is_drawn_at_the_lms_own_temperature(answering):
