@@ -95,9 +95,10 @@ class BlendFilter(Program):
     forget what it knows: at three calls fewer than ``preset=paper``, it keeps more of the passages that only lead to
     the answer.
 
-    Where the paper leaves open, or we differ: if the filter keeps no passage, none are retrieved in their place, and
-    the LM answers from what it knows. Of several samples the paper scores the best one, which only a scorer can know:
-    here the majority's answer is given, and the prediction holds all of them. The metrics ``em-best-sample`` and
+    Where the paper leaves open, or we differ: a draft adds its content to a query, not what it says that it does not
+    know, nor its answer twice. If the filter keeps no passage, none are retrieved in their place, and the LM answers
+    from what it knows. Of several samples the paper scores the best one, which only a scorer can know: here the
+    majority's answer is given, and the prediction holds all of them. The metrics ``em-best-sample`` and
     ``f1-best-sample`` score as the paper does.
     """
 

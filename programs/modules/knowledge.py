@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
 
+from ...common.sentences import sentences
 from ...common.text import text_or_none
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import without_marks
+from ...metrics import contains, without_marks
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
 from ...signatures.knowledge import (
@@ -25,6 +27,16 @@ from ..demonstrations import Judgement, note
 from ..majority import Sample
 from ..references import numbered
 from .answers import with_references
+
+_UNTOLD = re.compile(  # in "I do not know when, but …", "No passage says when; …" and "…, but it is not told when"
+    r"(?:^|[,;] )(?:(?:but|however|and|though|although),? )?"
+    r"(?:I (?:do not|don't|cannot|can't|could not|am not|have no)\b"
+    r"|(?:no|none of the|neither of the|neither) (?:given |retrieved )?passages?\b"
+    r"|(?:the|these) (?:given |retrieved )?passages? (?:do not|don't|does not|doesn't)\b"
+    r"|it is (?:not |un)(?:known|clear|said|told|stated|mentioned)\b).*?(?:[,;:] but |; |$)",
+    re.IGNORECASE | re.DOTALL,
+)
+_CONCLUSION = re.compile(r"(?:(?:so|thus|therefore|hence),? )?the (?:final )?answer is\b", re.IGNORECASE)
 
 
 class QueryBlending(dspy.Module):
@@ -44,16 +56,27 @@ class QueryBlending(dspy.Module):
     def external(self, question: str, answer_style: AnswerStyle, passages: list[Passage]) -> str:
         """Return the question with the reasoning and answer that the passages lead to."""
         reply = call(self.answer, question=question, answer_style=answer_style, passages=numbered(passages))
-        return self.blend(question, f"{without_marks(reply.final_content)} {reply.answer}")
+        return self.blend(question, content_of(without_marks(reply.final_content), reply.answer))
 
     def internal(self, question: str) -> str:
         """Return the question with what the LM remembers."""
-        return self.blend(question, text_or_none(call(self.recall, question=question).passage) or "")
+        return self.blend(question, content_of(call(self.recall, question=question).passage))
 
     def blend(self, question: str, knowledge: str) -> str:
         """Return the query."""
         parts = [question, knowledge] if self.question_first else [knowledge, question]
         return " ".join(part.strip() for part in parts if part.strip())
+
+
+def content_of(draft: str | None, answer: str = "") -> str:
+    """Return the facts and guesses of a draft, to search with, and the answer where they do not hold it.
+
+    What the draft says that it does not know only finds passages about not knowing; so does "the answer is".
+    """
+    told = (text_or_none(_UNTOLD.sub("", sentence.replace("’", "'"))) for sentence in sentences(draft or ""))
+    content = " ".join(fact for fact in told if fact and not _CONCLUSION.match(fact))
+    said = text_or_none(answer) or ""
+    return content if contains(content, said) else f"{content} {said}".strip()
 
 
 class TopicNaming(dspy.Module):
