@@ -7,7 +7,6 @@ from typing import ClassVar
 import dspy
 from pydantic import Field
 
-from ..retrieval import Retriever
 from ..signatures import AnswerStyle
 from .reviews import Expansion, Reviewing, ReviewingSettings
 from .tree import Ended, Node, ReasoningTree
@@ -38,9 +37,6 @@ class ChainOfReviews(Reviewing):
     Settings = ChainOfReviewsSettings
     settings: ChainOfReviewsSettings
     judges_last = False
-
-    def __init__(self, retriever: Retriever | None = None, settings: ChainOfReviewsSettings | None = None):
-        super().__init__(retriever, settings)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Retrieve and review all paragraphs so far, until they are accepted or rejected."""

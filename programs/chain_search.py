@@ -11,6 +11,7 @@ import dspy
 
 from ..lm.episode import step
 from ..lm.failure import CallFailedError
+from ..metrics import contains
 from ..retrieval import DuplicateCheck, Passage
 from ..retrieval.duplicates import ExactDuplicates
 from ..signatures import AnswerStyle
@@ -51,6 +52,7 @@ class ChainSearch(ABC):
 
     def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
         self.program, self.settings, self.tree, self.answer_style = program, program.settings, tree, answer_style
+        self.verdicts = dict[tuple[str | None, ...], Verdict]()
         self.asked = {"question": tree.question, "answer_style": answer_style}
 
     @abstractmethod
@@ -71,14 +73,17 @@ class ChainSearch(ABC):
 
     def interact(self, node: Node) -> Feedback | None:
         """Retrieve and check; return feedback if the node needs completion or correction (algorithm 1, IR)."""
-        found = self.program.retrieve(node.query, k=self.settings.k)
+        found = self.find(node.query)
         node = self.tree.update(node, found=tuple(found), passage=found[0] if found else None)
         wanted = self.settings.verification if node.answer and node.sure else self.settings.completion
         if not wanted or not (found or (self.revises and node.answer is None)):
             self.tree.update(node, stance="silent")
             return None
         verdict = self.check(node, found)
-        node = self.tree.update(node, stance=verdict.stance, span=verdict.span, passage=verdict.passage or node.passage)
+        if verdict.stance == "silent" and (further := self.find_further(node)):
+            found, verdict = [*found, *further], self.check(node, further)
+        changes = {"found": tuple(found), "stance": verdict.stance, "span": verdict.span}
+        node = self.tree.update(node, passage=verdict.passage or node.passage, **changes)
         if node.answer is None:
             return self.help_for(node, verdict)
         if verdict.stance == "contradicts":
@@ -86,15 +91,29 @@ class ChainSearch(ABC):
             node = self.tree.update(node, single_source=count < 2)
             return Feedback(node, "correct", verdict) if count >= self.settings.min_independent_passages else None
         if verdict.stance == "supports":
-            self.tree.update(node, answer=verdict.answer, support=verdict.support)
+            shorter = contains(node.answer, verdict.answer or "") and node.answer != verdict.answer
+            fuller = node.answer if shorter else None
+            self.tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
         return None
 
+    def find(self, query: str) -> list[Passage]:
+        """Return the k passages of a query."""
+        found: list[Passage] = self.program.retrieve(query, k=self.settings.k)
+        return found
+
+    def find_further(self, node: Node) -> list[Passage]:
+        """Return other passages to check a node with, on which those of its query are silent."""
+        return []
+
     def check(self, node: Node, found: list[Passage]) -> Verdict:
-        """Return what the passages say of the node: the LM's verdict, or a reader's (section 3.2)."""
+        """Return what the passages say of the node: the LM's verdict, asked for once, or a reader's (section 3.2)."""
         reader, settings = self.program.reader, self.settings
         if reader is None:
-            verdict: Verdict = self.program.step_check(query=node.query, proposed=node.answer, passages=found)
-            return verdict
+            asked = (node.query, node.answer, *(passage.id for passage in found))
+            if asked not in self.verdicts:
+                check = self.program.step_check
+                self.verdicts[asked] = check(query=node.query, proposed=node.answer, passages=found)
+            return self.verdicts[asked]
         try:
             return check_by_reader(
                 reader,
@@ -124,7 +143,7 @@ class ChainSearch(ABC):
         settled = next(helped, first)
         if settled.answer is None and self.revises:
             return False
-        shared = ("answer", "source", "sure", "found", "passage", "span", "support", "stance", "single_source")
+        shared = "answer fuller source sure found passage span support stance single_source".split()
         self.tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
         return True
 

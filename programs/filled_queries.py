@@ -22,7 +22,9 @@ def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
 
 
 def _name(node: Node) -> str | None:
-    """Return the node's answer, unless it is a guess that is too long for a name."""
+    """Return the node's answer, in its fuller form; none if it is a guess that is too long for a name."""
+    if node.fuller and len(node.fuller.split()) <= _LONGEST_NAME:
+        return node.fuller
     guess = node.answer is not None and not (node.sure or node.support)
     return None if guess and len(str(node.answer).split()) > _LONGEST_NAME else node.answer
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ..metrics import keep_marks, supports_fragment
+from ..metrics import f1, keep_marks, supports_fragment
 from ..metrics.answer_scores import MARKS
 from ..retrieval import Passage
 
+_COPY = 0.8
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?(?:†[^\]】]*)?")
 _LISTED = re.compile(  # "Sources:" and a line for each, at the end of a content
     r"\n\W{0,5}(?:sources?|references?|citations?|passages?)\W{0,5}(?:\n\W{0,5}(?:passage )?\d{1,3}[\]】].*)+\s*\Z",
@@ -19,6 +20,16 @@ _LISTED = re.compile(  # "Sources:" and a line for each, at the end of a content
 def distinct(groups: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Return the passages of all groups, each once, in order."""
     return list({passage.id: passage for group in groups for passage in group}.values())
+
+
+def without_copies(passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages without those that repeat a better one: its text, or almost its words under its title."""
+    kept: list[Passage] = []
+    for one in passages:
+        copied = (one.title == other.title and f1(one.text, [other.text]) > _COPY for other in kept)
+        if one.text not in {other.text for other in kept} and not any(copied):
+            kept.append(one)
+    return kept
 
 
 def numbers_of(passages: Sequence[Passage]) -> dict[str, int]:

@@ -59,7 +59,7 @@ class Reviewing(Program):
     judges_last: ClassVar[bool]
     """Whether a review decides about the last paragraph of its path, or about all of them."""
 
-    def __init__(self, retriever: Retriever | None, settings: ReviewingSettings | None):
+    def __init__(self, retriever: Retriever | None = None, settings: ReviewingSettings | None = None):
         super().__init__(retriever, settings)
         settings = self.settings
         self.paragraph_review = (

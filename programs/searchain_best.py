@@ -5,10 +5,12 @@ from __future__ import annotations
 import dspy
 
 from ..common.placeholders import without_placeholders
+from ..retrieval import Passage
 from ..signatures.chain_of_query import PlannedStep
 from .chain_search import ChainSearch, Feedback, Help
 from .filled_queries import filled_in, replaced
 from .modules.verdict import Verdict
+from .references import distinct, without_copies
 from .tree import Node
 
 
@@ -17,7 +19,8 @@ class FilledSearChain(ChainSearch):
 
     A corrected or completed answer becomes the node's and is filled into the later queries. If the LM plans no query
     at all, the question itself is looked up. When ``max_rounds`` chains were asked for, what is planned is still
-    looked up.
+    looked up. Copies of a passage do not take the places of others. A guess on which the passages are silent is
+    searched for once more, with the query, before it stands.
     """
 
     revises = True
@@ -33,6 +36,17 @@ class FilledSearChain(ChainSearch):
             elif chains < self.settings.max_rounds:
                 branch, chains = self.revise(branch, feedback), chains + 1
         return self.trace()
+
+    def find(self, query: str) -> list[Passage]:
+        """Return k passages of a query, of copies the best one; the next best take the places of the others."""
+        found, k = super().find(query), self.settings.k
+        return found if without_copies(found) == found else without_copies(self.program.retrieve(query, 2 * k))[:k]
+
+    def find_further(self, node: Node) -> list[Passage]:
+        """Return what the query finds beside these passages together with the guess; nothing for a sure answer."""
+        if node.answer is None or node.sure:
+            return []
+        return distinct([node.found, self.find(f"{node.query} {node.answer}")])[len(node.found) :]
 
     def help_for(self, node: Node, verdict: Verdict) -> Feedback:
         """Return feedback with what was found, else with what the LM remembers; else the rest is planned anew."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dspy
 from pydantic import Field
 
+from ...metrics import without_marks
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
-from ..modules.knowledge import KnowledgeAnswer, augment
+from ..modules.knowledge import KnowledgeAnswer
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct
 from ..tree import ReasoningTree, Source
@@ -50,5 +51,5 @@ class IterRetgen(Program):
             )
             source: Source = "completed" if turns[0] else "lm"
             last = tree.add_search(last, query, turns[0], answer=answer, source=source, round=turn)
-            query = augment(tree.question, content, answer)
+            query = f"{without_marks(content)} {answer} {tree.question}".strip()
         return answered(tree, answer, content, references, passages=distinct(turns))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import dspy
 from pydantic import Field
@@ -12,8 +11,9 @@ from pydantic import Field
 from ...common.placeholders import fill_in, unanswered, without_placeholders
 from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
+from ...signatures.subquestions import PlanSteps, SplitQuestion
 from ..modules.chain_of_query import Tracing
-from ..modules.subquestions import FollowUp, QuestionSplit, Solution, StepPlan, SubquestionAnswer
+from ..modules.subquestions import FollowUp, QuestionSplit, Solution, SubquestionAnswer
 from ..modules.verdict import sentence_with
 from ..program import Program, ProgramSettings, answered
 from ..references import distinct
@@ -64,16 +64,17 @@ class SolvingInOrder(Solving):
 
     Settings = StepsSettings
     settings: StepsSettings
+    splits: ClassVar[type[dspy.Signature]]
 
-    @abstractmethod
-    def subquestions(self, question: str, answer_style: AnswerStyle) -> list[str]:
-        """Return the subquestions in order, ``#n`` in them for the n-th answer."""
+    def __init__(self, retriever: Retriever | None = None, settings: StepsSettings | None = None):
+        super().__init__(retriever, settings)
+        self.question_split = QuestionSplit(self.splits)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Solve the subquestions in order, and conclude."""
         path, solutions, answers = list[Node](), list[Solution](), list[str]()
-        subquestions = self.subquestions(without_placeholders(tree.question), answer_style)
-        for subquestion in subquestions[: self.settings.max_steps]:
+        question = without_placeholders(tree.question)
+        for subquestion in self.question_split(question=question, answer_style=answer_style)[: self.settings.max_steps]:
             query = fill_in(subquestion, answers)
             solutions.append(self.solve(tree.question, path, query))
             answers.append(solutions[-1].answer or unanswered(query))
@@ -90,15 +91,7 @@ class LeastToMost(SolvingInOrder):
 
     name = "least-to-most"
     searches = False
-
-    def __init__(self, retriever: Retriever | None = None, settings: StepsSettings | None = None):
-        super().__init__(retriever, settings)
-        self.question_split = QuestionSplit()
-
-    def subquestions(self, question: str, answer_style: AnswerStyle) -> list[str]:
-        """Split the question (the paper's first stage: decomposition)."""
-        split: list[str] = self.question_split(question=question, answer_style=answer_style)
-        return split
+    splits = SplitQuestion
 
 
 class PlanAndSolve(SolvingInOrder):
@@ -110,15 +103,7 @@ class PlanAndSolve(SolvingInOrder):
 
     name = "plan-and-solve"
     searches = False
-
-    def __init__(self, retriever: Retriever | None = None, settings: StepsSettings | None = None):
-        super().__init__(retriever, settings)
-        self.step_plan = StepPlan()
-
-    def subquestions(self, question: str, answer_style: AnswerStyle) -> list[str]:
-        """Plan the steps."""
-        plan: list[str] = self.step_plan(question=question, answer_style=answer_style)
-        return plan
+    splits = PlanSteps
 
 
 class PlanAndSolveRetrievalSettings(StepsSettings):

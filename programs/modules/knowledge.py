@@ -191,8 +191,3 @@ class KnowledgeAnswer(dspy.Module):
         shown = numbered(passages)
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=shown, **more)
         return with_references(reply, shown_of(passages, reply), question)
-
-
-def augment(question: str, final_content: str, answer: str) -> str:
-    """Return the question after the reasoning and answer that were given to it, as a query."""
-    return f"{without_marks(final_content)} {answer} {question}".strip()

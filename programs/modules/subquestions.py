@@ -18,9 +18,7 @@ from ...signatures.subquestions import (
     AnswerSubquestionFromPassages,
     AskFollowUp,
     JudgeSteps,
-    PlanSteps,
     ProposeFollowUps,
-    SplitQuestion,
 )
 from ..demonstrations import note
 from ..references import numbered
@@ -58,27 +56,20 @@ class FollowUps(dspy.Module):
 
 
 class QuestionSplit(dspy.Module):
-    """A question split into simpler ones (Least-to-most)."""
+    """The subquestions of a question.
 
-    def __init__(self) -> None:
+    Args:
+        signature: splits it into simpler ones (Least-to-most), or plans what to find out (Plan-and-Solve).
+    """
+
+    def __init__(self, signature: type[dspy.Signature]) -> None:
         super().__init__()
-        self.split = dspy.Predict(SplitQuestion)
+        self.split = dspy.Predict(signature)
 
     def forward(self, question: str, answer_style: AnswerStyle) -> list[str]:
-        """Return the subquestions, easiest first; ``#1`` in one stands for the answer of the first."""
-        return queries_in(call(self.split, question=question, answer_style=answer_style).subquestions)
-
-
-class StepPlan(dspy.Module):
-    """A plan of what to find out (Plan-and-Solve)."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.plan = dspy.Predict(PlanSteps)
-
-    def forward(self, question: str, answer_style: AnswerStyle) -> list[str]:
-        """Return the steps in order; ``#1`` in one stands for the answer of the first."""
-        return queries_in(call(self.plan, question=question, answer_style=answer_style).plan)
+        """Return them in order; ``#1`` in one stands for the answer of the first."""
+        (written,) = call(self.split, question=question, answer_style=answer_style).values()
+        return queries_in(written)
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ TEXAS = "Were Louis Malle and the director of Paris, Texas born in the same coun
 def test_names_of_the_question_stay_where_a_corrected_answer_is_replaced(
     scripted, question, recalled, found, written, searched
 ):
-    chain = {"planned_chain": [planned(MALLE, recalled, True), *(planned(query, "x") for query in written)]}
+    chain = {"planned_chain": [planned(MALLE, recalled, True), *(planned(query, "x", True) for query in written)]}
     scripted(chain, verdict("contradicts", found), *[verdict("silent")] * len(written), TOLD)
     program = searchain({MALLE: f"It is {found}."} | dict.fromkeys(searched, "Nothing of it."))
     program(question=question)
@@ -445,7 +445,7 @@ def test_what_rests_on_a_guess_is_told_as_a_guess(scripted):
     engine = scripted(guess, verdict("silent"), verdict("supports", "Prague"), TOLD)
     program = searchain({AUTHOR: "A novella.", "Where was Max Brod born?": "Max Brod was born in Prague."})
     prediction = program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, "Where was Max Brod born?"]
+    assert program.retriever.queries == [AUTHOR, f"{AUTHOR} Max Brod", "Where was Max Brod born?"]
     first, second = json.loads(engine.prompts[-1].split("[[ ## steps ## ]]\n")[1].split("\n")[0])
     assert first == {"query": AUTHOR, "answer": "Max Brod", "mark": None, "title": None, "support": None, "sure": False}
     assert (second["answer"], second["mark"], second["sure"]) == ("Prague", 1, False)
@@ -459,6 +459,55 @@ def test_an_answer_that_a_passage_confirms_stands_in_the_later_queries_as_the_pa
     prediction = program(question=QUESTION)
     assert program.retriever.queries == [AUTHOR, BIRTH]
     assert [node.answer for node in prediction.tree.last_path()] == ["Franz Kafka", "Prague"]
+
+
+@pytest.mark.parametrize(
+    ("second", "checked", "answer"),
+    [
+        (verdict("supports", "Franz Kafka"), 1, "Franz Kafka"),
+        (verdict("contradicts", "Max Brod"), 1, "Max Brod"),
+        (verdict("silent"), 1, "Kafka"),
+        (None, 0, "Kafka"),  # the guess finds nothing else: nothing more is asked
+    ],
+)
+def test_a_guess_on_which_the_passages_are_silent_is_searched_for_once_more(scripted, second, checked, answer):
+    chain = {"planned_chain": [planned(AUTHOR, "Kafka")]}
+    engine = scripted(chain, verdict("silent"), *[second] * checked, TOLD)
+    text = "The Metamorphosis is a novella by Franz Kafka, or by Max Brod."
+    prediction = searchain({AUTHOR: "A novella."} | ({f"{AUTHOR} Kafka": text} if second else {}))(question=QUESTION)
+    assert len(engine.prompts) == 3 + checked
+    last = prediction.tree.last_path()[-1]
+    assert (last.answer, last.query) == (answer, AUTHOR)
+    assert [passage.text for passage in last.found] == ["A novella.", *[text] * checked]
+
+
+def test_a_fuller_name_stays_in_the_queries_where_a_passage_has_a_shorter_one(scripted):
+    chain = {"planned_chain": [planned(AUTHOR, "Muawiyah I", True), planned("Where was #1 born?", "Mecca", True)]}
+    scripted(chain, verdict("supports", "Mu'awiyah"), verdict("supports", "Mecca"), TOLD)
+    program = searchain({AUTHOR: "It is by Mu'awiyah.", "Where was Muawiyah I born?": "In Mecca."})
+    first, second = program(question=QUESTION).tree.last_path()
+    assert (first.answer, first.support) == ("Mu'awiyah", "It is by Mu'awiyah.")
+    assert (second.query, second.support) == ("Where was Muawiyah I born?", "In Mecca.")
+
+
+def test_copies_of_a_passage_do_not_take_the_places_of_others(scripted):
+    long = "The Metamorphosis is a novella by Franz Kafka which was first published in 1915"
+    found = [("A", long), ("B", long), ("A", f"{long} again"), ("C", long.replace("1915", "2015")), ("D", "Other.")]
+
+    class Many(ListRetriever):
+        def __call__(self, query: str, k: int = 1) -> list[Passage]:
+            return [Passage(id=str(n), title=title, text=text) for n, (title, text) in enumerate(found)][:k]
+
+    scripted({"planned_chain": [planned(AUTHOR)]}, verdict("supports", "Franz Kafka"), TOLD)
+    node = SearChain(Many({}))(question=QUESTION).tree.nodes[0]
+    assert [passage.title for passage in node.found] == ["A", "C", "D"]
+
+
+def test_the_same_prompt_is_not_asked_twice(scripted):
+    chain = {"planned_chain": [planned(AUTHOR), planned(AUTHOR)]}
+    engine = scripted(chain, verdict("silent"), {"rest": []}, {"rest": []}, TOLD)
+    searchain({AUTHOR: "A novella."})(question=QUESTION)
+    assert len(engine.prompts) == len(set(engine.prompts)) == 5
 
 
 def test_an_earlier_query_without_an_answer_is_described_in_later_ones(scripted):
@@ -477,7 +526,7 @@ def test_a_long_guess_is_not_filled_in_and_a_long_fact_is(scripted):
     described = "Where was (the answer to: Who wrote The Metamorphosis) born?"
     program = searchain({AUTHOR: "A novella.", described: "Nothing."})
     program(question=QUESTION)
-    assert program.retriever.queries == [AUTHOR, described]
+    assert program.retriever.queries == [AUTHOR, f"{AUTHOR} {saying}", described]
 
     scripted(chain, verdict("supports", saying), verdict("silent"), TOLD)
     program = searchain({AUTHOR: f"It is by {saying}.", f"Where was {saying} born?": "Nothing."})
