@@ -91,7 +91,7 @@ class ChainSearch(ABC):
             node = self.tree.update(node, single_source=count < 2)
             return Feedback(node, "correct", verdict) if count >= self.settings.min_independent_passages else None
         if verdict.stance == "supports":
-            shorter = contains(node.answer, verdict.answer or "") and node.answer != verdict.answer
+            shorter = node.answer != verdict.answer and contains(node.answer or "", verdict.answer or "")
             fuller = node.answer if shorter else None
             self.tree.update(node, answer=verdict.answer, support=verdict.support, fuller=fuller)
         return None
@@ -143,7 +143,8 @@ class ChainSearch(ABC):
         settled = next(helped, first)
         if settled.answer is None and self.revises:
             return False
-        shared = "answer fuller source sure found passage span support stance single_source".split()
+        shared = ["answer", "fuller", "source", "sure", "support", "stance"]
+        shared += ["found", "passage", "span", "single_source"]
         self.tree.update(node, **{name: getattr(settled, name) for name in shared}, repeats=first.id)
         return True
 

@@ -23,7 +23,7 @@ def test_a_folder_stands_in_setup_cfg_twice():
 LINES = {  # all lines of Python: a budget that is only ever lowered; behind it, what the room is to have in the end
     "retrieval": 10034,  # 7400, and linked/
     "evaluation": 6574,  # 5000
-    "programs": 7487,  # 6200, and evidence-chain; with room for one more method
+    "programs": 7476,  # 6200, and evidence-chain; with room for one more method
     "optimize": 5183,  # 4500
     "api": 5057,  # 3900
     "simulate": 2928,  # 2100
