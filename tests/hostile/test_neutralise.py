@@ -143,9 +143,9 @@ def test_what_does_not_change_is_not_copied():
 
 
 def test_seeded_cases_hold_and_are_counted():
-    found = fuzz(12, seed=3)
+    found = fuzz(25, seed=3)
     assert {what: tally.wrong for what, tally in found.items() if tally.wrong} == {}
-    assert min(tally.tried["text"] for tally in found.values()) == 12
+    assert min(tally.tried["text"] for tally in found.values()) == 25
 
 
 def test_a_passage_cannot_become_an_image_whose_address_is_fetched():

@@ -7,7 +7,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from reliability.fuzz import hostile_page, hostile_tree, mermaid_is_inert, page_is_inert, screen_is_still, shape_of
 
@@ -20,7 +20,6 @@ from questree.evaluation.records import Record
 from questree.lm.failure import Failure
 from questree.metrics import Interval
 from questree.pages.answer_pages import case_studies
-from questree.programs import ReasoningTree
 from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage
 
@@ -30,43 +29,15 @@ EVILS = [
     '"]; click n0 "javascript:alert(1)"; x["', "\x1b[2J\x1b]0;owned\x07", "\u202eevil", "\x9b31m",
     "\r\n%%{init}%%", "`#;|{}",
 ]  # fmt: skip
-TEXTS = st.lists(st.one_of(st.sampled_from(EVILS), st.text(max_size=12)), min_size=1, max_size=4).map(
-    lambda parts: "".join(parts) or "a"
-)
-QUICK = settings(max_examples=60)
 
 
-@QUICK
-@given(TEXTS)
-@example("".join(EVILS))
-def test_a_trees_page_has_the_same_elements_whatever_stands_in_it(text):
-    assert page_is_inert(hostile_page(text))
+def test_a_tree_on_the_screen_draws_no_branch_of_its_own():
+    assert len(as_text(hostile_tree("".join(EVILS))).splitlines()) == 3
+    assert page_is_inert(hostile_page("".join(EVILS)))
+    assert mermaid_is_inert(as_mermaid(hostile_tree("".join(EVILS))))
 
 
-@QUICK
-@given(TEXTS)
-@example("".join(EVILS))
-def test_a_diagram_has_the_same_lines_whatever_stands_in_it(text):
-    assert mermaid_is_inert(as_mermaid(hostile_tree(text)))
-
-
-@QUICK
-@given(TEXTS)
-def test_a_tree_on_the_screen_moves_nothing_and_draws_no_branch_of_its_own(text):
-    shown = as_text(hostile_tree(text))
-    assert screen_is_still(shown)
-    assert len(shown.splitlines()) == 3
-
-
-@QUICK
-@given(st.text(max_size=60))
-def test_a_tree_comes_back_from_its_json(text):
-    tree = hostile_tree(text)
-    assert ReasoningTree.model_validate_json(tree.model_dump_json()) == tree
-    assert all(json.loads(line) for line in tree.model_dump_json().splitlines())
-
-
-@QUICK
+@settings(max_examples=60)
 @given(st.text())
 def test_what_is_printable_loses_no_letter(text):
     assert screen_is_still(printable(text).replace("\n", "").replace("\t", ""))

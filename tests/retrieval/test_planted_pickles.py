@@ -7,6 +7,7 @@ import pickle
 import shutil
 from pathlib import Path
 
+import numpy
 import pytest
 from manifests import rewrite_manifest
 from reliability.tiny_encoders import save_encoder
@@ -36,20 +37,27 @@ def as_tensors(bomb: Bomb, file: Path) -> None:
     torch.save({"weights": bomb}, file)
 
 
+def as_array(bomb: Bomb, file: Path) -> None:
+    with file.open("wb") as opened:
+        numpy.save(opened, numpy.array([bomb], dtype=object), allow_pickle=True)
+
+
 def put_right(folder: Path, file: Path) -> None:
     name = file.relative_to(folder).as_posix()
     now = {"bytes": file.stat().st_size, "sha256": file_hash(file)}
     rewrite_manifest(folder, lambda manifest: manifest["files"][name].update(now))
 
 
-@pytest.fixture(scope="module", params=["exact", "colbert", "rerank", "dense"])
+@pytest.fixture(scope="module", params=["bm25", "exact", "colbert", "rerank", "dense"])
 def index(request, tmp_path_factory, passages, tiny_checkpoint):
     at = tmp_path_factory.mktemp("indexes")
-    checkpoint = save_encoder(at / "encoder") if request.param == "dense" else tiny_checkpoint
-    return build_index(passages, at / request.param, kind=request.param, checkpoint=checkpoint)
+    encoder = {"bm25": lambda: None, "dense": lambda: save_encoder(at / "encoder")}.get(
+        request.param, lambda: tiny_checkpoint
+    )
+    return build_index(passages, at / request.param, kind=request.param, checkpoint=encoder())
 
 
-@pytest.mark.parametrize("plant", [as_pickle, as_tensors])
+@pytest.mark.parametrize("plant", [as_pickle, as_tensors, as_array])
 def test_a_planted_pickle_does_not_run(plant, index, tmp_path):
     folder = Path(shutil.copytree(index, tmp_path / "index"))
     refused = 0
