@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from ..metrics import f1
+from ..metrics import contains, f1
 from ..retrieval import Passage
 from ..retrieval.contracts import Similarity
 from ..signatures import AnswerStyle
@@ -54,12 +54,21 @@ def evidence_pool(tree: ReasoningTree) -> list[Evidence]:
 
 def relevant_passages(tree: ReasoningTree) -> list[Passage]:
     """Return the paragraphs of the paths that were found relevant but not enough, each once, best first."""
-    paths = [
-        tree.paragraphs_to(node)
-        for node in _depth_first(tree, None)
-        if node.action == "search" and node.review and node.review.relevant
-    ]
-    return distinct(paths)
+
+    def leads_on(node: Node) -> bool:
+        if node.review is None:  # found with the query of a review at full depth
+            return node.ended == "full depth"
+        return node.action == "search" and node.review.relevant
+
+    return distinct([tree.paragraphs_to(node) for node in _depth_first(tree, None) if leads_on(node)])
+
+
+def rejected_on_topic(tree: ReasoningTree) -> list[Passage]:
+    """Return the rejected paragraphs whose title the question names, or a query that a review wrote."""
+    asked = [tree.question, *(node.query for node in tree.nodes)]
+    rejected = [node.passage for node in _depth_first(tree, None) if node.action == "reject" and node.passage]
+    names = {passage.id: passage.title.partition(" (")[0] for passage in rejected}
+    return [one for one in rejected if any(contains(query, names[one.id]) for query in asked)]
 
 
 def evidence_within(evidence: list[Evidence], tokens: int) -> list[Evidence]:

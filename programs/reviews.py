@@ -18,6 +18,7 @@ from .evidence import (
     evidence_within,
     passages_within,
     ranked_passages,
+    rejected_on_topic,
     relevant_passages,
 )
 from .modules.reviews import EvidenceFusion, Fusion, MissingParagraph, ParagraphReview, PathReview, ReviewOutcome
@@ -89,14 +90,15 @@ class Reviewing(Program):
     def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer from the evidence pool, as much of it as the token budget holds (section 3.3, evidence fusion).
 
-        If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
-        paragraphs the LM answers alone.
+        If the pool is empty, the answer is read from the paragraphs that were relevant but not enough, and with our
+        review also from rejected ones that are on topic; without such paragraphs the LM answers alone.
         """
         pool = evidence_pool(tree)
         read = evidence_within(pool, self.settings.evidence_tokens)
         passages = distinct([piece.passages for piece in read])
         if not pool:
-            passages = passages_within(relevant_passages(tree), self.settings.evidence_tokens)
+            further = rejected_on_topic(tree) if self.settings.expansion == "review" else []
+            passages = passages_within(distinct([relevant_passages(tree), further]), self.settings.evidence_tokens)
         answer, content, references = self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )

@@ -32,7 +32,8 @@ class TreeOfReviewsSettings(ReviewingSettings):
             paragraph of the path itself opens none, also without ``repetitive_pruning``.
         enough_agreement: beyond the paper, None for off: the search ends when so many pieces of evidence agree.
         second_search: beyond the paper: where every paragraph that the question finds is rejected, the first query
-            that a review wrote is searched for, as the question was.
+            that a review wrote is searched for, as the question was; and a query that a review wrote at full depth is
+            searched for as well, for the fusion, which reads the best paragraph of it.
         max_calls: beyond the paper, None for off: how many LM calls a question may take, including the fusion.
             Calls repeated because a reply could not be parsed are not counted.
     """

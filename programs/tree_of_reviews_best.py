@@ -87,8 +87,20 @@ class BoundedTreeSearch(TreeSearch):
 
     def stop(self, node: Node) -> Ended | None:
         """Return why nothing is searched for from this node: it is at full depth, or the calls are spent."""
+        if (full := super().stop(node)) and self.settings.second_search and self.settings.expansion != "mpc":
+            return None
         left = self.left()
-        return super().stop(node) or ("out of calls" if left is not None and left < self.cost(node) else None)
+        return full or ("out of calls" if left is not None and left < self.cost(node) else None)
+
+    def open(self, parent: Node | None, query: str, found: list[Passage]) -> list[Node]:
+        """Open children as the paper does; at full depth, keep the best new paragraph, which only the fusion reads."""
+        if parent is None or super().stop(parent) is None:
+            return super().open(parent, query, found)
+        self.tree.update(parent, ended="full depth")
+        pruned, fields = self.pruning(parent), {"source": "passage", "ended": "full depth", "round": parent.round + 1}
+        for best in [passage for passage in found if pruned(passage) is None][:1]:
+            self.tree.grow(parent, query=query, passage=best, **fields)
+        return []
 
     def record(self, node: Node, visit: Visit) -> Node:
         """Write the review into the node; count its calls, and keep the query that a rejected one proposes."""

@@ -67,7 +67,8 @@ class TreeSearch:
         query = self.program.expand(self.tree.question, path, outcome)
         if query is None:
             return Visit(outcome, action, "no query")
-        found = tuple(self.program.search(query, outcome.guess, self.settings.widths[node.round]))
+        level = min(node.round, len(self.settings.widths) - 1)
+        found = tuple(self.program.search(query, outcome.guess, self.settings.widths[level]))
         return Visit(outcome, action, None if found else "nothing retrieved", query, found)
 
     def stop(self, node: Node) -> Ended | None:

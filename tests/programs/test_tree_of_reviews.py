@@ -315,6 +315,28 @@ def test_a_path_is_enough_where_nothing_is_missing_in_any_words(answering, missi
     assert (len(prediction.evidence), prediction.tree.nodes[0].action == "accept") == (enough, enough)
 
 
+def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_read_last(answering):
+    def reply(asked: Asked) -> dict[str, str]:
+        if asked.wants == "final_content":
+            return {"final_content": "It is.", "answer": "Vltava"}
+        query, adds = f"after {''.join(asked.titles)}", str(asked.titles[-1] in "AB")
+        review = {"facts": "Some.", "last_adds": adds, "missing": "More.", "supported_answer": ""}
+        return {**review, "next_query": query, "guess": ""}
+
+    found = {Q: ["A", "Metamorphosis", "X"], "after A": "B", "after AB": "BCD"}
+    engine, retriever = answering(reply), TableRetriever(found)
+    prediction = TreeOfReviews(retriever, TreeOfReviewsSettings(widths=(5, 3)))(question=Q)
+    assert engine.calls[-1] == "final_content(A+B+C+Metamorphosis)", (
+        "rejected, but the question names it; X is not read"
+    )
+    assert ended(prediction)["AB"] == ended(prediction)["ABC"] == "full depth"
+    assert prediction.tree.nodes[-1].review is None
+    assert prediction.rests_on == "memory", "no passage that is cited names the answer"
+    retriever.queries.clear()
+    TreeOfReviews(retriever, TreeOfReviewsSettings(widths=(5, 3), second_search=False))(question=Q)
+    assert retriever.queries == [(Q, 5), ("after A", 3)]
+
+
 @pytest.mark.parametrize("fusion", ["evidence", "analysis"])
 def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
     facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
