@@ -1,6 +1,6 @@
 """The study that we would publish: programs over several tasks, with links and without, the papers' way and ours.
 
-    python benchmarks/study.py --lm LM [--task TASK …] [--limit N] [--max-cost DOLLARS | --max-calls N] [--dry-run]
+    questree fetch hipporag-hotpotqa && questree fetch hipporag-2wiki && questree fetch hipporag-musique
     make study LM=openai/gpt-4.1-mini MAX_COST=50
 
 It types commands that you can type yourself: index, compile, compare, pack, export. If it is stopped, run it again:
@@ -19,6 +19,7 @@ from typing import Any
 
 from frame import begin, options, run_command
 
+from questree.data import load_task
 from questree.evaluation import Record
 from questree.evaluation.evaluation import is_grounded
 from questree.evaluation.run_file import reading
@@ -67,7 +68,7 @@ def compared(given: Namespace) -> Iterable[Path]:
     for task in given.task or TASKS:
         index = given.out / "indexes" / f"{task}-{given.kind}"
         if not index.exists():
-            questree("index", task, "--kind", given.kind, "--out", index)
+            questree("index", load_task(task).corpus, "--kind", given.kind, "--out", index)
         for retriever in (f"linked:{index}", str(index)):
             asks = ["--task", task, "--lm", given.lm, "--retriever", retriever, "--limit", given.limit]
             programs = given.program or PROGRAMS
