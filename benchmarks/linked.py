@@ -26,7 +26,7 @@ from questree.metrics import mean_interval, normalise_title, paired_interval, pa
 from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index
 from questree.retrieval.linked.calibration import cases_of, found_by
 from questree.retrieval.linked.choice import Choice
-from questree.retrieval.linked.training import Case, train
+from questree.retrieval.linked.choice_training import Case, train
 
 TASKS = ("hotpotqa", "2wikimultihopqa", "musique")
 STEP_WEIGHT, OVER_WEIGHT = 0.35, 0.7

@@ -10,6 +10,7 @@ from .citations import claim_terms
 
 _ELLIPSIS = re.compile(r"\[?(?:\.{3,}|…)\]?")
 _WORD = re.compile(r"[^\W_]+")
+_GENITIVE = re.compile(r"(?<=\w)['’]s\b")  # not the quotation mark before a word: ''Single
 _THOUSANDS = re.compile(r"(?<=\d)[,\u202f\u00a0 ](?=\d{3}(?!\d))")
 SHORTEST = 3  # words; fewer stand in many passages
 
@@ -70,4 +71,4 @@ def _words(text: str) -> list[str]:
     """Return the words of a text without case, accents and thousands separators."""
     plain = unicodedata.normalize("NFKD", _THOUSANDS.sub("", text))
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold()
-    return _WORD.findall(bare.replace("'s", "").replace("’s", ""))
+    return _WORD.findall(_GENITIVE.sub("", bare))

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from .duplicates import RetrieverDuplicates as RetrieverDuplicates
     from .fusion import FusionRetriever as FusionRetriever
     from .fusion import FusionSettings as FusionSettings
-    from .index_building import add_to_index as add_to_index
-    from .index_building import build_index as build_index
+    from .index_builder import add_to_index as add_to_index
+    from .index_builder import build_index as build_index
     from .index_folder import KINDS as KINDS
     from .index_folder import load_index as load_index
     from .indexes.contents import IndexManifest as IndexManifest

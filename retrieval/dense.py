@@ -226,7 +226,7 @@ def _set_search(index: Any, settings: DenseSettings) -> None:
 
 @contextmanager
 def _told_of(settings: DenseSettings, dim: int) -> Iterator[None]:
-    """Say which index faiss refuses to make in the block."""
+    """Report which index faiss refuses to make in the block."""
     try:
         yield
     except RuntimeError as problem:

@@ -7,7 +7,7 @@ from ..common.lazy import lazily
 if TYPE_CHECKING:
     from .application import create_app as create_app
     from .kept_questions import KeptQuestions as KeptQuestions
-    from .limits import ServiceLimits as ServiceLimits
     from .questions import Service as Service
+    from .service_limits import ServiceLimits as ServiceLimits
 
 __getattr__ = lazily(__name__)

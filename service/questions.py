@@ -30,8 +30,8 @@ from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion
 from ..simulate import is_simulated, not_known
 from .kept_questions import KeptQuestions, new_id
-from .limits import ServiceLimits
 from .queue import Queue
+from .service_limits import ServiceLimits
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from anyio import CapacityLimiter
 
 from ..retrieval.serving.server_limits import Refused
-from .limits import ServiceLimits
+from .service_limits import ServiceLimits
 
 
 class Queue:

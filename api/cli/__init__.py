@@ -26,7 +26,7 @@ COMMANDS = (
     *("calibrate-reader", "calibrate-duplicates", "calibrate-links", "analyse", "simulate"),
 )
 """Each is a function, or an ``app`` of several, in the file of its name."""
-_FILES = {name: "calibrate" for name in COMMANDS if name.startswith("calibrate-")} | {"list": "listing"}
+_FILES = {name: "calibrate" for name in COMMANDS if name.startswith("calibrate-")} | {"list": "lists"}
 
 
 class _Commands(TyperGroup):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..common.errors import needs_extra
-from ..service.limits import ServiceLimits
+from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
 from . import options
 from .screen import clear_stdout, echo

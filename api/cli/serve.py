@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import typer
 
 from ..common.errors import QuestreeError, needs_extra
-from ..service.limits import ServiceLimits
+from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
 from . import options
 from .screen import echo

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...common.errors import IndexRefused, QuestreeError
 from ...common.files import in_turn
 from ..contracts import Retriever
-from ..index_building import build_index
+from ..index_builder import build_index
 from ..index_folder import load_index
 from ..indexes.contents import PassageStore, read_manifest
 from ..indexes.index_kind import Report

@@ -14,9 +14,9 @@ from ...metrics import Interval, mean_interval, recall_at_k, share_interval
 from ...metrics.found_passages import gold_names, names_as, passage_names
 from ..lists import Array
 from .choice import Choice
+from .choice_training import Case, train
 from .retriever import LinkedRetriever
 from .search import search
-from .training import Case, train
 
 FEWEST = 20
 

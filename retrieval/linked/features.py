@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..lists import Array
-from .candidates import IN, KINDS, OUT, RARE, SAME, SHARED, Candidates, QuestionTerms, saturated
+from .pool import IN, KINDS, OUT, RARE, SAME, SHARED, Candidates, QuestionTerms, saturated
 
 FEATURES = 56
 _NO_RANK = 200

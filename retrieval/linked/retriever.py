@@ -20,9 +20,9 @@ from ..indexes.contents import IndexManifest, PassageStore
 from ..indexes.index_kind import IndexKind, Order, Written
 from ..lists import Array
 from ..passage import Passage
-from .candidates import QuestionTerms
 from .choice import Choice
 from .links import Links
+from .pool import QuestionTerms
 from .search import search
 
 KIND = "linked"

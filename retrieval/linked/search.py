@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..lists import Array
-from .candidates import QuestionTerms, gather
 from .choice import Choice
 from .features import features
+from .pool import QuestionTerms, gather
 
 Seen = tuple[Array, Array]
 """The positions of candidates, rising, and their (candidates, features)."""

@@ -55,6 +55,11 @@ def test_what_a_quote_proves(fact: str, quote: str, proven: bool):
     assert (proving_sentences(fact, quote, TITLE, TEXT, QUESTION) is not None) is proven
 
 
+def test_a_quotation_mark_before_a_word_is_no_genitive():
+    text = "``Turn Me On ''Single by Ada Hale’s band from Orvane"
+    assert quoted_sentences("Single by Ada Hale's band", text) == text
+
+
 def test_a_passage_of_a_hundred_thousand_words_is_looked_through_at_once():
     quote = " ".join(["she moved to"] * 50)
     assert quoted_sentences(quote + " Orvane", "she moved to " * 33_000) is None

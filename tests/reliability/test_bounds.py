@@ -22,7 +22,7 @@ from questree.evaluation.run import evaluate
 from questree.lm.limits import Limits, limited, limits
 from questree.lm.policy import RunPolicy
 from questree.lm.retries import LONGEST_WAIT, wait_before
-from questree.optimize.optimizers.dspy_changes import bounded_waits
+from questree.optimize.optimizers.dspy_changes import changed_dspy
 from questree.retrieval.defences import AgreementRetriever
 from questree.retrieval.fusion import FusionRetriever
 from questree.retrieval.serving.client import RemoteRetriever
@@ -148,7 +148,7 @@ def asked_by_dspy() -> list[str]:
 
 def test_dspy_asks_a_slow_question_again_but_not_while_it_compiles_for_us():
     assert asked_by_dspy() == ["fast", "slow", "slow"], "else there is nothing left to hold back"
-    with bounded_waits():
+    with changed_dspy():
         assert asked_by_dspy() == ["fast", "slow"]
 
 
@@ -156,7 +156,7 @@ def test_what_an_optimizer_asks_itself_waits_within_bounds(behind, monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr("dspy.clients.execution.time", SimpleNamespace(sleep=slept.append))  # others sleep as before
     schedule = behind(FAULTS["429 for a day"], num_retries=1)
-    with bounded_waits(), pytest.raises(LMRateLimitError):
+    with changed_dspy(), pytest.raises(LMRateLimitError):
         dspy.settings.lm("propose something")
     assert slept == [LONGEST_WAIT]
     assert schedule.requests == 2

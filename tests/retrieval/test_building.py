@@ -11,7 +11,7 @@ import pytest
 
 from questree.common.errors import CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BuildProgress, Passage, build_index, load_index, read_manifest
-from questree.retrieval.index_building import add_to_index
+from questree.retrieval.index_builder import add_to_index
 from questree.retrieval.indexes import chunks
 
 from .conftest import interrupted, stop_after

@@ -20,7 +20,7 @@ from questree.retrieval import (
 )
 from questree.retrieval.adapted import as_retriever
 from questree.retrieval.indexes.contents import canonical
-from questree.retrieval.linked import candidates, links, names
+from questree.retrieval.linked import links, names, pool
 from questree.retrieval.linked.beside import linked, links_folder, make_links, up_to_date
 from questree.retrieval.linked.calibration import calibrate, cases_of
 from questree.retrieval.linked.choice import Choice, Trees
@@ -156,10 +156,10 @@ def test_a_planted_passage_draws_a_bounded_number_of_others(monkeypatch):
 def test_a_search_looks_at_a_bounded_part_of_the_corpus(monkeypatch):
     passages = [Passage(id=str(n), title="", text=f"Berta Amber met number {n}.") for n in range(300)]
     words = BM25Retriever.from_passages(passages)
-    question = candidates.QuestionTerms("Berta Amber number 7", words, Links.of_passages(passages))
-    monkeypatch.setattr(candidates, "_REACH", 200)
+    question = pool.QuestionTerms("Berta Amber number 7", words, Links.of_passages(passages))
+    monkeypatch.setattr(pool, "_REACH", 200)
     found = np.array([7])
-    assert len(candidates.gather(question, found, found).positions) == 1
+    assert len(pool.gather(question, found, found).positions) == 1
 
 
 def test_passages_without_titles_are_linked_by_names(tmp_path):
@@ -273,7 +273,7 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
 def test_our_trees_score_as_scikit_learn_does(retriever):
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from questree.retrieval.linked.training import as_trees
+    from questree.retrieval.linked.choice_training import as_trees
 
     draw = np.random.default_rng(3)
     numbers = draw.normal(size=(500, 6)).astype(np.float32)

@@ -14,7 +14,7 @@ from questree.retrieval import (
     Passage,
     add_to_index,
     build_index,
-    index_building,
+    index_builder,
     index_folder,
     load_index,
     read_manifest,
@@ -53,13 +53,13 @@ def before_the_first_call(monkeypatch, owner, name, act):
 
 
 def test_an_addition_keeps_what_another_added_before_its_turn(out, monkeypatch):
-    before_the_first_call(monkeypatch, index_building, "building", lambda: add_to_index(passages("first"), out))
+    before_the_first_call(monkeypatch, index_builder, "building", lambda: add_to_index(passages("first"), out))
     add_to_index(passages("second"), out)
     assert ids(load_index(out)) == [p.id for name in ("old", "first", "second") for p in passages(name)]
 
 
 def test_an_addition_refuses_an_id_that_another_added_before_its_turn(out, monkeypatch):
-    before_the_first_call(monkeypatch, index_building, "building", lambda: add_to_index(passages("first"), out))
+    before_the_first_call(monkeypatch, index_builder, "building", lambda: add_to_index(passages("first"), out))
     with pytest.raises(CorpusError, match="'first0'"):
         add_to_index(passages("first"), out)
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from questree.retrieval.serving.server_limits import Refused
-from questree.service.limits import ServiceLimits
 from questree.service.queue import Queue
+from questree.service.service_limits import ServiceLimits
 
 
 async def settled() -> None:

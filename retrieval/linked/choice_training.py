@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..lists import Array
-from .candidates import QuestionTerms
 from .choice import Choice, Trees
+from .pool import QuestionTerms
 from .search import Seen, best_first, first_stage, second_stage
 
 FOLDS = 4
