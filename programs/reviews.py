@@ -21,7 +21,15 @@ from .evidence import (
     rejected_on_topic,
     relevant_passages,
 )
-from .modules.reviews import EvidenceFusion, Fusion, MissingParagraph, ParagraphReview, PathReview, ReviewOutcome
+from .modules.reviews import (
+    EvidenceFusion,
+    Fusion,
+    MissingParagraph,
+    ParagraphReview,
+    PathReview,
+    ReviewOutcome,
+    told_by,
+)
 from .program import MethodSettings, Program, answered
 from .references import distinct
 from .tree import Action, ReasoningTree
@@ -90,21 +98,24 @@ class Reviewing(Program):
     def fuse(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer from the evidence pool, as much of it as the token budget holds (section 3.3, evidence fusion).
 
-        If the pool is empty, the answer is read from the paragraphs that were relevant but not enough, and with our
-        review also from rejected ones that are on topic; without such paragraphs the LM answers alone.
+        If the pool is empty, the answer is read from the paragraphs that were relevant but not enough; without such
+        paragraphs the LM answers alone. With our review, rejected paragraphs on topic are read as well; and of a
+        single piece whose facts keep a mark, the answer is told without a call, if it is no long one.
         """
+        settings, ours = self.settings, self.settings.expansion == "review"
         pool = evidence_pool(tree)
-        read = evidence_within(pool, self.settings.evidence_tokens)
+        read = evidence_within(pool, settings.evidence_tokens)
         passages = distinct([piece.passages for piece in read])
         if not pool:
-            further = rejected_on_topic(tree) if self.settings.expansion == "review" else []
-            passages = passages_within(distinct([relevant_passages(tree), further]), self.settings.evidence_tokens)
-        answer, content, references = self.evidence_fusion(
+            further = rejected_on_topic(tree) if ours else []
+            passages = passages_within(distinct([relevant_passages(tree), further]), settings.evidence_tokens)
+        alone = ours and settings.fusion == "evidence" and len(pool) == 1 and answer_style != "long"
+        answer, content, references = (told_by(pool[0], tree.question) if alone else None) or self.evidence_fusion(
             question=tree.question, answer_style=answer_style, evidence=read, passages=passages
         )
-        limit = self.settings.max_passages
+        limit = settings.max_passages
         found = ranked_passages(pool, content, limit, self.similarity) if pool else passages[:limit]
-        if self.settings.fill_up:
+        if settings.fill_up:
             found = distinct([found, relevant_passages(tree), tree.passages()])[:limit]
         return answered(tree, answer, content, references, passages=found, evidence=pool)
 

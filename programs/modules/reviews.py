@@ -27,7 +27,7 @@ from ...signatures.reviews import (
 from ..demonstrations import Judgement, note
 from ..evidence import Evidence
 from ..majority import Sample
-from ..references import numbered, numbers_of, renumbered
+from ..references import numbered, numbers_of, renumbered, settle_marks, supported_by
 from ..tree import Action, Review
 from .answers import with_references
 
@@ -161,6 +161,13 @@ class EvidenceFusion(dspy.Module):
         inputs = {name: value for name, value in shown.items() if name in self.fuse.signature.input_fields}
         reply = call(self.fuse, question=question, answer_style=answer_style, **inputs)
         return with_references(reply, shown_of(passages, reply), question)
+
+
+def told_by(piece: Evidence, question: str) -> Sample | None:
+    """Return the answer of one piece of evidence, told by its facts with their marks; None where no mark holds."""
+    told = f"{piece.analysis.rstrip(' .')}. So the answer is {piece.answer.rstrip('.')}."
+    content, references = settle_marks(told, list(piece.passages), supported_by(question))
+    return (piece.answer, content, references) if references else None
 
 
 def _assertion(piece: Evidence, numbers: list[int]) -> Assertion:

@@ -337,6 +337,23 @@ def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_rea
     assert retriever.queries == [(Q, 5), ("after A", 3)]
 
 
+@pytest.mark.parametrize(
+    ("facts", "style", "calls", "content"),
+    [
+        ("It is text of A [1].", "short", 1, "It is text of A [1]. So the answer is Vltava."),
+        ("It is Prague [1].", "short", 2, "Fused."),  # the passage does not hold it
+        ("It is text of A [1].", "long", 2, "Fused."),
+    ],
+)
+def test_one_assertion_alone_is_the_answer_where_its_facts_keep_a_mark(answering, facts, style, calls, content):
+    review = {"facts": facts, "last_adds": "true", "missing": "", "supported_answer": "Vltava"}
+    fused = {"final_content": "Fused.", "answer": "Vltava"}
+    engine = answering(lambda asked: {**review, "next_query": "", "guess": ""} if asked.wants == "facts" else fused)
+    prediction = TreeOfReviews(TableRetriever({Q: "AB"}))(question=Q, answer_style=style)
+    assert (len(engine.calls), prediction.answer, prediction.final_content) == (calls, "Vltava", content)
+    assert [passage.id for passage in prediction.references] == ["A"] * (calls == 1)
+
+
 @pytest.mark.parametrize("fusion", ["evidence", "analysis"])
 def test_the_marks_of_a_path_are_told_by_the_numbers_of_the_fusion(answering, fusion):
     facts = {"A": "It is Prague [1].", "C": "It is Brno [1], and no other [7].", "X": "It is in X [1]."}
