@@ -39,13 +39,7 @@ class Feedback:
 
 
 class ChainSearch(ABC):
-    """The reasoning of one question.
-
-    Args:
-        program: the SearChain whose steps, settings, retriever and reader are used.
-        tree: of the question; it grows.
-        answer_style: the form of the answer.
-    """
+    """The reasoning of one question, with the steps, settings, retriever and reader of a SearChain."""
 
     revises: ClassVar[bool] = False
     """Whether a query that finds no answer is asked in other words, and looked up again where it is repeated."""
@@ -174,14 +168,7 @@ class ChainSearch(ABC):
     def grow(
         self, parent: Node | None, steps: list[PlannedStep], round: int, replaces: int | None = None
     ) -> list[Node]:
-        """Return the steps as new nodes under the parent (algorithm 1, AddChild).
-
-        Args:
-            parent: of the first node; None for the root.
-            steps: of the LM.
-            round: of the new nodes.
-            replaces: the node whose place the first one takes, if any.
-        """
+        """Return the steps as new nodes under the parent (AddChild); the first may take the place of another node."""
         branch: list[Node] = []
         for planned in steps:
             parent = self.tree.grow(
@@ -197,13 +184,9 @@ class ChainSearch(ABC):
         return branch
 
     def grow_successor(self, feedback: Feedback, answer: str | None, round: int, evidence: str | None = None) -> Node:
-        """Return the node that takes the place of the one that got feedback, with its new answer.
+        """Return the node that takes the place of the one that got feedback, with its new answer, if there is one.
 
-        Args:
-            feedback: on the old node.
-            answer: the new one; None where there is still none.
-            round: of the chain.
-            evidence: what the passage holds of a long answer, which no passage holds word for word.
+        No passage holds a long answer word for word; ``evidence`` is then what it holds of it.
         """
         old, verdict = feedback.node, feedback.verdict
         passage = verdict.passage or old.passage

@@ -14,7 +14,7 @@ from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
 from .modules.evidence import AnswerConfirmation, EvidenceReading, ReadFact, Reading
 from .program import Program, ProgramSettings, answered
-from .references import distinct, numbers_of
+from .references import distinct, numbers_of, without_copies
 from .tree import Node, ReasoningTree
 
 
@@ -145,11 +145,3 @@ def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:
 def named(facts: Iterable[ReadFact]) -> list[Passage]:
     """Return the passages of facts, each once, in the order of the facts."""
     return distinct([[fact.passage] for fact in facts if fact.passage])
-
-
-def without_copies(passages: Iterable[Passage]) -> list[Passage]:
-    """Return the passages without those of the same title and words as an earlier one."""
-    first: dict[tuple[str, str], Passage] = {}
-    for passage in passages:
-        first.setdefault((normalise(passage.title), normalise(passage.text)), passage)
-    return list(first.values())

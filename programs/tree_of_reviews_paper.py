@@ -26,13 +26,7 @@ class Visit:
 
 
 class TreeSearch:
-    """The search for one question's evidence.
-
-    Args:
-        program: the Tree of Reviews whose steps, settings and retriever are used.
-        tree: of the question; it grows.
-        answer_style: the form of the answer.
-    """
+    """The search for one question's evidence, with the steps, settings and retriever of a Tree of Reviews."""
 
     def __init__(self, program: Any, tree: ReasoningTree, answer_style: AnswerStyle):
         self.program, self.settings, self.tree, self.answer_style = program, program.settings, tree, answer_style

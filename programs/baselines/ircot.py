@@ -8,12 +8,12 @@ import dspy
 from pydantic import Field
 
 from ...metrics import without_marks
-from ...retrieval import Retriever
+from ...retrieval import Passage, Retriever
 from ...signatures import AnswerStyle
 from ..modules.knowledge import KnowledgeAnswer
 from ..modules.searches import NextThought
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct, numbered
+from ..references import numbered
 from ..tree import ReasoningTree
 
 _CONCLUDES = re.compile(r"(?:thus|so)[ ,]|that is,|therefore|hence|.*\d [+-] \d[\d,.]* = \d", re.IGNORECASE)
@@ -39,8 +39,9 @@ class IRCoT(Program):
 
     The question retrieves first. Then each sentence of reasoning is written from what was collected, and retrieves
     more, until one concludes with the answer, or no new one is written. A reader, which does not see the reasoning,
-    answers from all that was collected. As in the authors' code, a sentence that only concludes (``Thus …``,
-    ``Therefore …``) or calculates is no query (the fact before it was searched for), and a query has no question words.
+    answers from all that was collected. As in the authors' code, one paragraph a title is collected, a sentence that
+    only concludes (``Thus …``, ``Therefore …``) or calculates is no query (the fact before it was searched for), and a
+    query has no question words.
     """
 
     name = "ircot"
@@ -57,7 +58,7 @@ class IRCoT(Program):
         question, thoughts = tree.question, list[str]()
         query = without_question_words(question)
         found = self.retrieve(query, self.settings.k)
-        collected = found[: self.settings.max_passages]
+        collected = one_a_title(found)[: self.settings.max_passages]
         last = tree.add_search(None, query, found, kept=collected)
         while len(thoughts) < self.settings.max_thoughts:
             thought, concludes = self.next_thought(
@@ -72,12 +73,20 @@ class IRCoT(Program):
                 continue
             query = without_question_words(without_marks(thought))
             found = self.retrieve(query, self.settings.k)
-            collected = distinct([collected, found])[: self.settings.max_passages]
+            collected = one_a_title([*collected, *found])[: self.settings.max_passages]
             last = tree.add_search(last, query, found, kept=collected, round=last.round + 1)
         answer, content, references = self.knowledge_answer(
             question=question, answer_style=answer_style, passages=collected
         )
         return answered(tree, answer, content, references, passages=collected, thoughts=thoughts)
+
+
+def one_a_title(passages: list[Passage]) -> list[Passage]:
+    """Return the first passage of each title, and each one without a title once."""
+    first: dict[str, Passage] = {}
+    for passage in passages:
+        first.setdefault(passage.title or passage.id, passage)
+    return list(first.values())
 
 
 def states_fact(sentence: str) -> bool:

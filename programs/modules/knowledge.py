@@ -181,12 +181,7 @@ class KnowledgeAnswer(dspy.Module):
     ) -> Sample:
         """Return the answer, the final content, and its references.
 
-        Args:
-            question: in the user's words.
-            answer_style: the form of the answer.
-            passages: to answer from.
-            config: options of the LM for this call, such as a temperature to sample at.
-            more: the other inputs of the signature.
+        ``config`` has options of the LM for this call, such as a temperature; ``more`` are other inputs.
         """
         shown = numbered(passages)
         reply = call(self.answer, config, question=question, answer_style=answer_style, passages=shown, **more)

@@ -149,11 +149,7 @@ class EvidenceFusion(dspy.Module):
     ) -> Sample:
         """Return the answer, the final content, and its references: mark ``[n]`` is ``references[n-1]``.
 
-        Args:
-            question: in the user's words.
-            answer_style: the form of the answer.
-            evidence: of the accepted paths.
-            passages: those of the evidence, and others that may support the answer, each once.
+        The passages are those of the evidence, and others that may support the answer, each once.
         """
         number = numbers_of(passages)
         assertions = [_assertion(piece, [number[passage.id] for passage in piece.passages]) for piece in evidence]

@@ -40,15 +40,7 @@ class NextThought(dspy.Module):
     def forward(
         self, question: str, answer_style: AnswerStyle, shown: list[str], thoughts: list[str], **more: str | list[str]
     ) -> tuple[str, bool]:
-        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none.
-
-        Args:
-            question: of the user.
-            answer_style: the form that the answer should have.
-            shown: numbered passages.
-            thoughts: the reasoning so far.
-            more: further fields of the signature.
-        """
+        """Return the sentence, and whether it concludes with the answer; an empty one if the LM wrote none."""
         given: dict[str, Any] = {
             "question": question,
             "answer_style": answer_style,
@@ -129,10 +121,7 @@ class Acting(dspy.ReAct):
     def forward(self, question: str, answer_style: AnswerStyle, find: Callable[[str], str]) -> dspy.Prediction:
         """Return ``trajectory``, ``reasoning`` and ``answer``, which is None if there is none.
 
-        Args:
-            question: in the user's words.
-            answer_style: the form of the answer.
-            find: returns what a query finds, as the prompt shows it.
+        ``find`` returns what a query finds, as the prompt shows it.
         """
         episode = copy.copy(self)  # questions are asked at the same time: they share the predictors, not the tool
 

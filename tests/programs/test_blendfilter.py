@@ -288,14 +288,12 @@ def test_a_passage_that_does_not_hold_what_is_told_is_not_cited(answering):
     ("draft", "answer", "content"),
     [
         ("I do not know who wrote it. Ada was born in Ulm. So the answer is Ulm.", "Ulm", "Ada was born in Ulm."),
-        ("So the answer is Vienna.", "Vienna", "Vienna"),
         ("Ada was born in Ulm.", "Ulm, Germany", "Ada was born in Ulm. Ulm, Germany"),
         ("I don’t know when, but Ada died in Rome.", "Rome", "Ada died in Rome."),
         ("No passage says when; Ada died about 1900.", "1900", "Ada died about 1900."),
         ("Ada lived in Ulm, but it is not told when.", "", "Ada lived in Ulm"),
         ("The passages say that Ada lived in Rome.", "Rome", "The passages say that Ada lived in Rome."),
         ("I do not know.", "Unknown", ""),
-        (None, "", ""),
     ],
 )
 def test_a_draft_adds_its_content_to_a_query(draft, answer, content):

@@ -215,27 +215,16 @@ def test_a_span_that_the_lm_reader_made_up_is_no_span(scripted):
     assert prediction.tree.nodes[0].source == "lm"
 
 
-def test_a_failing_retriever_fails_the_question_and_keeps_its_tree(scripted):
-    class Broken(ListRetriever):
-        def __call__(self, query: str, k: int = 1):
-            raise RuntimeError("index is gone")
+@pytest.mark.parametrize("cause", ["retrieval", "reader"])
+def test_a_failing_retriever_or_reader_fails_the_question_and_keeps_its_tree(scripted, monkeypatch, cause):
+    def broken(*given, **how):
+        raise RuntimeError("index is gone")
 
+    monkeypatch.setattr(ListRetriever if cause == "retrieval" else ListReader, "__call__", broken)
     scripted({"chain": KNOWN})
-    prediction = SearChain(Broken({}), ListReader({}), PAPER)(question=QUESTION)
-    assert prediction.failure.cause == "retrieval"
+    prediction = SearChain(ListRetriever(PASSAGES), ListReader({}), PAPER)(question=QUESTION)
+    assert (prediction.failure.cause, prediction.answer, len(prediction.tree.nodes)) == (cause, "", 3)
     assert "index is gone" in prediction.failure.message
-    assert len(prediction.tree.nodes) == 3
-    assert prediction.answer == ""
-
-
-def test_a_failing_reader_fails_the_question(scripted):
-    class Broken(ListReader):
-        def __call__(self, query, passage):
-            raise RuntimeError("out of memory")
-
-    scripted({"chain": KNOWN})
-    prediction = SearChain(ListRetriever(PASSAGES), Broken({}), PAPER)(question=QUESTION)
-    assert prediction.failure.cause == "reader"
 
 
 @pytest.mark.parametrize("question", ["", "   ", "why " * 1001])

@@ -41,9 +41,9 @@ def replying(reviews: dict[str, dict[str, str]], fused: str = "Vltava", content:
     return reply
 
 
-def ask(retriever: TableRetriever, watch: Any = None, style: str = "short", **settings: Any) -> Any:
+def ask(retriever: TableRetriever, style: str = "short", **settings: Any) -> Any:
     program = TreeOfReviews(retriever, TreeOfReviewsSettings(preset="paper", **settings))
-    prediction = program(question=Q, watch=watch, answer_style=style)
+    prediction = program(question=Q, answer_style=style)
     assert prediction.failure is None, prediction.failure
     return prediction
 
@@ -254,17 +254,14 @@ def test_a_paragraph_that_no_path_was_accepted_with_may_be_reviewed_again(answer
     assert ended(ask(TableRetriever({Q: "AX", "more+X": "A"})))["XA"] == "accepted"
 
 
-@pytest.mark.parametrize(
-    ("review", "found", "why"), [(search("null"), "", "no query"), (search("q2"), "", "nothing retrieved")]
-)
-def test_a_search_that_leads_nowhere_says_why(answering, review, found, why):
+SUPPORTED = {**accept("null"), "next_query": "q2"}  # without an answer it is no evidence
+NOWHERE = [(search("null"), "no query"), (search("q2"), "nothing retrieved"), (SUPPORTED, "nothing retrieved")]
+
+
+@pytest.mark.parametrize(("review", "why"), NOWHERE)
+def test_a_search_that_leads_nowhere_says_why(answering, review, why):
     answering(replying({"A": review}))
-    assert ended(ask(TableRetriever({Q: "A", "q2": found}), expansion="direct")) == {"A": why}
-
-
-def test_supported_without_an_answer_is_no_evidence(answering):
-    answering(replying({"A": {**accept("null"), "next_query": "q2"}}))
-    assert ended(ask(TableRetriever({Q: "A"}), expansion="direct")) == {"A": "nothing retrieved"}
+    assert ended(ask(TableRetriever({Q: "A"}), expansion="direct")) == {"A": why}
 
 
 @pytest.mark.parametrize(("style", "reviews"), [("label", 2), ("two-label", 2), ("short", 1)])
@@ -330,7 +327,6 @@ def test_a_query_at_full_depth_is_searched_for_and_its_best_new_paragraph_is_rea
         "rejected, but the question names it; X is not read"
     )
     assert ended(prediction)["AB"] == ended(prediction)["ABC"] == "full depth"
-    assert prediction.tree.nodes[-1].review is None
     assert prediction.rests_on == "memory", "no passage that is cited names the answer"
     retriever.queries.clear()
     TreeOfReviews(retriever, TreeOfReviewsSettings(widths=(5, 3), second_search=False))(question=Q)
@@ -387,14 +383,9 @@ def test_text_without_spaces_counts_against_the_budget():
     assert count_tokens("Tokyo is the capital of Japan. " * 100) == 800  # as four for three words
 
 
-def test_the_best_evidence_is_read_however_long_it_is(answering):
-    engine = answering(replying({title: accept(title) for title in "AB"}))
-    ask(TableRetriever({Q: "AB"}), evidence_tokens=1)
-    assert engine.asked[-1].titles == ("A",)
-
-
-def test_without_evidence_the_best_relevant_paragraph_is_read_however_long_it_is(answering):
-    engine = answering(replying({title: search() for title in "AB"}))
+@pytest.mark.parametrize("found", [accept("a"), search()])
+def test_the_best_paragraph_is_read_however_long_it_is(answering, found):
+    engine = answering(replying(dict.fromkeys("AB", found)))
     ask(TableRetriever({Q: "AB"}), evidence_tokens=1)
     assert engine.asked[-1].titles == ("A",)
 

@@ -8,8 +8,9 @@ from dspy import lm15
 from fakes import ListRetriever
 
 from questree import program
-from questree.programs.baselines.ircot import states_fact, without_question_words
+from questree.programs.baselines.ircot import one_a_title, states_fact, without_question_words
 from questree.programs.tree_views import as_text
+from questree.retrieval import Passage
 
 Q = "Which river?"
 
@@ -64,6 +65,11 @@ def test_ircot_keeps_no_passage_that_the_lm_is_not_shown(scripted):
     kept = [place for place, ended in fates.items() if ended == "kept"]
     assert kept == [("river?", "A"), ("river?", "B"), ("Kafka of Prague.", "A")]
     assert len(fates) == 5, "what else was found stays in the tree"
+
+
+def test_ircot_keeps_one_paragraph_a_title_as_its_authors_do():
+    found = [Passage(id=str(n), title=title, text="…") for n, title in enumerate(["A", "B", "A", "", ""])]
+    assert one_a_title(found) == [found[0], found[1], found[3], found[4]]
 
 
 def test_ircot_keeps_one_sentence_of_a_reply_and_searches_for_facts_alone(scripted):
