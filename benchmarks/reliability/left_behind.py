@@ -79,9 +79,10 @@ def _told(file: Path) -> dict[str, Any]:
 
 def _answers(run: Path) -> dict[str, Any]:
     """Return the answered questions and the candidates in a file of runs."""
-    if not (run / NAME).exists():
+    file_of_runs = run / NAME
+    if not file_of_runs.exists() or not file_of_runs.stat().st_size:  # killed before anything was written
         return {}
-    with reading(run / NAME) as file:
+    with reading(file_of_runs) as file:
         records = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
         candidates = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
     found = {f"{name}: {id}": record for name, id, record in records}
