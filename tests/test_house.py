@@ -34,7 +34,7 @@ LINES = {  # all lines of Python: a budget that is only ever lowered; behind it,
     "metrics": 1358,  # 1300
     "pages": 1062,
     "signatures": 1115,  # 1100, and its prompt
-    "tests": 33771,  # 28000
+    "tests": 33737,  # 28000
     "benchmarks": 3226,  # 3200
 }
 
