@@ -46,17 +46,17 @@ class NodeChanged(NodeGrown):
 
 
 class NodeNews:
-    """The lines of a stream's nodes, each told once for as long as it stays the same."""
+    """The lines of a stream's nodes, each told once: two paths may find the same passage."""
 
     def __init__(self) -> None:
-        self._told: dict[int, str] = {}
+        self._told: set[str] = set()
 
     def line(self, event: NodeGrown) -> str | None:
-        """Return the line of a node that grew or changed; None if that is what was told last."""
+        """Return the line of a node that grew or changed; None if it was told before."""
         line = str(event)
-        if self._told.get(event.node.id) == line:
+        if line in self._told:
             return None
-        self._told[event.node.id] = line
+        self._told.add(line)
         return line
 
 

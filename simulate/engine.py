@@ -83,6 +83,10 @@ class SimulatedEngine:
         """Return the engine itself: copies of a program share their LM's connection."""
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how MLflow's DSPy flavour writes a program's LM down: it is made anew, and was asked nothing."""
+        return SimulatedEngine, (self.mind,)
+
     def _salt(self, request: Request, text: str) -> str:
         config = request.config
         if not config.temperature:

@@ -117,6 +117,8 @@ def _alone(out: Path) -> Iterator[None]:
         out.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
+        if not lock_file(out).exists():  # a folder in which no file can be made, as in /proc, looks like one in use
+            raise QuestreeError(f"No index can be made at {out}: {out.parent} takes no files.") from None
         raise QuestreeError(f"Another process is building {out}. Wait for it, or end it.") from None
     except OSError as problem:
         raise QuestreeError(f"No index can be made at {out}: {problem.strerror or problem}.") from problem

@@ -91,7 +91,7 @@ def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(small, whole, t
 
 def test_a_program_that_does_not_fit_leaves_the_former_one(small, tmp_path, full_disk):
     save(small.program(), tmp_path / "program", said="first")
-    with full_disk(1000), pytest.raises(QuestreeError, match="Cannot save the program"):
+    with full_disk(1000), pytest.raises(QuestreeError, match=r"Cannot write .*make room"):
         save(small.program(), tmp_path / "program")
     assert load(tmp_path / "program", retriever=small.index).name == "searchain"
     assert [path.name for path in tmp_path.iterdir()] == ["program"]

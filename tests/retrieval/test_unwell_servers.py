@@ -247,7 +247,8 @@ def repeats(retriever: Comparing) -> None:
     tree = ReasoningTree(question="q")
     for query in ("Which sea?", "Which lake?"):
         node = tree.grow(None, query=query, answer="a", source="query", stance="supports")
-    SearChain(retriever, duplicates=RetrieverDuplicates.of(retriever)).share_verdict(tree, node)
+    program = SearChain(retriever, duplicates=RetrieverDuplicates.of(retriever))
+    program.way(program, tree, "short").shares_verdict(node)
 
 
 def likeness(retriever: Comparing) -> None:
