@@ -26,21 +26,22 @@ class ReadEvidence(QuestionInputs):
 
     List the facts that lead to the answer, in order. Where a passage says a fact, give its number and a quote: one
     unbroken stretch of its text, with the words that decide. Its title may supply the subject. A fact says no more than
-    its quote. A passage about another bearer of the name says nothing. A fact that you only recall has passage 0 and no
-    quote; make none up.
+    its quote. A passage about another of the same name is no evidence. A fact that you only recall has passage 0 and no
+    quote.
 
-    Where no passage says a fact that the answer needs, write a search query for it, also if you recall it, as long as
-    searches are left.
+    Where no passage says a fact that the answer needs, write a search query for it, even if you recall the fact, as
+    long as searches are left.
 
     Answer as the passage writes it, and as exactly as the question asks: the whole name, date or phrase, and only one.
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc="read before; [2] is the second passage below. List again those that you need"
+        desc="read before; [2] is the second passage below, (recalled) has none. List those that you need again, "
+        "with quotes"
     )
-    passages: list[str] = passages_field("those that known facts name, and what the searches found")
+    passages: list[str] = passages_field("those that known facts cite, and what the searches found")
     queries: list[str] = dspy.InputField(desc="searched for so far; other words may find more")
-    searches_left: int = dspy.InputField()
+    searches_left: int = dspy.InputField(desc="rounds; one may have several queries")
     evidence: list[Fact] = dspy.OutputField()
     comparison: list[str] = dspy.OutputField(
         desc="empty, unless values are compared; then what is asked (earliest, latest, smallest, largest, longest, "
@@ -48,13 +49,13 @@ class ReadEvidence(QuestionInputs):
         '["longest", "Ada Hale: 3 May 1879 to 1951", "Jo Rey: 1880 to 20 June 1944"]'
     )
     searches: list[str] = dspy.OutputField(
-        desc="queries, made at the same time: each complete in itself, with the names found so far; empty if no fact "
-        "is missing"
+        desc="queries, made at the same time: each complete in itself, with the names found so far; empty if passages "
+        "say every fact"
     )
     answer: str = answer_field()
     rests_on: Basis = dspy.OutputField(
-        desc='"passages" if they say all facts of the chain, and the answer follows; "memory" if you recall one; '
-        '"guess" if you are not sure'
+        desc='"passages" if they say every fact of the chain; "memory" if you recall one of these facts; "guess" '
+        "if you are not sure of one"
     )
 
 
