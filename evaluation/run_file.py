@@ -26,11 +26,12 @@ from ..lm.spent import Spent
 NAME = "runs.db"
 """Of the file in the folder of an evaluation, a comparison or a compilation."""
 
-FORMAT = 1
+FORMAT = 2
 LARGEST = 16 << 20
 """Characters of a value."""
 
 _APPLICATION = 0x51545245  # "QTRE"
+_FORMER = "18bee41"  # the last commit whose runs are folders of JSON lines, and whose capsules are zip files
 _LONG = 200  # characters: longer texts stand in a table of their own, each once
 _REFERENCE = "text_digest"
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")  # ends a journal that names a second file, which SQLite would delete
@@ -298,6 +299,7 @@ def writing(folder: Path, kind: str, *, shared: bool = False, durable: bool = Tr
     Raises:
         QuestreeError: another process writes it, it holds something else, or it cannot be written.
     """
+    _refuse_former(folder)
     path = folder / NAME
     if (outer := holder(folder.parent, folder.name)) is not None:
         raise QuestreeError(f"{outer} holds the run {folder.name}: run what made it again, or name another folder.")
@@ -355,6 +357,8 @@ def _opened(path: Path, folder: Path) -> sqlite3.Connection:
             head = begin.read(16)
     except (OSError, ValueError) as error:
         raise RunFileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    if head[:2] == b"PK":
+        raise RunFileError(f"{path} is a capsule of another form: questree up to commit {_FORMER} reads it.")
     if head != b"SQLite format 3\0":
         raise RunFileError(f"{path} is no file of runs.")
     store = _connect(path, "ro")
@@ -411,6 +415,12 @@ def holder(path: Path, name: str = "") -> Path | None:
         return file if found.rows("SELECT 1 FROM run WHERE name = ?", name) else None
 
 
+def _refuse_former(folder: Path) -> None:
+    """Refuse a folder of runs as they were before they were one file."""
+    if (folder / "records.jsonl").exists() or any(folder.glob("*/records.jsonl")):
+        raise RunFileError(f"{folder} holds runs in another form: questree up to commit {_FORMER} reads them.")
+
+
 def find(place: Path) -> list[tuple[Path, str]]:
     """Return the files that are meant by a place, each with the name of a run in it; empty for all of them.
 
@@ -426,6 +436,7 @@ def find(place: Path) -> list[tuple[Path, str]]:
             return [(file, name)]
         if base.exists() or name.count("/") > 3:
             break
+    _refuse_former(place)
     if inside := sorted(place.glob(f"*/{NAME}"), key=lambda file: (file.stat().st_mtime_ns, file)):
         return [(file, "") for file in inside]
     raise RunFileError(f"{place} holds no run; give the folder, or the file, of an evaluation, comparison or ablation.")

@@ -224,3 +224,16 @@ def test_lines_for_those_who_like_lines(run, questree):
     assert [(line["run"], line["id"], line["scores"], line["steps"]) for line in lines] == [
         ("run", "a", {"right": 1.0}, []), ("run", "b", {"right": 0.0}, []), ("run", "c", {"right": 0.0}, []),
     ]  # fmt: skip
+
+
+def test_runs_of_former_forms_are_refused_with_the_version_that_reads_them(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "records.jsonl").touch()
+    (tmp_path / "s.capsule").write_bytes(b"PK\x03\x04")
+    with pytest.raises(QuestreeError, match=r"another form.*18bee41"), writing(tmp_path / "run", "evaluation"):
+        pass
+    for place in (tmp_path / "run", tmp_path):
+        with pytest.raises(QuestreeError, match=r"another form.*18bee41"):
+            find(place)
+    with pytest.raises(QuestreeError, match=r"another form.*18bee41"), reading(tmp_path / "s.capsule"):
+        pass
