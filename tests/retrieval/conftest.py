@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from questree.retrieval import Passage
 from questree.retrieval.checkpoints import Checkpoint
 from questree.retrieval.late_interaction.encoder import Encoder
+
+if TYPE_CHECKING:
+    import torch
 
 WORDS = (
     *("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbor", "island"),
@@ -96,21 +100,40 @@ def make_checkpoint(folder: Path, tiny_config, seed: int, mask="[PAD]", lengths=
     return folder
 
 
+class Remembering(Encoder):
+    """Computes the embeddings of a passage once in a session, each passage alone."""
+
+    def __init__(self, loaded: Encoder, embedded: dict[str, tuple[torch.Tensor, int]]):
+        super().__init__(loaded.checkpoint, loaded.precision, loaded._model)
+        self._embeddings = embedded
+
+    def _encoded(self, texts: list[str], progress: Callable[[int], None]) -> list[torch.Tensor]:
+        for text in texts:
+            if text not in self._embeddings:
+                before = self.filled
+                (rows,) = super()._encoded([text], lambda _: None)
+                self._embeddings[text] = rows, self.filled - before
+                self.filled = before
+            self.filled += self._embeddings[text][1]
+            progress(1)
+        return [self._embeddings[text][0] for text in texts]
+
+
 @pytest.fixture(scope="session")
-def _loaded() -> dict[tuple[str, str], Encoder]:
+def _loaded() -> dict[tuple[str, str], tuple[Encoder, dict]]:
     return {}
 
 
 @pytest.fixture
-def loaded_once(_loaded: dict[tuple[str, str], Encoder], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load each checkpoint once: for tests of what is done with it, not of its loading."""
+def loaded_once(_loaded: dict[tuple[str, str], tuple[Encoder, dict]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load each checkpoint and encode each text once: for tests of what is done with the embeddings."""
     load = Encoder.load
 
     def loaded(checkpoint: Checkpoint, precision: str = "auto") -> Encoder:
         key = (checkpoint.fingerprint, precision)
         if key not in _loaded:
-            _loaded[key] = load(checkpoint, precision)
-        return Encoder(checkpoint, _loaded[key].precision, _loaded[key]._model)
+            _loaded[key] = load(checkpoint, precision), {}
+        return Remembering(*_loaded[key])
 
     monkeypatch.setattr(Encoder, "load", loaded)
 

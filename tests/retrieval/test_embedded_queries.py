@@ -15,6 +15,8 @@ from questree.retrieval.late_interaction.checkpoint import find_checkpoint
 from questree.retrieval.late_interaction.embedded_queries import EmbeddedQueries
 from questree.retrieval.late_interaction.encoder import Encoder
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 
 def test_the_embeddings_are_those_of_the_library(caplog):
     queries = ["Who wrote Ulysses?", "Joyce", "an [SEP] in it, Zürich; 東京?", "river " * 600]
@@ -29,10 +31,10 @@ def test_the_embeddings_are_those_of_the_library(caplog):
 
 
 def test_a_search_needs_no_more_than_torch(tmp_path, monkeypatch):
-    passages = list(read_corpus(MINI_CORPUS))[:40]
+    passages = list(read_corpus(MINI_CORPUS))[:4]
     folder = build_index(passages, tmp_path / "index", kind="exact")
     monkeypatch.setattr(Encoder, "load", lambda *_: pytest.fail("the whole encoder was loaded"))
-    assert load_index(folder)(f"{passages[7].title} {passages[7].text}", k=1)[0].id == passages[7].id
+    assert load_index(folder)(f"{passages[3].title} {passages[3].text}", k=1)[0].id == passages[3].id
 
 
 def test_a_damaged_checkpoint_is_refused_by_name(tmp_path):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
@@ -134,7 +133,7 @@ def test_a_corpus_without_words_is_refused(place, tiny_checkpoint):
 
 
 def test_bm25_gathers(place, passages, tiny_checkpoint):
-    upload(passages, at := place(), checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=9))
+    upload(passages, at := _true(place), checkpoint=tiny_checkpoint, settings=QdrantSettings(candidates=9))
     gathered = ids(BM25Retriever.from_passages(passages)(QUERY, k=9))
     assert set(ids(QdrantRetriever.connect(at)(QUERY, k=3))) <= set(gathered)
     assert sorted(ids(QdrantRetriever.connect(at)(QUERY, k=9))) == sorted(gathered)
@@ -154,18 +153,12 @@ def content(address: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def whole(address) -> list[Any]:
-    """The points of an uninterrupted upload of the passages.
-
-    In bfloat16 the last bits of an embedding depend on the passages that were encoded with it.
-    """
-    return [
-        (id, payload, words, pytest.approx(np.array(tokens), abs=0.02))
-        for id, payload, words, tokens in content(address)
-    ]
+    """The points of an uninterrupted upload of the passages."""
+    return content(address)
 
 
 def test_an_interrupted_upload_goes_on(small, place, whole, passages, tiny_checkpoint, monkeypatch):
-    at, order = place(), {"checkpoint": tiny_checkpoint, "settings": ALL}
+    at, order = _true(place), {"checkpoint": tiny_checkpoint, "settings": ALL}
     with interrupted(50, KeyboardInterrupt(), "the same command goes on"):
         upload(passages, at, **order)
     with pytest.raises(IndexRefused, match=r"is unfinished: run the command"):
@@ -218,9 +211,9 @@ def test_another_index_is_not_written_over(place, passages, tiny_checkpoint, tin
 
 
 def test_a_machine_that_computes_otherwise_goes_on_as_it_was_begun(place, passages, tiny_checkpoint, monkeypatch):
-    made = {upload(passages, at := place(), checkpoint=tiny_checkpoint, precision="bfloat16").fingerprint}
+    made = {upload(passages[:20], at := _true(place), checkpoint=tiny_checkpoint, precision="bfloat16").fingerprint}
     monkeypatch.setattr(encoder, "precision_of", lambda *_: "float32")
-    made.add(upload(passages, at, checkpoint=tiny_checkpoint).fingerprint)
+    made.add(upload(passages[:20], at, checkpoint=tiny_checkpoint).fingerprint)
     assert len(made) == 1
 
 

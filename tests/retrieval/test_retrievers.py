@@ -57,7 +57,7 @@ def test_best_first_and_no_more_than_there_are(retriever, passages):
 
 
 def test_a_batch_is_its_single_calls(retriever, passages):
-    queries = [passage.text for passage in passages[:40]]
+    queries = [passage.text for passage in passages[:12]]
     singly = [[p.id for p in retriever(query, k=4)] for query in queries]
     assert [[p.id for p in found] for found in retriever.batch(queries, k=4)] == singly
     assert retriever.batch([], k=4) == []
@@ -72,8 +72,8 @@ def test_a_query_is_searched_once(retriever, monkeypatch):
 
 
 def test_threads_get_what_one_thread_gets(retriever, passages):
-    queries = [passage.text for passage in passages[:30]] * 2
-    expected = [retriever(query, k=2) for query in queries[:30]] * 2
+    queries = [passage.text for passage in passages[:8]] * 2
+    expected = [retriever(query, k=2) for query in queries[:8]] * 2
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda query: retriever(query, k=2), queries))
     assert [[p.id for p in f] for f in found] == [[p.id for p in e] for e in expected]
