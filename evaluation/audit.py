@@ -10,8 +10,9 @@ from ..common.errors import QuestreeError
 from ..data import Question
 from ..metrics import Interval, normalise, normalise_title, passage_fingerprint, share_interval
 from ..metrics.answer_scores import pattern_in
-from ..metrics.found_passages import gold_names
+from ..metrics.found_passages import answers_in_passages, gold_names
 from ..retrieval import Passage, Retriever
+from .records import CONTEXTS
 
 _REPORT_EVERY = 10_000  # passages
 
@@ -107,6 +108,26 @@ def audit(
     return Audit(tuple(map(looked.standing, questions)), len(seen))
 
 
+def context_shares(questions: Sequence[Question], retriever: Retriever) -> dict[str, Interval]:
+    """Return the shares of questions whose answer, and whose whole chain, one search brings among its first passages.
+
+    Args:
+        questions: each is searched for as it stands.
+        retriever: what searches.
+    """
+    found = retriever.batch([asked.question for asked in questions], max(CONTEXTS))
+    shares = {}
+    for k in CONTEXTS:
+        seen = [_Looked([one]).after(those[:k]).standing(one) for one, those in zip(questions, found, strict=True)]
+        held = {
+            "answer": [one.answer for one in seen if one.answer is not None],
+            "whole chain": [all(one.gold) for one in seen if one.gold and not one.by_title],
+            "whole chain, by title": [all(one.gold) for one in seen if one.gold and one.by_title],
+        }
+        shares |= {f"{what} among the first {k}": share_interval(sum(of), len(of)) for what, of in held.items() if of}
+    return shares
+
+
 def _corpora(retriever: Any) -> Iterator[Any]:
     """Yield the corpus of a retriever, or those of its members."""
     if retriever.passages is not None:
@@ -133,6 +154,12 @@ class _Looked:
             for answers in _answers(asked):
                 for phrase in filter(None, map(_words, answers)):
                     self.phrases.setdefault(phrase[0], set()).add(phrase)
+
+    def after(self, passages: Sequence[Passage]) -> _Looked:
+        """Look at passages; return itself."""
+        for passage in passages:
+            self.at(passage)
+        return self
 
     def at(self, passage: Passage) -> None:
         """Look at a passage."""
@@ -166,18 +193,13 @@ class _Looked:
 
 def _answers(asked: Question) -> list[tuple[str, ...]]:
     """Return what is looked for: the answer of each step that has one, and at last the question's own answers."""
-    steps = [(step.answer,) for step in asked.steps if step.answer and _is_looked_for(step.answer)]
-    return [*steps, _own(asked)]
+    steps = answers_in_passages([step.answer for step in asked.steps if step.answer], "short")
+    return [*((step,) for step in steps), _own(asked)]
 
 
 def _own(asked: Question) -> tuple[str, ...]:
     """Return the gold answers that a passage can hold."""
-    held = asked.style == "short" and not asked.answers_are_regex
-    return tuple(filter(_is_looked_for, asked.answers)) if held else ()
-
-
-def _is_looked_for(answer: str) -> bool:
-    return normalise(answer) not in {"yes", "no", ""}
+    return () if asked.answers_are_regex else tuple(answers_in_passages(asked.answers, asked.style))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ and no LM, so any metric can be run over what was answered before.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from math import isfinite
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from ..lm.episode import Dropped
 from ..lm.failure import CallFailedError, Failure, Where, first_line, raised_in
 from ..lm.spent import Spent
 from ..metrics import METRICS, Gold, citation_scores, precision, ranked, recall_at_k, s_precision
-from ..metrics.found_passages import gold_names, names_as
+from ..metrics.found_passages import answer_stands_in, answers_in_passages, gold_names, names_as
 from ..programs import ReasoningTree
 from ..programs.tree import without_repeats
 from ..retrieval import Passage
@@ -39,6 +39,8 @@ METRICS_VERSION = 3
 """The version of the measures: what was measured by another is measured anew, from what was answered."""
 
 RECALL_AT = (2, 5, 15)
+CONTEXTS = (5, 15)
+"""Passages among which the whole chain, and the answer, are looked for."""
 """The numbers of passages at which the recall of every program is measured."""
 
 
@@ -258,7 +260,7 @@ def with_gold_of(record: Record, example: dspy.Example) -> Record:
     if not changed:
         return record
     gold, kept = example_fields(example), {} if "answers" in changed else by_judges(record)
-    retrieval = retrieval_scores(record.prediction, gold["gold_passages"], gold["gold_titles"])
+    retrieval = retrieval_scores(record.prediction, gold)
     return record.model_copy(update={**gold, "retrieval": retrieval, "scores": kept})
 
 
@@ -309,7 +311,7 @@ def record_answer(example: dspy.Example, prediction: dspy.Prediction) -> Record:
         tree=tree,
         sources=_sources(prediction),
         rounds=max((node.round for node in tree.nodes), default=0) if tree else 0,
-        retrieval=retrieval_scores(prediction, gold["gold_passages"], gold["gold_titles"]),
+        retrieval=retrieval_scores(prediction, gold),
         failure=prediction.get("failure"),
         spent=prediction.get("spent") or Spent(),
         dropped=tuple(prediction.get("dropped") or ()),
@@ -393,25 +395,30 @@ def _score(metric: ScoreFunction, name: str, example: dspy.Example, prediction: 
     return value
 
 
-def retrieval_scores(
-    prediction: dspy.Prediction, gold_passages: Sequence[str], gold_titles: Sequence[str]
-) -> dict[str, float]:
+def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> dict[str, float]:
     """Return what a question's retrieval, and its citations, were worth.
 
     ``recall@2``, ``@5``, ``@15`` and ``@all``, and ``precision@all``, of the passages that were seen, in the common
-    order; ``recall``, ``precision`` and ``s-precision`` "kept" of those that the answer rests on. If only the titles of
-    the gold passages are known, each name begins with ``title``. Also ``documents``, the different passages that were
-    looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations (SearChain, section 4.3.4), and
-    their precision and recall. ``skc`` and ``citation_recall`` are also known of an answer that cites nothing.
+    order; ``chain@5`` and ``@15``, whether all gold passages are among them; ``recall``, ``precision`` and
+    ``s-precision`` "kept" of those that the answer rests on. If only the titles of the gold passages are known, each
+    name begins with ``title``. ``answer@5`` and ``@15``: whether a gold answer stands in them. Also ``documents``, the
+    different passages that were looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations
+    (SearChain, section 4.3.4), and their precision and recall. ``skc`` and ``citation_recall`` are also known of an
+    answer that cites nothing.
 
     Args:
         prediction: of the question; one that does not tell what was seen has no recall@k.
-        gold_passages: ids or fingerprints.
-        gold_titles: taken where there are no gold passages.
+        gold: gold passages, titles and answers, as `example_fields` names them. Titles are taken where there are no
+            gold passages.
     """
     scores: dict[str, float] = {}
-    if (gold_passages or gold_titles) and prediction.get("passages") is not None:
-        scores |= _found(prediction, gold_passages, gold_titles)
+    passages, titles = gold.get("gold_passages", ()), gold.get("gold_titles", ())
+    if (passages or titles) and prediction.get("passages") is not None:
+        scores |= _found(prediction, passages, titles)
+    answers = answers_in_passages(gold.get("answers", ()), gold.get("answer_style", "short"))
+    if answers and (seen := prediction.get("seen")) is not None:
+        are_regex = bool(gold.get("answers_are_regex"))
+        scores |= {f"answer@{k}": float(answer_stands_in(seen[:k], answers, are_regex)) for k in CONTEXTS}
     if prediction.get("tree") is not None:
         scores["documents"] = len(prediction.tree.passages())
     if prediction.get("evidence") is not None:
@@ -430,6 +437,7 @@ def _found(prediction: dspy.Prediction, gold_passages: Sequence[str], gold_title
     scores: dict[str, float | None] = {}
     if prediction.get("seen") is not None:
         scores = {f"recall@{k}": recall_at_k(seen, gold, k) for k in RECALL_AT}
+        scores |= {f"chain@{k}": scores[f"recall@{k}"] == 1 for k in CONTEXTS}
     scores |= {"recall@all": recall_at_k(seen, gold), "precision@all": precision(seen, gold)}
     scores |= {"recall kept": recall_at_k(kept, gold), "precision kept": precision(kept, gold)}
     scores["s-precision kept"] = s_precision(kept, gold)

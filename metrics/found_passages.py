@@ -17,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, Protocol, TypeVar
 
+from .answer_scores import contains, normalise, pattern_in
+
 _NO_LETTER = re.compile(r"[\W_]+")
 _FINGERPRINT = re.compile(r"[0-9a-f]{24}")
 
@@ -84,6 +86,19 @@ def recall_at_k(names: Sequence[str], gold: Iterable[str], k: int | None = None)
         raise ValueError(f"recall@k needs k of 1 or more, not {k}")
     wanted = set(gold)
     return len(wanted & set(names[:k])) / len(wanted) if wanted else None
+
+
+def answers_in_passages(answers: Iterable[str], style: str) -> list[str]:
+    """Return the answers that a passage can hold: short ones, but for yes and no."""
+    return [one for one in answers if normalise(one) not in {"yes", "no", ""}] if style == "short" else []
+
+
+def answer_stands_in(passages: Iterable[Any], answers: Sequence[str], are_regex: bool = False) -> bool:
+    """Return whether a gold answer stands in one of the passages, as whole words; a pattern, whether it is found."""
+    texts = (f"{passage.title} {passage.text}" for passage in passages)
+    if are_regex:
+        return any(pattern_in(text, answers) for text in texts)
+    return any(contains(text, answer) for text in texts for answer in answers)
 
 
 def precision(names: Sequence[str], gold: Iterable[str]) -> float | None:

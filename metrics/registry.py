@@ -11,7 +11,6 @@ from typing import Any
 from ..common.errors import QuestreeError, unknown_name
 from ..common.registry import Registry
 from .answer_scores import (
-    contains,
     cover_exact_match,
     exact_match,
     f1,
@@ -21,7 +20,7 @@ from .answer_scores import (
     rouge_l,
     yes_no_accuracy,
 )
-from .found_passages import f1_of_names, gold_names, names_as
+from .found_passages import answer_stands_in, f1_of_names, gold_names, names_as
 from .supporting_facts import claimed_facts, fact_scores, gold_facts
 
 
@@ -168,11 +167,7 @@ def _by_words(
 
 
 def _told(passages: Sequence[Any], gold: Gold) -> bool:
-    """Return whether a gold answer stands in one of the passages, as whole words; a pattern, whether it is found."""
-    texts = [f"{passage.title} {passage.text}" for passage in passages]
-    if gold.are_regex:
-        return any(pattern_in(text, gold.answers) for text in texts)
-    return any(contains(text, answer) for text in texts for answer in gold.answers)
+    return answer_stands_in(passages, gold.answers, gold.are_regex)
 
 
 def _support_f1(cited: Sequence[Any], gold: Gold) -> float:

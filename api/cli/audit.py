@@ -22,6 +22,7 @@ def audit(
     """
     from ..common.files import alone_in, write_atomically
     from ..evaluation.audit import audit as audited
+    from ..evaluation.audit import context_shares
     from ..experiment import Experiment
     from .progress import progress_bars
 
@@ -30,17 +31,19 @@ def audit(
     by_id = {question.id: question for split in experiment.task.questions.values() for question in split}
     folder = experiment.folder("audit", experiment.settings.task)
     with progress_bars(as_json) as bars, alone_in(folder, "the audit"):
-        found = audited([by_id[id] for id in ids], experiment.undefended, bars.count)
+        asked = [by_id[id] for id in ids]
+        found = audited(asked, experiment.undefended, bars.count)
+        shares = found.shares | context_shares(asked, experiment.undefended)
         unanswerable = [asked.id for asked in found.unanswerable]
         write_atomically(file := folder / "unanswerable.txt", "".join(f"{id}\n" for id in unanswerable))
     if as_json:
         told = {"passages": found.passages, "questions": len(ids), "unanswerable": unanswerable}
-        print_json({**told, "file": file, "shares": found.shares})
+        print_json({**told, "file": file, "shares": shares})
         return
     print_figures(
         [
-            {"stands in the corpus": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
-            for name, one in found.shares.items()
+            {"found": name, "share": f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]", "of": str(one.n)}
+            for name, one in shares.items()
         ]
     )
     if not unanswerable:

@@ -9,7 +9,7 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.data import Question, load_task
 from questree.evaluation import read_records
-from questree.evaluation.audit import audit
+from questree.evaluation.audit import audit, context_shares
 from questree.metrics import contains, passage_fingerprint
 from questree.retrieval import Passage
 from questree.retrieval.base import BaseRetriever
@@ -124,3 +124,24 @@ def test_what_cannot_be_answered_is_listed_and_left_out_by_name(questree, workpl
     listed.write_text("nobody\n")
     ran = questree("evaluate", *options, "--leave-out", listed)
     assert (ran.code, "'nobody'" in ran.err) == (2, True)
+
+
+def test_one_search_is_audited_for_answers_and_whole_chains():
+    class Finds(Corpus):
+        """Finds all of them."""
+
+        def batch(self, queries, k=1):
+            return [self.passages[:k] for _ in queries]
+
+    many = [Passage(id=str(n), title="Nobody", text="Nothing.") for n in range(5)]
+    both = {"gold_passages": ["k", "k2"]}
+    questions = [asked(**both), asked(answers=["yes"]), asked(answers=["Vienna"], gold_titles=["Nobody"])]
+    shares = context_shares(questions, Finds([KAFKA, *many, OTHER]))
+    assert {name: (one.mean, one.n) for name, one in shares.items()} == {
+        "answer among the first 5": (0.5, 2),
+        "whole chain among the first 5": (0.0, 1),
+        "whole chain, by title among the first 5": (1.0, 1),
+        "answer among the first 15": (0.5, 2),
+        "whole chain among the first 15": (1.0, 1),
+        "whole chain, by title among the first 15": (1.0, 1),
+    }

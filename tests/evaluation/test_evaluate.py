@@ -27,9 +27,11 @@ def test_a_failure_is_counted_apart_from_a_wrong_answer():
 def test_what_is_found_and_spent_is_added_up():
     found = evaluate(Parrot(), [RIGHT, WRONG], right)
     recall = dict.fromkeys(["recall@2", "recall@5", "recall@15", "recall@all", "recall kept"], 0.5)
+    recall |= {"chain@5": 0.0, "chain@15": 0.0}
     by_title = {**recall, "precision@all": 1.0, "precision kept": 1.0, "s-precision kept": 0.0}
     kept = {f"title {name}": value for name, value in by_title.items()}
-    assert found.retrieval == {**kept, "documents": 1.0, "skc": 1.0, "amp": 0.0, "citation_precision": 1.0}
+    answers = {"answer@5": 0.0, "answer@15": 0.0}
+    assert found.retrieval == {**kept, **answers, "documents": 1.0, "skc": 1.0, "amp": 0.0, "citation_precision": 1.0}
     assert found.sources == {"completed": 2}
     assert found.records[0].references[0].title == "Gold"
     assert found.records[0].tree.nodes[0].query == "q"

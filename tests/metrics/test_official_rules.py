@@ -150,11 +150,12 @@ def test_recall_by_title_counts_each_gold_title_once(shared_data: Path, name: st
     for number, row in enumerate(questions):
         titles = [*questions[number - 1]["gold_titles"][:2], row["gold_titles"][0], *row["gold_titles"]]
         passages = [Passage(id=str(n), title=title, text="text") for n, title in enumerate(titles)]
-        scores = retrieval_scores(dspy.Prediction(passages=passages, seen=passages), [], row["gold_titles"])
+        found = dspy.Prediction(passages=passages, seen=passages)
+        scores = retrieval_scores(found, {"gold_titles": row["gold_titles"]})
         gold = {official_title(title) for title in row["gold_titles"]}
         for k in (2, 5, 15):
-            found = gold & {official_title(title) for title in titles[:k]}
-            assert scores[f"title recall@{k}"] == pytest.approx(len(found) / len(gold))
+            there = gold & {official_title(title) for title in titles[:k]}
+            assert scores[f"title recall@{k}"] == pytest.approx(len(there) / len(gold))
 
 
 @pytest.mark.parametrize("name", ["hotpotqa", "musique"])
@@ -165,10 +166,11 @@ def test_recall_counts_the_supporting_paragraphs(shared_data: Path, name: str) -
         passages = [Passage(id=str(n), title=one.title, text=one.text) for n, one in enumerate(shown)]
         example = question.to_example()
         found = dspy.Prediction(passages=passages, seen=passages)
-        scores = retrieval_scores(found, example.gold_passages, example.gold_titles)
+        scores = retrieval_scores(found, example.toDict())
         supporting = [one.is_supporting for one in shown]
         for k in (2, 5, 15):
             assert scores[f"recall@{k}"] == pytest.approx(sum(supporting[:k]) / sum(supporting))
+        assert scores["chain@5"] == all(place < 5 for place, one in enumerate(supporting) if one)
         assert scores["recall@all"] == 1.0
         assert scores["precision@all"] == pytest.approx(sum(supporting) / len(shown))
 
