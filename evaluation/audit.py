@@ -118,13 +118,17 @@ def context_shares(questions: Sequence[Question], retriever: Retriever) -> dict[
     found = retriever.batch([asked.question for asked in questions], max(CONTEXTS))
     shares = {}
     for k in CONTEXTS:
-        seen = [_Looked([one]).after(those[:k]).standing(one) for one, those in zip(questions, found, strict=True)]
-        held = {
-            "answer": [one.answer for one in seen if one.answer is not None],
-            "whole chain": [all(one.gold) for one in seen if one.gold and not one.by_title],
-            "whole chain, by title": [all(one.gold) for one in seen if one.gold and one.by_title],
-        }
-        shares |= {f"{what} among the first {k}": share_interval(sum(of), len(of)) for what, of in held.items() if of}
+        held: dict[str, list[bool]] = {}
+        for asked, passages in zip(questions, found, strict=True):
+            looked = _Looked([asked])
+            list(map(looked.at, passages[:k]))
+            one = looked.standing(asked)
+            if one.answer is not None:
+                held.setdefault(f"answer among the first {k}", []).append(one.answer)
+            if one.gold:
+                name = f"whole chain among the first {k}{', by title' * one.by_title}"
+                held.setdefault(name, []).append(all(one.gold))
+        shares |= {name: share_interval(sum(of), len(of)) for name, of in held.items()}
     return shares
 
 
@@ -154,12 +158,6 @@ class _Looked:
             for answers in _answers(asked):
                 for phrase in filter(None, map(_words, answers)):
                     self.phrases.setdefault(phrase[0], set()).add(phrase)
-
-    def after(self, passages: Sequence[Passage]) -> _Looked:
-        """Look at passages; return itself."""
-        for passage in passages:
-            self.at(passage)
-        return self
 
     def at(self, passage: Passage) -> None:
         """Look at a passage."""

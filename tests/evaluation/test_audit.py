@@ -140,8 +140,8 @@ def test_one_search_is_audited_for_answers_and_whole_chains():
     assert {name: (one.mean, one.n) for name, one in shares.items()} == {
         "answer among the first 5": (0.5, 2),
         "whole chain among the first 5": (0.0, 1),
-        "whole chain, by title among the first 5": (1.0, 1),
+        "whole chain among the first 5, by title": (1.0, 1),
         "answer among the first 15": (0.5, 2),
         "whole chain among the first 15": (1.0, 1),
-        "whole chain, by title among the first 15": (1.0, 1),
+        "whole chain among the first 15, by title": (1.0, 1),
     }
