@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 from ..metrics import citation_precision, stands_in
 from ..retrieval import Passage
-from ..signatures.evidence import Basis
 from .tree import Node, ReasoningTree, without_repeats
 
 SOURCES = ("lm", "corrected", "completed", "unsolved")
@@ -20,6 +19,9 @@ _FATES = {
     "kept": "kept",
 }
 _ENDS = {"enough agreement": "not read: other paths agree already"}
+
+Basis = Literal["passages", "memory", "guess"]
+"""What decides an answer (`basis`)."""
 
 Tone = Literal["good", "warn", "bad", "quiet"]
 

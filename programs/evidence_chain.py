@@ -12,6 +12,7 @@ from ..lm.parallel import run_parallel
 from ..metrics import claim_terms, normalise
 from ..retrieval import Passage, Retriever
 from ..signatures import AnswerStyle
+from .basis import basis
 from .modules.evidence import AnswerConfirmation, EvidenceReading, ReadFact, Reading
 from .program import Program, ProgramSettings, answered
 from .references import distinct, numbers_of, without_copies
@@ -61,7 +62,7 @@ class EvidenceChain(Program):
         question, queries, confirmed = tree.question, list[str](), not self.settings.confirm
         shown = self.retrieve(question, self.settings.k)
         last = tree.grow(None, query=question, source="query", found=tuple(shown))
-        reading = Reading([], [], "", "guess")
+        reading = Reading([], [], "", False)
         for searches_left in reversed(range(self.settings.max_calls)):
             reading = self.reading(
                 question=question,
@@ -100,13 +101,12 @@ class EvidenceChain(Program):
                 marks[fact.fact] = f"{marks.get(fact.fact, '')}[{numbers[fact.passage.id]}]"
         told = [f"{sentence.rstrip('. ')} {mark}." for sentence, mark in marks.items()]
         recalled = [f"From memory: {fact.fact.rstrip('. ')}." for fact in reading.facts if not fact.proven]
-        answer = "" if self.settings.abstain and reading.rests_on == "guess" else reading.answer
-        said = "A guess" if reading.rests_on == "guess" else "So the answer is"
+        answer = reading.answer if reading.sure or not self.settings.abstain else ""
+        said = "So the answer is" if reading.sure else "A guess"
         conclusion = [f"{said}: {answer.rstrip('.')}."] if answer and answer_style != "long" else []
         content = " ".join([*told, *recalled, *conclusion])
-        return answered(
-            tree, answer, content, references, passages=distinct([references, shown]), rests_on=reading.rests_on
-        )
+        rests_on = basis(tree, answer, references) if reading.sure else "guess"
+        return answered(tree, answer, content, references, passages=distinct([references, shown]), rests_on=rests_on)
 
 
 def grow_facts(tree: ReasoningTree, last: Node, facts: Sequence[ReadFact]) -> Node:

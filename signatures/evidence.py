@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import dspy
 from pydantic import BaseModel, Field
 
 from .answers import QuestionInputs, answer_field, passages_field, question_field
-
-Basis = Literal["passages", "memory", "guess"]
-"""What an answer rests on: passages tell all of its facts, or the LM recalls one, or it guesses."""
 
 
 class Fact(BaseModel):
@@ -29,34 +24,31 @@ class ReadEvidence(QuestionInputs):
     its quote. A passage about another of the same name is no evidence. A fact that you only recall has passage 0 and no
     quote.
 
-    Where no passage says a fact that the answer needs, write a search query for it, even if you recall the fact, as
-    long as searches are left.
+    Where no passage says a fact that the answer needs, write a search query for it, even if you recall the fact. What
+    was searched for before is not searched for again.
 
     Answer as the passage writes it, and as exactly as the question asks: the whole name, date or phrase, and only one.
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc="read before; [2] is the second passage below, (recalled) has none. List those that you need again, "
-        "with quotes"
+        desc="read before, with the number of the passage that says each. List those that you need again, word for "
+        "word; they need no quote"
     )
     passages: list[str] = passages_field("those that known facts cite, and what the searches found")
-    queries: list[str] = dspy.InputField(desc="searched for so far; other words may find more")
-    searches_left: int = dspy.InputField(desc="rounds; one may have several queries")
-    evidence: list[Fact] = dspy.OutputField()
+    queries: list[str] = dspy.InputField(desc="searched for so far")
+    searches_left: int = dspy.InputField(desc="rounds of searches; at 0, answer with what there is")
+    evidence: list[Fact] = dspy.OutputField(desc="the facts")
     comparison: list[str] = dspy.OutputField(
-        desc="empty, unless values are compared; then what is asked (earliest, latest, smallest, largest, longest, "
-        "shortest or same) and each possible answer with its value as quoted, a span as two dates: "
-        '["longest", "Ada Hale: 3 May 1879 to 1951", "Jo Rey: 1880 to 20 June 1944"]'
+        desc="empty, unless values are compared. Then: earliest, latest, smallest, largest, longest, shortest or same; "
+        'and each possible answer with its value as quoted: ["earliest", "The Hill: 3 May 1979", "Rain: 1981"]. A span '
+        'has two dates: ["longest", "Ada Hale: 1879 to 1951", "Jo Rey: 1880 to 1944"]'
     )
     searches: list[str] = dspy.OutputField(
         desc="queries, made at the same time: each complete in itself, with the names found so far; empty if passages "
         "say every fact"
     )
     answer: str = answer_field()
-    rests_on: Basis = dspy.OutputField(
-        desc='"passages" if they say every fact of the chain; "memory" if you recall one of these facts; "guess" '
-        "if you are not sure of one"
-    )
+    sure: bool = dspy.OutputField(desc="False if the answer is a guess")
 
 
 class ConfirmAnswer(dspy.Signature):

@@ -10,11 +10,11 @@ import dspy
 from ...common.text import queries_in
 from ...lm.call import call
 from ...lm.window import shown_of
-from ...metrics import stands_in
+from ...metrics import normalise, stands_in
 from ...metrics.quotes import proving_sentences, quoted_sentences
 from ...retrieval import Passage
 from ...signatures import AnswerStyle
-from ...signatures.evidence import Basis, ConfirmAnswer, Fact, ReadEvidence
+from ...signatures.evidence import ConfirmAnswer, Fact, ReadEvidence
 from ..comparisons import read_comparison, settle
 from ..demonstrations import Judgement, note
 from ..references import numbered, numbers_of
@@ -50,13 +50,13 @@ class Reading:
         facts: in their order.
         missing: queries; none if no searches are left.
         answer: the LM's, or what the values that it compares come to.
-        rests_on: see `Basis`; "passages" only if each fact is proven.
+        sure: whether it is no guess.
     """
 
     facts: list[ReadFact]
     missing: list[str]
     answer: str
-    rests_on: Basis
+    sure: bool
 
 
 class EvidenceReading(dspy.Module):
@@ -96,7 +96,8 @@ class EvidenceReading(dspy.Module):
         )
         shown = shown_of(passages, reply)
         given = [fact for fact in reply.evidence if fact.fact.strip()][:MOST_FACTS]
-        facts = [prove(fact, shown, question) for fact in given]
+        proven = {normalise(fact.fact): fact for fact in known if fact.proven}
+        facts = [proven.get(normalise(fact.fact)) or prove(fact, shown, question) for fact in given]
         unproven = [fact for fact in facts if fact.passage and not fact.proven]
         misquoted = [
             fact.fact for fact, said in zip(facts, given, strict=True) if fact in unproven and not _stands(said, fact)
@@ -104,15 +105,10 @@ class EvidenceReading(dspy.Module):
         missing = (queries_in(reply.searches) or misquoted)[:MOST_QUERIES] if searches_left else []
         told = {fact.passage.id for fact in facts if fact.passage and fact.proven}
         judged = [Judgement([passage], True) for passage in shown if passage.id in told]
-        names = [_named(said, shown) for said in given]
-        sound = all(
-            (one.passage, one.proven) == (name, name is not None) for one, name in zip(facts, names, strict=True)
-        )
+        pairs = zip(facts, (_named(said, shown) for said in given), strict=True)
+        sound = all(one in known or (one.passage, one.proven) == (name, name is not None) for one, name in pairs)
         note(reply, "asks for more" if missing else "ends", judged, exemplary=sound)
-        rests_on = reply.rests_on
-        if rests_on == "passages" and not (facts and all(fact.proven for fact in facts)):
-            rests_on = "memory"
-        return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), rests_on)
+        return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 
 def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
@@ -145,7 +141,9 @@ def _stands(said: Fact, fact: ReadFact) -> bool:
 
 def _told(fact: ReadFact, numbers: dict[str, int]) -> str:
     number = numbers.get(fact.passage.id) if fact.passage and fact.proven else None
-    return f"{fact.fact} [{number}]" if number else f"{fact.fact} (recalled)"
+    return (
+        f"{fact.fact} [{number}]" if number else f"{fact.fact} ({'not in its quote' if fact.passage else 'recalled'})"
+    )
 
 
 class AnswerConfirmation(dspy.Module):

@@ -39,7 +39,7 @@ SKILLS = [
     Skill("question passages", "judgements", knowledge.judge_passages),
     Skill("question passages", "relevant supported answer next_query", knowledge.review_paragraphs),
     Skill("question passages", "information", knowledge.complete_paragraphs),
-    Skill("question passages", "evidence searches rests_on", evidence.read_evidence),
+    Skill("question passages", "evidence searches sure", evidence.read_evidence),
     Skill("question proposed_answer", "lacking follows", evidence.confirm_answer),
     Skill("question assertions", "final_content answer", answers.fuse_assertions),
     Skill("question passages", "kept", knowledge.filter_knowledge),

@@ -15,13 +15,12 @@ def read_evidence(asked: Asked) -> Values:
     missing = asked.missing_queries(read, asked.passages, made)[:1]
     steps = [step for step in asked.gather(asked.passages, memory=asked.mind.believes) if step.answer]
     answer = conclude(asked, steps)
-    told = bool(steps) and all(step.reference for step in steps)
     return {
         "evidence": [_fact(asked, step) for step in steps],
         "comparison": [],
         "searches": missing,
         "answer": answer,
-        "rests_on": "passages" if told and not missing else "guess" if answer == UNKNOWN else "memory",
+        "sure": answer != UNKNOWN,
     }
 
 

@@ -36,15 +36,13 @@ class Found(BaseRetriever):
         return [self(query, k) for query in queries]
 
 
-def reply(
-    *facts: Any, missing: Any = (), answer: str = "Orvane", rests_on: str = "passages", comparison: Any = ()
-) -> Any:
+def reply(*facts: Any, missing: Any = (), answer: str = "Orvane", sure: bool = True, comparison: Any = ()) -> Any:
     return {
         "evidence": list(facts),
         "comparison": list(comparison),
         "searches": list(missing),
         "answer": answer,
-        "rests_on": rests_on,
+        "sure": str(sure),
     }
 
 
@@ -84,6 +82,15 @@ def test_what_is_missing_is_searched_for_and_the_next_call_sees_facts_and_proofs
     assert len(prediction.references) == 2
 
 
+def test_a_fact_that_was_proven_before_needs_no_quote_again(scripted):
+    again = {"fact": PAINTED["fact"], "passage": 0, "quote": ""}
+    unproven = {**DIED, "passage": 1, "quote": "The Red Barge is a painting"}
+    engine = scripted(reply(PAINTED, unproven, missing=["Brenka Ostal death"]), reply(again, DIED))
+    prediction = ask()
+    assert "Brenka Ostal died in Orvane. (not in its quote)" in engine.prompts[1]
+    assert prediction.final_content.startswith("The Red Barge was painted by Brenka Ostal [1]. Brenka Ostal died")
+
+
 def test_queries_are_searched_for_once(scripted):
     scripted(reply(PAINTED, missing=[Q.upper(), "none"]))
     retriever = Found()
@@ -92,7 +99,7 @@ def test_queries_are_searched_for_once(scripted):
 
 
 def test_it_stops_when_a_search_brings_nothing_that_was_not_read(scripted):
-    engine = scripted(reply(PAINTED, missing=["boats"], rests_on="guess"))
+    engine = scripted(reply(PAINTED, missing=["boats"], sure=False))
     ask(Found({Q: [BARGE, OTHER], "boats": [OTHER]}))
     assert len(engine.prompts) == 1
 
@@ -137,15 +144,15 @@ def test_a_fact_that_says_more_than_its_quote_has_no_mark_and_costs_no_search(sc
 
 
 def test_the_calls_are_bounded_and_the_last_one_is_told_so(scripted):
-    engine = scripted(reply(missing=["Brenka Ostal death"]), reply(missing=["boats"], rests_on="guess"))
+    engine = scripted(reply(missing=["Brenka Ostal death"]), reply(missing=["boats"], sure=False))
     prediction = ask(max_calls=2)
     assert "\n0\n" in engine.prompts[1].split("searches_left")[1]
     assert prediction.final_content == "A guess: Orvane."
 
 
-@pytest.mark.parametrize(("rests_on", "answer"), [("guess", ""), ("memory", "Orvane")])
-def test_abstaining_leaves_a_guess_out(scripted, rests_on: str, answer: str):
-    scripted(reply(PAINTED, rests_on=rests_on))
+@pytest.mark.parametrize(("sure", "answer"), [(False, ""), (True, "Orvane")])
+def test_abstaining_leaves_a_guess_out(scripted, sure: bool, answer: str):
+    scripted(reply(PAINTED, sure=sure))
     assert ask(abstain=True).answer == answer
 
 
@@ -170,7 +177,7 @@ def test_a_confirmation_may_ask_for_one_more_search(scripted):
 
 @pytest.mark.parametrize("found", [[], [OTHER.model_copy(update={"id": str(n)}) for n in range(10)]])
 def test_without_evidence_it_still_answers(scripted, found: list[Passage]):
-    scripted(reply(answer="Orvane", rests_on="guess"))
+    scripted(reply(answer="Orvane", sure=False))
     prediction = ask(Found({Q: found}))
     assert prediction.final_content == "A guess: Orvane."
     assert prediction.references == []
