@@ -44,7 +44,7 @@ class EvidenceChain(Program):
     call lists the facts that lead to the answer, each with its passage and a quote, and asks for what is missing.
     Quotes are looked for in their passages, and dates and numbers compared, by rules. If nothing is missing, the
     question took one call. Else all queries are searched at once, and the next call sees the facts, their passages and
-    the new ones.
+    the new ones. A call that proves no further fact is the last.
     """
 
     name = "evidence-chain"
@@ -58,16 +58,17 @@ class EvidenceChain(Program):
             self.confirmation = AnswerConfirmation()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Read, and search for what is missing, until nothing is or the calls are spent."""
+        """Read, and search for what is missing, until nothing is, a search proved nothing, or the calls are spent."""
         question, queries, confirmed = tree.question, list[str](), not self.settings.confirm
         shown = self.retrieve(question, self.settings.k)
         last = tree.grow(None, query=question, source="query", found=tuple(shown))
         reading = Reading([], [], "", False)
         for searches_left in reversed(range(self.settings.max_calls)):
+            known = reading.facts
             reading = self.reading(
                 question=question,
                 answer_style=answer_style,
-                known=reading.facts,
+                known=known,
                 passages=shown,
                 queries=queries,
                 searches_left=searches_left,
@@ -77,7 +78,7 @@ class EvidenceChain(Program):
             if searches_left and not missing and not confirmed:
                 missing = unlike(self.confirmation(question=question, reading=reading), [question, *queries])
                 confirmed = True
-            if not missing:
+            if not missing or (queries and not proves_more(reading.facts, known)):
                 break
             found = run_parallel([partial(self.retrieve, query, self.settings.k_more) for query in missing])
             for query, passages in zip(missing, found, strict=True):
@@ -134,6 +135,11 @@ def _news(fact: ReadFact, tree: ReasoningTree) -> str:
     before = normalise(" ".join([tree.question, *(node.answer or "" for node in tree.nodes)]))
     terms = [term.rstrip(".,") for term in claim_terms(fact.fact)]
     return ", ".join(term for term in terms if normalise(term) not in before) or fact.fact
+
+
+def proves_more(facts: Iterable[ReadFact], known: Sequence[ReadFact]) -> bool:
+    """Return whether a fact is proven that was not known."""
+    return any(fact.proven and fact not in known for fact in facts)
 
 
 def unlike(queries: Iterable[str], made: Sequence[str]) -> list[str]:

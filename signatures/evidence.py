@@ -24,14 +24,13 @@ class ReadEvidence(QuestionInputs):
     its quote. A passage about another of the same name is no evidence. A fact that you only recall has passage 0 and no
     quote.
 
-    Where no passage says a fact that the answer needs, write a search query for it, even if you recall the fact. What
-    was searched for before is not searched for again.
+    Where no passage says a fact that the answer needs, write a search query for it, even if you recall the fact.
 
     Answer as the passage writes it, and as exactly as the question asks: the whole name, date or phrase, and only one.
     """
 
     known_facts: list[str] = dspy.InputField(
-        desc="read before, with the number of the passage that says each. List those that you need again, word for "
+        desc="read before, with the passage that says each, or (recalled). List those that you need again, word for "
         "word; they need no quote"
     )
     passages: list[str] = passages_field("those that known facts cite, and what the searches found")
@@ -44,8 +43,8 @@ class ReadEvidence(QuestionInputs):
         'has two dates: ["longest", "Ada Hale: 1879 to 1951", "Jo Rey: 1880 to 1944"]'
     )
     searches: list[str] = dspy.OutputField(
-        desc="queries, made at the same time: each complete in itself, with the names found so far; empty if passages "
-        "say every fact"
+        desc="queries, made at the same time: each complete in itself, with the names that passages gave; empty if "
+        "passages say every fact"
     )
     answer: str = answer_field()
     sure: bool = dspy.OutputField(desc="False if the answer is a guess")
