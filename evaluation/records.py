@@ -44,6 +44,18 @@ CONTEXTS = (5, 15)
 """The numbers of passages at which the recall of every program is measured."""
 
 
+COLUMNS = {
+    *("program", "questions", "score", "answered", "difference", "p", "failed", "calls", "words_in", "words_out"),
+    *("rounds", "seconds", "cached", "cost", "simulated", "answered alone", "LM calls", "words in", "words out"),
+    *(f"{one}_{end}" for one in ("score", "grounded", "answered", "difference") for end in ("low", "high")),
+    *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
+    *("hops", "documents", "documents a call", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
+    *("grounded", "rests_on"),
+    *(f"{by}{kind}@{k}" for by in ("", "title ") for kind in ("recall", "precision") for k in (*RECALL_AT, "all")),
+    *(f"{by}{kind} kept" for by in ("", "title ") for kind in ("recall", "precision", "s-precision")),
+}
+"""The names of the other columns of results, which the figures of a metric of that name would replace."""
+
 JUDGE = "judge "
 """How the name of each metric begins that is an LM as a judge."""
 
@@ -177,7 +189,7 @@ def checked_metrics(
     """Return the metrics of a run, one or several, if they can score its questions: nothing has been asked yet.
 
     Raises:
-        QuestreeError: if there is none, one is no function or has the name of one of ours, two
+        QuestreeError: if there is none, one is no function or has the name of one of ours or of another column, two
             have one name, or a question lacks what one goes by.
     """
     given: Any = metrics  # whatever it is
@@ -188,6 +200,8 @@ def checked_metrics(
         checked_metric(one)
         if METRICS.get(metric_name(one), one) != one:
             raise QuestreeError(f"{metric_name(one)!r} is the name of a metric of ours: give yours another name.")
+        if metric_name(one) in COLUMNS and (place or metric_name(one) != "score"):  # of the first it is the score
+            raise QuestreeError(f"{metric_name(one)!r} is the name of another column of the results: give another.")
         if any(metric_name(one) == metric_name(other) and one != other for other in listed[:place]):
             raise QuestreeError(f"Two metrics are called {metric_name(one)!r}: give them different names.")
     graded = [one for one in listed if hasattr(one, "check")]

@@ -175,6 +175,7 @@ def _bring(collection: Collection, state: State, encoder: Encoder, passages: Pas
         _write_missing(collection, state.manifest, encoder, passages, report)
         if collection.count() != len(passages):
             raise RemoteError(f"{collection.address} does not keep what is written: it counts other points.")
+        _check_not_replaced(collection, state.manifest)
         collection.mark(State(manifest=state.manifest, finished=True))
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(how) from stop
@@ -204,6 +205,14 @@ def _write_missing(
         points = map(point_of, new, chunk, passage_words(chunk, bm25, mean), (matrix.numpy() for matrix in rows))
         report(BuildProgress("uploading", done, len(passages), kept=kept))
         while some := list(islice(points, _POINTS_TOGETHER)):
+            _check_not_replaced(collection, manifest)
             collection.put(some)
             done += len(some)
             report(BuildProgress("uploading", done, len(passages), kept=kept))
+
+
+def _check_not_replaced(collection: Collection, manifest: IndexManifest) -> None:
+    """Raise if another upload has replaced the index meanwhile: passages of two corpora would mix under one name."""
+    there = collection.state()
+    if there is None or there.manifest.fingerprint != manifest.fingerprint:
+        raise IndexRefused(f"Another upload has replaced the index at {collection.address}: this one has ended.")

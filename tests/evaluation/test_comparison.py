@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from parrot import RIGHT, WRONG, Parrot, right
+from parrot import LOST, RIGHT, WRONG, Parrot, right
 from run_files import kept
 
 from questree.common.errors import QuestreeError
 from questree.evaluation.comparison.comparison import compare
+from questree.evaluation.records import COLUMNS, checked_metrics
 from questree.evaluation.stored_runs import stored_runs
 from questree.evaluation.tracking import Tracking
 from questree.lm.failure import CallFailedError
@@ -33,6 +34,22 @@ def test_a_name_that_no_place_can_have_is_refused(mini, tmp_path, name):
     assert not list(tmp_path.iterdir())
     with pytest.raises(QuestreeError, match="nothing to compare"):
         compare({}, mini.dev, [mini.metric])
+
+
+def test_a_metric_with_the_name_of_another_column_is_refused():
+    def score(example, prediction, trace=None):
+        return 0.25
+
+    checked_metrics(score, [])  # of the first metric that is the score
+    for name, given in (("score", [right, score]), ("cost", score), ("score_low", score)):
+        score.__name__ = name
+        with pytest.raises(QuestreeError, match=f"'{name}' is the name of another column"):
+            checked_metrics(given, [])
+    questions = [RIGHT, WRONG, LOST, RIGHT.copy(id="d", gold_passages=["p1"])]
+    found = compare({"a": Parrot(), "b": Parrot()}, questions, right)
+    rows = [*found.table.lines, *found.table.details, *found.table.numbers, *found.evaluations["a"].table()]
+    known = COLUMNS | {"right", "difference to a", "failed_unparsable"}
+    assert {name for row in rows for name in row} <= known
 
 
 def test_runs_have_one_parent(mini, tmp_path, tracking_store):

@@ -226,6 +226,21 @@ def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, pa
     assert {p.id for p in QdrantRetriever.connect(at)(QUERY, k=50)} <= {p.id for p in passages[20:50]}
 
 
+def test_an_upload_that_another_one_replaces_ends_and_writes_nothing_into_it(
+    small, fake, passages, tiny_checkpoint, monkeypatch
+):
+    at, began = f"{fake[1]}/c{uuid.uuid4().hex}", []
+
+    def replace(at_work):
+        if at_work.done and not began:
+            began.append(True)
+            upload(passages[20:40], at, checkpoint=tiny_checkpoint, overwrite=True)
+
+    with pytest.raises(IndexRefused, match="Another upload has replaced the index"):
+        upload(passages[:40], at, checkpoint=tiny_checkpoint, progress=replace)
+    assert len(QdrantRetriever.connect(at)) == Collection(QdrantAddress.parse(at)).count() == 20
+
+
 def test_a_checkpoint_that_changed_is_refused(place, passages, tiny_config, tmp_path):
     upload(passages[:20], at := _true(place), checkpoint=make_checkpoint(tmp_path, tiny_config, seed=4))
     make_checkpoint(tmp_path, tiny_config, seed=5)
