@@ -44,7 +44,7 @@ with writing(Path(sys.argv[1]), "evaluation") as file:
 
 def test_what_was_acknowledged_outlives_kills(tmp_path):
     acknowledged = 0
-    for _ in range(3):
+    for _ in range(2):
         child = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         for _ in range(20):
             acknowledged = int(child.stdout.readline())

@@ -43,7 +43,7 @@ def run(small, tmp_path):
 def test_a_disk_that_fills_up_during_a_run_loses_no_finished_question(run, small, tmp_path, full_disk, concurrency):
     draw, whole = random.Random(3), told(read_records(run))
     size = (run / "runs.db").stat().st_size
-    for room in [draw.randrange(70_000, size) for _ in range(4)]:
+    for room in [draw.randrange(70_000, size) for _ in range(2)]:
         out = tmp_path / f"{room}"
         with full_disk(room), pytest.raises(QuestreeError, match=r"runs\.db"):
             evaluate(small.program(), small.questions[:6], right, out=out, policy=RunPolicy(concurrency=concurrency))
@@ -78,7 +78,7 @@ def whole(_simulated):
         return compiled(small, None)
 
 
-@pytest.mark.parametrize("room", [300, 4_000, 15_000, 60_000])
+@pytest.mark.parametrize("room", [4_000, 60_000])
 def test_a_compilation_on_a_full_disk_goes_on_when_there_is_room(small, whole, tmp_path, full_disk, caplog, room):
     with full_disk(room), suppress(QuestreeError):  # nothing else; where all fits, nothing at all
         compiled(small, tmp_path / "run")

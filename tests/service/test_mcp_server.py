@@ -131,6 +131,22 @@ def test_no_page_of_elsewhere_asks(server):
             assert httpx2.post(f"{address}/mcp", json={}, headers=headers).status_code == 403
 
 
+@pytest.mark.parametrize(("seconds", "room"), [(600.0, False), (0.001, True)])
+def test_sessions_are_bounded_and_end_when_nothing_is_asked(server, monkeypatch, seconds, room):
+    monkeypatch.setattr(mcp_module, "_MOST_SESSIONS", 1)
+    monkeypatch.setattr(mcp_module, "_SESSION_SECONDS", seconds)
+    given = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": given}
+    headers = {"accept": "application/json, text/event-stream"}
+    with running(mcp_app(server)) as address, httpx2.Client() as client:
+
+        def opened() -> bool:
+            return client.post(f"{address}/mcp", json=opening, headers=headers).status_code == 200
+
+        assert opened()
+        assert any(opened() for _ in range(50)) == room
+
+
 def test_a_call_that_is_cancelled_asks_nothing_more(make_service, tap):
     service = make_service()
 
