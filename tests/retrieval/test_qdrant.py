@@ -227,19 +227,20 @@ def test_what_is_replaced_by_request_is_refused_by_those_who_search_it(place, pa
 
 
 def test_an_upload_that_another_one_replaces_ends_and_writes_nothing_into_it(
-    small, fake, passages, tiny_checkpoint, monkeypatch
+    fake, passages, tiny_checkpoint, monkeypatch
 ):
+    monkeypatch.setattr("questree.retrieval.qdrant.upload._POINTS_TOGETHER", 1)
     at, began = f"{fake[1]}/c{uuid.uuid4().hex}", []
 
     def replace(at_work):
         if at_work.done and not began:
             began.append(True)
-            upload(passages[20:22], at, checkpoint=tiny_checkpoint, overwrite=True)
+            upload(passages[20:21], at, checkpoint=tiny_checkpoint, overwrite=True)
 
     with pytest.raises(IndexRefused, match="Another upload has replaced the index"):
-        upload(passages[:17], at, checkpoint=tiny_checkpoint, progress=replace)
+        upload(passages[:2], at, checkpoint=tiny_checkpoint, progress=replace)
     there = Collection(QdrantAddress.parse(at))
-    assert there.count() == 2
+    assert there.count() == 1
     assert there.state().finished
 
 
