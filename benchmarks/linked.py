@@ -1,35 +1,42 @@
-"""Linked retrieval beside what it links, for docs/retrieval.md; and the choice that is shipped.
+"""Linked retrieval beside what it links, in one command: the tables of docs/retrieval.md and docs/scale.md.
 
-    python benchmarks/linked.py train DATA --out FOLDER
-    python benchmarks/linked.py tables DATA --out FOLDER --over musique=INDEX
+    python benchmarks/linked.py DATA --out FOLDER
+    python benchmarks/linked.py DATA --out FOLDER --train
 
-DATA holds questions, `recorded.jsonl` and `corpora/`. Questions are halved by a hash of their ids: `train` reads the
-first halves alone and writes `choice.json` and, for each task, a choice without it; `tables` reads the second halves.
-`--over` names other indexes of the corpora.
+DATA holds questions, `recorded.jsonl` and `corpora/`. Questions are halved by a hash of their ids: choices are trained
+on the first halves, and the tables are of the second. "Task unseen" is a choice that was trained on the other two
+tasks. Indexes and choices that are in FOLDER already are not made again. ``--train`` makes the choice that is shipped,
+FOLDER/choice.json, and measures that one.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
 import numpy as np
-from frame import begin, options
+from frame import begin, in_own_process, memory, options, took
 from recorded_gold import gold_of, passages_by_title
 
 from questree.data import Question, read_questions
+from questree.evaluation.tables import markdown_of
 from questree.metrics import mean_interval, normalise_title, paired_interval, passage_fingerprint
-from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index
+from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index, read_corpus
 from questree.retrieval.linked.calibration import cases_of, found_by
 from questree.retrieval.linked.choice import Choice
 from questree.retrieval.linked.choice_training import Case, train
 
 TASKS = ("hotpotqa", "2wikimultihopqa", "musique")
+OTHERS = tuple(f"{task}.{kind}" for task in TASKS for kind in ("rerank", "exact"))
 STEP_WEIGHT, OVER_WEIGHT = 0.35, 0.7
+TIMED = 30  # questions
 
 
 def halves(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
@@ -64,16 +71,27 @@ def steps_of(asked: Question, by_fingerprint: dict[str, Passage]) -> Iterator[tu
 
 
 class World:
-    """A task's corpus with its links, and its questions."""
+    """A task's corpus with its links and other indexes, and its questions."""
 
-    def __init__(self, data: Path, task: str, out: Path) -> None:
-        folder = out / f"{task}.linked"
-        if not folder.exists():
-            build_index(data / "corpora" / f"{task}.jsonl", folder, kind="linked")
-        retriever = cast(LinkedRetriever, load_index(folder, full_check=False))
-        self.task, self.linked, self.questions = task, retriever, questions_of(data, task)
-        passages = [retriever.passages[place] for place in range(len(retriever.passages))]
+    def __init__(self, data: Path, task: str, out: Path, others: Sequence[str]) -> None:
+        self.task, self.corpus, self.out, self.questions = task, data / "corpora" / f"{task}.jsonl", out, {}
+        self.linked = cast(LinkedRetriever, self.index(f"{task}.linked"))
+        self.others = [one for one in others if one.startswith(f"{task}.")]
+        self.questions = questions_of(data, task)
+        passages = [self.linked.passages[place] for place in range(len(self.linked.passages))]
         self.by_fingerprint = {passage_fingerprint(one.title, one.text): one for one in passages}
+
+    def index(self, name: str) -> Retriever:
+        """An index of the corpus, which is made if it is not there."""
+        folder = self.out / name
+        if not folder.exists():
+            build_index(self.corpus, folder, kind=name.split(".")[1])
+        return load_index(folder, full_check=False)
+
+    @cached_property
+    def over(self) -> dict[str, Retriever]:
+        """The indexes that are compared, BM25 first."""
+        return {"bm25": self.linked.base} | {one.split(".")[1]: self.index(one) for one in self.others}
 
     def steps(self, *parts: str) -> dict[str, list[Question]]:
         """The steps of the questions of some parts, by kind."""
@@ -89,70 +107,120 @@ class World:
         return [replace(case, id=case.id.split("/")[0], weight=weight) for case in cases]
 
 
-def trained(worlds: Sequence[World], over: Mapping[str, Retriever]) -> Choice:
-    """A choice trained on the first halves, over BM25 and over the other indexes."""
-    cases = []
-    for world in worlds:
-        steps = [asked for kind in world.steps("dev").values() for asked in kind]
-        for base, weight in ((world.linked.base, 1.0), (over.get(world.task), OVER_WEIGHT)):
-            if base is not None:
-                cases += world.cases(base, world.questions["dev"], weight)
-                cases += world.cases(base, steps, weight * STEP_WEIGHT)
-    return train(cases)[0]
+def trained(worlds: Sequence[World], out: Path) -> Choice:
+    """The choice that is in a file, or is trained on the first halves, over BM25 and rerank, and kept there."""
+    if not out.exists():
+        cases = []
+        for world in worlds:
+            steps = [asked for kind in world.steps("dev").values() for asked in kind]
+            for base, weight in (("bm25", 1.0), ("rerank", OVER_WEIGHT)):
+                if base in world.over:
+                    cases += world.cases(world.over[base], world.questions["dev"], weight)
+                    cases += world.cases(world.over[base], steps, weight * STEP_WEIGHT)
+        train(cases)[0].save(out)
+    return Choice.load(out)
 
 
-def row(name: str, found: Sequence[Sequence[int]], base: Sequence[Sequence[int]], cases: Sequence[Case]) -> str:
-    """A line of a table: recall at 1, 2, 3 and 5, chains among 15, and their differences to the base."""
-
-    def recalls(of: Sequence[Sequence[int]], k: int) -> list[float]:
-        return [float(np.isin(case.gold, list(one)[:k]).mean()) for case, one in zip(cases, of, strict=True)]
-
-    def chains(of: Sequence[Sequence[int]]) -> list[float]:
-        return [float(share == 1) for share in recalls(of, 15)]
-
-    cells = [f"{np.mean(recalls(found, k)):.3f}" for k in (1, 2, 3)]
-    for measure in (lambda of: recalls(of, 5), chains):
-        cells += [str(mean_interval(measure(found)))]
-        cells += ["" if found is base else str(paired_interval(measure(base), measure(found)))]
-    return f"| {name} | {' | '.join(cells)} |"
+Found = Sequence[Sequence[int]]
 
 
-HEAD = "| | recall@1 | @2 | @3 | recall@5 | less its base | chain among 15 | less its base |\n" + "|---" * 8 + "|"
+def recalls(cases: Sequence[Case], found: Found, k: int) -> list[float]:
+    """The share of each case's gold passages among the first k."""
+    return [float(np.isin(case.gold, list(one)[:k]).mean()) for case, one in zip(cases, found, strict=True)]
 
 
-def tables(worlds: Sequence[World], over: Mapping[str, Retriever], out: Path) -> Iterator[str]:
-    """The tables: whole questions, and single steps."""
-    for world in worlds:
-        unseen = Choice.load(out / f"unseen-{world.task}.json")
-        seen = Choice.load(out / "choice.json")
-        parts = {"questions": world.questions["test"]} | world.steps("test", "more test")
-        for name, questions in parts.items():
-            lines = []
-            for base in filter(None, [world.linked.base, over.get(world.task)]):
-                cases = cases_of(world.linked.over(base), questions)
-                ranked = [case.ranking.tolist() for case in cases]
-                lines.append(row(base.name, ranked, ranked, cases))
-                for told, choice in (("linked", seen), ("linked, task unseen", unseen)):
-                    found = [list(one) for one in found_by(choice, cases)]
-                    lines.append(row(f"{told} over {base.name}", found, ranked, cases))
-            yield f"\n{world.task}, {name}, n={len(cases)}\n\n{HEAD}\n" + "\n".join(lines)
+def measures(cases: Sequence[Case], found: Found) -> dict[str, list[float]]:
+    """What is measured of each case, by name."""
+    whole = {f"chain in {k}": [float(share == 1) for share in recalls(cases, found, k)] for k in (5, 15)}
+    return {f"recall@{k}": recalls(cases, found, k) for k in (1, 2, 3, 5)} | whole
+
+
+def tables(world: World, seen: Choice, unseen: Choice) -> Iterator[str]:
+    """The tables of whole questions, and of single steps: what each finds, and how that differs from each other one."""
+    parts = {"questions": world.questions["test"]} | world.steps("test", "more test")
+    for name, questions in parts.items():
+        found: dict[str, Found] = {}
+        cases: Sequence[Case] = ()
+        for base, retriever in world.over.items():
+            cases = cases_of(world.linked.over(retriever), questions)
+            found[base] = [case.ranking.tolist() for case in cases]
+            for told, choice in (("linked", seen), ("linked, task unseen", unseen)) if base != "exact" else ():
+                found[f"{told}, over {base}"] = [one.tolist() for one in found_by(choice, cases)]
+        measured = {one: measures(cases, those) for one, those in found.items()}
+        rows = [{"": one} | {what: str(mean_interval(of)) for what, of in its.items()} for one, its in measured.items()]
+        differences = [
+            {"": f"{one}, less {base}"}
+            | {what: str(paired_interval(measured[base][what], of)) for what, of in measured[one].items()}
+            for one in measured
+            for base in world.over
+            if one not in world.over
+        ]
+        yield f"\n{world.task}, {name}, n={len(cases)}\n\n{markdown_of(rows)}\n\n{markdown_of(differences)}"
+
+
+def copied(passages: Sequence[Passage], copies: int) -> Iterator[Passage]:
+    """The passages so many times. In each further copy every capitalised word has another ending, so names differ."""
+    for copy in range(copies):
+        mark = "" if copy == 0 else "".join(chr(97 + int(digit)) for digit in str(copy))
+        for one in passages:
+            title, text = (re.sub(r"\b([A-Z]\w{3,})", rf"\1{mark}", part) for part in (one.title, one.text))
+            yield Passage(id=f"{one.id}-{copy}", title=title, text=text)
+
+
+def build_copies(corpus: Path, folder: Path, copies: int) -> dict[str, str]:
+    """Build links over so many copies of a corpus; what that took."""
+    _, taken = took(lambda: build_index(copied(list(read_corpus(corpus)), copies), folder, kind="linked"))
+    return {"built in": f"{taken.processor:.0f} s", "build MB": f"{memory('VmHWM'):,.0f}"}
+
+
+def search_copies(folder: Path, asked: Sequence[str]) -> dict[str, str]:
+    """What the links take on disk, and a search in memory and time."""
+    linked = cast(LinkedRetriever, load_index(folder, full_check=False))
+    size = sum(path.stat().st_size for path in (folder / "links").iterdir())
+    count, links = len(linked.passages), len(linked.links.links.items) + len(linked.links.names.items)
+    least = {
+        name: 1000 * np.mean([min(seconds(one, f"{text}{'?' * turn}") for turn in range(3)) for text in asked])
+        for name, one in (("bm25", linked.base), ("linked", linked))
+    }
+    return {
+        "passages": f"{count:,}",
+        "links and shared names a passage": f"{links / count:.1f}",
+        "B a link or name": f"{size / links:.1f}",
+        "B a passage": f"{size / count:.0f}",
+        "search MB": f"{memory('VmHWM'):,.0f}",
+        "ms a query: bm25": f"{least['bm25']:.1f}",
+        "linked": f"{least['linked']:.1f}",
+    }
+
+
+def seconds(retriever: Retriever, query: str) -> float:
+    """Seconds of the processor that a search takes."""
+    return took(lambda: retriever(query, k=10))[1].processor
 
 
 def main() -> None:
-    """Train, or print tables."""
+    """Make what is missing, and print tables."""
     parser = options(__doc__)
-    parser.add_argument("step", choices=["train", "tables"])
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder of indexes and choices")
-    parser.add_argument("--over", action="append", default=[], help="TASK=INDEX, another index of the task's corpus")
+    parser.add_argument("--train", action="store_true", help="measure a choice that is trained anew")
+    parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS, help="whose tables are printed")
+    parser.add_argument("--others", nargs="*", default=OTHERS, choices=OTHERS, help="indexes that are compared as well")
+    parser.add_argument("--copies", type=int, nargs="*", default=[1, 8, 44], help="of HotpotQA's passages")
     given = begin(parser)
-    worlds = [World(given.data, task, given.out) for task in TASKS]
-    over = {task: load_index(place, full_check=False) for task, place in (one.split("=") for one in given.over)}
-    if given.step == "tables":
-        print("\n".join(tables(worlds, over, given.out)))
-        return
-    for name, left_out in (("choice", None), *((f"unseen-{task}", task) for task in TASKS)):
-        trained([world for world in worlds if world.task != left_out], over).save(given.out / f"{name}.json")
+    worlds = [World(given.data, task, given.out, given.others) for task in TASKS]
+    seen = trained(worlds, given.out / "choice.json") if given.train else Choice.load()
+    for world in (one for one in worlds if one.task in given.tasks):
+        others = [one for one in worlds if one is not world]
+        print("\n".join(tables(world, seen, trained(others, given.out / f"unseen-{world.task}.json"))), flush=True)
+    asked = [one.question for one in worlds[0].questions["test"][:TIMED]]
+    lines = []
+    for copies in given.copies:
+        folder, figures = given.out / f"copies-{copies}", given.out / f"copies-{copies}.json"
+        if not folder.exists():
+            figures.write_text(json.dumps(in_own_process(build_copies, worlds[0].corpus, folder, copies)))
+        lines.append(in_own_process(search_copies, folder, asked) | json.loads(figures.read_text()))
+    print(f"\n{markdown_of(lines)}")
 
 
 if __name__ == "__main__":

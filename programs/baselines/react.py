@@ -22,10 +22,12 @@ class ReActSettings(ProgramSettings):
     Attributes:
         max_turns: thoughts with an action at most; the default is the paper's for HotpotQA.
         k: passages that a search observes.
+        first_search: passages of a search with the question, which is the first turn without a call; 0 for none.
     """
 
     max_turns: int = Field(default=7, ge=1)
     k: int = Field(default=3, ge=1)
+    first_search: int = Field(default=0, ge=0)
 
 
 class ReAct(Program):
@@ -42,7 +44,7 @@ class ReAct(Program):
 
     def __init__(self, retriever: Retriever | None = None, settings: ReActSettings | None = None):
         super().__init__(retriever, settings)
-        self.acting = Acting(self.settings.max_turns, self.must_finish)
+        self.acting = Acting(self.settings.max_turns, self.must_finish, bool(self.settings.first_search))
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Answer by one episode."""
@@ -69,8 +71,8 @@ class Searches:
 
     def observe(self, query: str) -> str:
         """Return what the query finds, as the LM observes it."""
-        query = unquoted(query)
-        found = self.program.retrieve(query, self.program.settings.k)
+        query, settings = unquoted(query), self.program.settings
+        found = self.program.retrieve(query, settings.k if self.last else settings.first_search or settings.k)
         round = self.last.round + 1 if self.last else 1
         self.last = self.tree.add_search(self.last, query, found, round=round)
         self.passages = distinct([self.passages, found])

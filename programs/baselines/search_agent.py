@@ -31,12 +31,14 @@ class SearchAgentSettings(ProgramSettings):
     Attributes:
         max_searches: how many searches are made at most; after the last one, the answer is read from the reasoning.
         k: passages that a search retrieves.
+        first_search: passages of a search with the question, with which the reasoning begins; 0 for none.
         tags: whether it writes Search-R1's tags, and the passages enter the reasoning as they are (there k is 3, and a
             model may be used that was trained so); otherwise they are condensed first.
     """
 
     max_searches: int = Field(default=5, ge=1)
     k: int = Field(default=10, ge=1)
+    first_search: int = Field(default=0, ge=0)
     tags: bool = False
 
 
@@ -66,9 +68,11 @@ class SearchAgent(Program):
         """Reason and search until the answer is there; if it does not come, read it from the reasoning."""
         question, told, written, last = tree.question, list[str](), list[str](), None
         passages, queries = list[Passage](), set[str]()
+        first, answer = [question] if self.settings.first_search else [], None
         for searched in range(self.settings.max_searches + 1):
-            text, query, answer = self.go_on(question, answer_style, written)
-            written = [*written, text]
+            k = self.settings.first_search if first else self.settings.k
+            text, query, answer = ("", first.pop(), None) if first else self.go_on(question, answer_style, written)
+            written = [*written, text] if text else written
             told.append(text)
             if query is None or searched == self.settings.max_searches:
                 break
@@ -76,7 +80,7 @@ class SearchAgent(Program):
                 written = [*written, *self.as_written(query, "searched before: see there")]
                 continue
             queries.add(query.casefold())
-            found = self.retrieve(query, self.settings.k)
+            found = self.retrieve(query, k)
             last = tree.add_search(last, query, found, round=searched + 1)
             passages = distinct([passages, found])
             shown = numbered_among(passages, found)

@@ -33,9 +33,9 @@ class Solving(Program):
         self.subquestion_answer = SubquestionAnswer(retrieval=self.searches)
         self.tracing = Tracing()
 
-    def solve(self, question: str, path: list[Node], query: str) -> Solution:
-        """Answer a subquestion, given those before it on the path."""
-        found: list[Passage] = self.retrieve(query, self.settings.k) if self.searches else []
+    def solve(self, question: str, path: list[Node], query: str, k: int | None = None) -> Solution:
+        """Answer a subquestion, given those before it on the path, from k passages."""
+        found: list[Passage] = self.retrieve(query, k or self.settings.k) if self.searches else []
         solution: Solution = self.subquestion_answer(question=question, solved=path, query=query, passages=found)
         return solution
 
@@ -155,6 +155,10 @@ class SelfAsk(Solving):
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
         """Ask and answer until no follow-up is needed, and conclude."""
         path, solutions = list[Node](), list[Solution]()
+        if first := getattr(self.settings, "first_search", 0):
+            solutions.append(self.solve(tree.question, path, tree.question, first))
+            if solutions[0].answer:
+                path.append(add_solution(tree, path, solutions[0]))
         while len(path) < self.settings.max_follow_ups:
             query = self.follow_up(question=tree.question, answer_style=answer_style, solved=path)
             if query is None or query.casefold() in {node.query.casefold() for node in path}:
@@ -169,9 +173,12 @@ class SelfAskRetrievalSettings(SelfAskSettings):
 
     Attributes:
         k: passages that an intermediate answer is read from.
+        first_search: passages that the question itself is answered from before it asks a follow-up; 0 for none. If
+            they tell the answer, it is the first intermediate one.
     """
 
     k: int = Field(default=3, ge=1)
+    first_search: int = Field(default=0, ge=0)
 
 
 class SelfAskRetrieval(SelfAsk):

@@ -110,12 +110,13 @@ class Acting(dspy.ReAct):
         max_turns: how many thoughts with an action there may be.
         must_finish: whether there is an answer only if the LM finished by itself; otherwise one is always read from
             the trajectory.
+        searches_first: whether the first turn is a search with the question, for which the LM is not asked.
     """
 
-    def __init__(self, max_turns: int, must_finish: bool = False):
+    def __init__(self, max_turns: int, must_finish: bool = False, searches_first: bool = False):
         tool = dspy.Tool(search, desc=_SEARCH)
         super().__init__(AnswerByActing, tools=[tool], max_iters=max_turns)
-        self.must_finish = must_finish
+        self.must_finish, self.searches_first = must_finish, searches_first
         self.failure: Exception | None = None
 
     def forward(self, question: str, answer_style: AnswerStyle, find: Callable[[str], str]) -> dspy.Prediction:
@@ -149,6 +150,9 @@ class Acting(dspy.ReAct):
         if self.failure is not None:
             raise self.failure
         extracts = module is self.extract
+        if self.searches_first and not trajectory:
+            search = {"next_tool_name": "search", "next_tool_args": {"query": inputs["question"]}}
+            return dspy.Prediction(next_thought="I search for the question itself.", **search)
         if extracts and self.must_finish and not _finished(trajectory):
             return dspy.Prediction(reasoning="", answer=None)
         predict = module.predict if extracts else module

@@ -55,15 +55,18 @@ class Case:
 
 def train(cases: Sequence[Case], seed: int = 0) -> tuple[Choice, list[Array]]:
     """Return a choice; and for each case the positions, best first, found by one that was not trained on its fold."""
-    seen = [first_stage(case.question, case.ranking) for case in cases]
-    first, scores = fitted(cases, seen, seed), _cross_fitted(cases, seen, seed)
-    seen = [
-        second_stage(case.question, case.ranking, positions, of_case)
-        for case, (positions, _), of_case in zip(cases, seen, scores, strict=True)
+    before = [first_stage(case.question, case.ranking) for case in cases]
+    first, scores = fitted(cases, before, seed), _cross_fitted(cases, before, seed)
+    after = [
+        second_stage(case.question, case.ranking, found, of_case)
+        for case, (found, _), of_case in zip(cases, before, scores, strict=True)
     ]
-    second, scores = fitted(cases, seen, seed), _cross_fitted(cases, seen, seed)
-    found = [best_first(positions, of_case)[0] for (positions, _), of_case in zip(seen, scores, strict=True)]
-    return Choice(first=first, second=second), found
+    second = fitted(cases, after, seed)
+    stages = zip(after, _cross_fitted(cases, after, seed), before, scores, strict=True)
+    best = [
+        best_first(positions, of_case, found, earlier)[0] for (positions, _), of_case, (found, _), earlier in stages
+    ]
+    return Choice(first=first, second=second), best
 
 
 def fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> Trees:

@@ -15,7 +15,7 @@ from ..contracts import Passages
 from ..indexes.index_kind import BuildProgress, Report
 from ..lists import Array, Lists, place_among_equals
 from ..passage import Passage
-from .names import head_hash, named_titles, names_in, stop_words, title_hash, title_words, word_hash
+from .names import head_hash, marks_of, named_titles, names_in, stop_words, title_hash, title_words, word_hash
 
 FOLDER = "links"
 JOINED = 2_000
@@ -147,8 +147,9 @@ def _read_titles(passages: Passages, report: Report) -> Iterator[tuple[Array, Ar
 
 def _read_texts(passages: Passages, titles: Array, report: Report) -> Iterator[tuple[Array, Array, Array, Array]]:
     """Yield for some passages at a time: which one names which title, and which one holds which name, by its hash."""
+    marks = marks_of(titles)
     for first, some in _read(passages, "linking", report):
-        source, target = named_titles([words_in(one.text) for one in some], titles)
+        source, target = named_titles([words_in(one.text) for one in some], titles, marks)
         names = [names_in(f"{one.title}. {one.text}") for one in some]
         holder = np.repeat(np.arange(first, first + len(some)), list(map(len, names)))
         yield source + first, target, holder, np.fromiter((name for held in names for name in held), np.uint64)
@@ -156,7 +157,7 @@ def _read_texts(passages: Passages, titles: Array, report: Report) -> Iterator[t
 
 def _distinct(sources: Array, targets: Array, title_of: Array) -> tuple[Array, Array]:
     """Return the links without repetitions, links to themselves, and those beyond the first so many of a passage."""
-    _, first = np.unique(np.stack([sources, targets]), axis=1, return_index=True)
+    _, first = np.unique(sources * (targets.max(initial=0) + 1) + targets, return_index=True)
     first = np.sort(first[targets[first] != title_of[sources[first]]])
     sources, targets = sources[first], targets[first]
     few = place_among_equals(sources) < NAMED

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import dropwhile, pairwise
+from itertools import chain, dropwhile, pairwise
 
 import numpy as np
 import regex
@@ -16,6 +16,7 @@ from ..lists import Array
 
 LONGEST = 7
 """Words of a title that is looked for in texts."""
+_MARKS = 1 << 24
 _FACTOR, _BITS = 0x9E3779B97F4A7C15, (1 << 64) - 1
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _JOINING = "(?:of|the|de|la|le|du|di|da|del|des|von|van|der|den|al|el|bin|ibn|y)"
@@ -69,32 +70,51 @@ def names_in(text: str) -> set[int]:
     """Return the names in a text: spans of capitalised words, each two neighbours in longer ones, dates and years."""
     found = {phrase_hash([month or other, day or date, year]) for day, month, other, date, year in _DATE.findall(text)}
     found.update(map(word_hash, _YEAR.findall(text)))
-    for span in _SPAN.findall(text):
-        words = list(dropwhile(stop_words().__contains__, words_in(span)))
-        words = words[:-1] if words[-1:] == ["s"] else words
-        if len(words) > 1 or (words and len(words[0]) > 2 and not words[0].isdigit()):
-            found.add(phrase_hash(words))
-        if len(words) > 2:
-            found.update(phrase_hash(two) for two in pairwise(words) if stop_words().isdisjoint(two))
-    return found
+    return found.union(*map(names_in_span, _SPAN.findall(text)))
 
 
-def named_titles(texts: Sequence[Sequence[str]], titles: Array) -> tuple[Array, Array]:
-    """Find titles, given by sorted hashes, in the words of texts, at each place the longest.
+@lru_cache(1 << 18)
+def names_in_span(span: str) -> frozenset[int]:
+    """Return the names in a span of capitalised words. Few spans make up most of those in a corpus."""
+    words = list(dropwhile(stop_words().__contains__, words_in(span)))
+    words = words[:-1] if words[-1:] == ["s"] else words
+    if len(words) < 2 and not (words and len(words[0]) > 2 and not words[0].isdigit()):
+        return frozenset()
+    parts = pairwise(words) if len(words) > 2 else ()
+    return frozenset([phrase_hash(words), *(phrase_hash(two) for two in parts if stop_words().isdisjoint(two))])
+
+
+def marks_of(titles: Array) -> Array:
+    """Return (2 ** 24,) which low bits titles have: a phrase whose bits no title has is none, and is not looked up."""
+    marks = np.zeros(_MARKS, bool)
+    marks[titles & np.uint64(_MARKS - 1)] = True
+    return marks
+
+
+def named_titles(texts: Sequence[Sequence[str]], titles: Array, marks: Array | None = None) -> tuple[Array, Array]:
+    """Find titles in the words of texts, at each place the longest.
+
+    Args:
+        texts: the words of each.
+        titles: their sorted hashes.
+        marks: of the titles, `marks_of`; only many texts are worth making them.
 
     Returns:
         (matches,) which text, and (matches,) the place of the title among those given.
     """
     lengths = np.array([len(words) for words in texts], np.int64)
     text_of, end_of = np.repeat(np.arange(len(texts)), lengths), np.repeat(np.cumsum(lengths), lengths)
-    words = np.fromiter((word_hash(word) for text in texts for word in text), np.uint64, len(text_of))
+    words = np.fromiter(map(word_hash, chain.from_iterable(texts)), np.uint64, len(text_of))
     place, rolling = np.arange(len(words)), np.zeros(len(words), np.uint64)
     longest, title = np.zeros(len(words), np.int64), np.zeros(len(words), np.int64)
     for length in range(1, min(LONGEST, len(words)) + 1 if len(titles) else 0):
         rolling = rolling[: len(words) - length + 1] * np.uint64(_FACTOR) + words[length - 1 :]
-        at = np.minimum(np.searchsorted(titles, rolling), len(titles) - 1)
-        found = np.flatnonzero((titles[at] == rolling) & (place[: len(at)] + length <= end_of[: len(at)]))
-        longest[found], title[found] = length, at[found]
+        found = np.flatnonzero(place[: len(rolling)] + length <= end_of[: len(rolling)])
+        if marks is not None:
+            found = found[marks[rolling[found] & np.uint64(_MARKS - 1)]]
+        at = np.minimum(np.searchsorted(titles, rolling[found]), len(titles) - 1)
+        named = titles[at] == rolling[found]
+        longest[found[named]], title[found[named]] = length, at[named]
     starts = np.flatnonzero(longest)
     ends = starts + longest[starts]
     before = np.maximum.accumulate(np.concatenate([[0], ends]))[: len(ends)]

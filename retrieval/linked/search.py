@@ -23,13 +23,21 @@ def search(question: QuestionTerms, ranking: Array, choice: Choice) -> tuple[Arr
         ranking: (found,) positions of the passages that the linked retriever found, best first.
         choice: made twice, by how candidates are linked to what the words found best, then to what it chose itself.
     """
-    positions, seen = first_stage(question, ranking)
-    positions, seen = second_stage(question, ranking, positions, choice.first.scores(seen))
-    return best_first(positions, choice.second.scores(seen))
+    found, seen = first_stage(question, ranking)
+    first = choice.first.scores(seen)
+    positions, seen = second_stage(question, ranking, found, first)
+    return best_first(positions, choice.second.scores(seen), found, first)
 
 
-def best_first(positions: Array, scores: Array) -> tuple[Array, Array]:
-    """Return positions, of which equal ones keep their order, and their scores."""
+def best_first(positions: Array, scores: Array, found: Array, first: Array) -> tuple[Array, Array]:
+    """Return the positions of the second stage, best first, and their scores: its own, and half of the first stage's.
+
+    Args:
+        positions, scores: of the second stage.
+        found, first: of the first stage. What it did not find has the lowest of its scores.
+    """
+    rank = _ranks(positions, found)
+    scores = scores + 0.5 * np.where(rank < 0, first.min(), first[np.maximum(rank, 0)])
     order = np.argsort(-scores, kind="stable")
     return positions[order], scores[order]
 

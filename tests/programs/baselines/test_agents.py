@@ -197,6 +197,29 @@ def test_a_search_agent_without_an_answer_reads_it_from_its_reasoning(scripted):
     assert prediction.answer == "Vltava"
 
 
+def test_an_agent_may_look_at_one_search_of_the_question_first(scripted):
+    engine = scripted({"turn": "So it is. <answer>Vltava</answer>"})
+    retriever = TableRetriever({Q: "ABC"})
+    prediction = program("search-agent", retriever=retriever, tags=True, first_search=2)(question=Q)
+    (asked,) = calls(engine)
+    assert asked.given("written") == [
+        f"<search>{Q}</search>",
+        "<information>[1] A | text of A\n[2] B | text of B</information>",
+    ]
+    assert (prediction.answer, retriever.queries) == ("Vltava", [(Q, 2)])
+
+
+def test_react_may_look_at_one_search_of_the_question_first(scripted):
+    finish = {"next_thought": "A tells it.", "next_tool_name": "finish", "next_tool_args": {}}
+    engine = scripted(finish, {"reasoning": "So [1].", "answer": "A"})
+    retriever = TableRetriever({Q: "ABC"})
+    prediction = program("react", retriever=retriever, first_search=2)(question=Q)
+    assert (prediction.answer, retriever.queries, len(engine.requests)) == ("A", [(Q, 2)], 2)
+    shown = str(engine.requests[0])
+    assert "I search for the question itself." in shown
+    assert ("[2] B" in shown, "[3] " in shown) == (True, False)
+
+
 @pytest.mark.parametrize("name", ["search-agent", "toolformer"])
 @pytest.mark.parametrize("search", [BORN, None])
 def test_a_result_that_the_lm_makes_up_is_not_taken_for_one(name, search, answering):
