@@ -29,9 +29,8 @@ from questree.data import Question, read_questions
 from questree.evaluation.tables import markdown_of
 from questree.metrics import mean_interval, normalise_title, paired_interval, passage_fingerprint
 from questree.retrieval import LinkedRetriever, Passage, Retriever, build_index, load_index, read_corpus
-from questree.retrieval.linked.calibration import cases_of, found_by
+from questree.retrieval.linked.calibration import Case, cases_of, found_by, train
 from questree.retrieval.linked.choice import Choice
-from questree.retrieval.linked.choice_training import Case, train
 
 TASKS = ("hotpotqa", "2wikimultihopqa", "musique")
 OTHERS = tuple(f"{task}.{kind}" for task in TASKS for kind in ("rerank", "exact"))

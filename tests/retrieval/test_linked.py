@@ -130,23 +130,31 @@ def test_names_that_two_texts_share(text, other, shared):
     assert bool(names.names_in(text) & names.names_in(other)) == shared
 
 
-def test_links_lead_to_the_titles_that_a_text_names():
-    _, named = links_of(
-        ("Amber", "Amber lies in Berland, near Cold Bay."),
-        ("Berland (country)", "A country."),
-        ("Cold Bay", "Berland and berland again."),
-        ("東京都", "日本の首都"),
-        ("歴史", "東京都の歴史。"),
-        ("", "Cold Bay has no title here."),
-    )
-    assert named == [{"Berland (country)", "Cold Bay"}, set(), {"Berland (country)"}, set(), {"東京都"}, {"Cold Bay"}]
+MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijklmnopqrst"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "named"),
+    [
+        ([("Amber", "Near Cold Bay."), ("Cold Bay", "cold bay, Amber")], [{"Cold Bay"}, {"Amber"}]),
+        ([("Berland (country)", "A country."), ("", "Berland has no title.")], [set(), {"Berland (country)"}]),
+        ([("東京都", "日本の首都"), ("歴史", "東京都の歴史。")], [set(), {"東京都"}]),
+        ([("中國 (日本)", "一個國家"), ("河流", "中國的河流")], [set(), {"中國 (日本)"}]),
+        ([("1984", "In 1931."), ("1931", "1984 and 1931.")], [set(), set()]),
+        ([("The", "The This."), ("This is it", "The The. This is it.")], [set(), set()]),
+        ([("Amber", "Amber is Amber, and Amber.")], [set()]),  # itself
+        ([("Same", "In Same.")] * 50 + [("Other", "The Same.")], [set()] * 50 + [{"Same"}]),
+        ([("Planted", " and ".join(MANY)), *((one, "Nothing.") for one in MANY)], [{*MANY[: links.NAMED]}]),
+        ([("Ab", "Ob."), ("Ob", "Ab."), ("?!", "?! Ob")], [set(), set(), set()]),
+    ],
+)
+def test_which_titles_a_passage_is_linked_to(texts, named):
+    assert links_of(*texts)[1][: len(named)] == named
 
 
 def test_a_planted_passage_draws_a_bounded_number_of_others(monkeypatch):
-    titles = [f"Place {first}{second}x" for first in "abcdefghij" for second in "abcdefghijklmnopqrst"]
-    every = [(title, "Nothing.") for title in titles]
-    made, named = links_of(("Planted", " and ".join(titles)), *every)
-    assert len(named[0]) == links.NAMED == int(np.diff(made.links.starts).max())
+    made, _ = links_of(("Planted", " and ".join(MANY)), *((title, "Nothing.") for title in MANY))
+    assert int(np.diff(made.links.starts).max()) == links.NAMED
     assert int(np.diff(made.names.starts).max()) <= links.NAMED
     monkeypatch.setattr(links, "JOINED", 20)
     made, _ = links_of(*[("Same Title", "In Arvik, by the Common Name.")] * 50, ("Other", "The Same Title."))
@@ -273,7 +281,7 @@ def test_a_choice_of_ones_own_is_kept_beside_the_links_and_used(tmp_path):
 def test_our_trees_score_as_scikit_learn_does(retriever):
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    from questree.retrieval.linked.choice_training import as_trees
+    from questree.retrieval.linked.calibration import as_trees
 
     draw = np.random.default_rng(3)
     numbers = draw.normal(size=(500, 6)).astype(np.float32)
