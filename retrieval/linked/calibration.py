@@ -119,13 +119,8 @@ def cases_of(retriever: LinkedRetriever, questions: Sequence[Question]) -> list[
     told = [place for place, found in enumerate(at) if found and all(len(of_name) == 1 for of_name in found)]
     rankings = retriever.rankings([questions[place].question for place in told]) if told else []
     return [
-        Case(
-            questions[place].id,
-            retriever.terms(questions[place].question),
-            ranking,
-            np.array(sorted(chain(*at[place])), np.int64),
-        )
-        for place, ranking in zip(told, rankings, strict=True)
+        Case(asked.id, retriever.terms(asked.question), ranking, np.array(sorted(chain(*at[place])), np.int64))
+        for place, asked, ranking in zip(told, map(questions.__getitem__, told), rankings, strict=True)
     ]
 
 

@@ -61,8 +61,7 @@ class Trees(BaseModel):
         while (asked := feature[node]).max(initial=-1) >= 0:
             further = np.where(features[row, asked] > number[node], right[node], node + 1)
             node = np.where(asked < 0, node, further)
-        scores: Array = self.base + number[node].sum(1)
-        return scores
+        return np.asarray(self.base + number[node].sum(1))
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array, Array]:

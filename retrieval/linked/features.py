@@ -65,8 +65,7 @@ def _alone(question: QuestionTerms, those: Candidates, held: Array, rank: Array,
 
 def _named(question: QuestionTerms, title: Array) -> Array:
     """Return whether the question names a title."""
-    named: Array = (title >= 0) & np.isin(title, question.titles)
-    return named
+    return np.asarray((title >= 0) & np.isin(title, question.titles))
 
 
 def _words_in_title(question: QuestionTerms, positions: Array) -> tuple[Array, Array]:
@@ -125,5 +124,4 @@ def _beside_first_seeds(those: Candidates, held: Array) -> list[Array]:
 
 
 def _most(values: Array) -> Array:
-    most: Array = values.max(0, initial=0)
-    return most
+    return np.asarray(values.max(0, initial=0))

@@ -121,8 +121,7 @@ class Links:
 
     def titles_in(self, text: str) -> Array:
         """Return the titles that a text names."""
-        found: Array = np.unique(named_titles([words_in(text)], self.titles)[1])
-        return found
+        return np.asarray(np.unique(named_titles([words_in(text)], self.titles)[1]))
 
 
 def _read(passages: Passages, stage: str, report: Report) -> Iterator[tuple[int, list[Passage]]]:

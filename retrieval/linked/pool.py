@@ -47,16 +47,14 @@ class QuestionTerms:
 
     def left_open(self, weights: Array) -> Array:
         """Return (passages, words): how much of each word the passages with these weights leave open, from 0 to 1."""
-        opened: Array = 1 - np.minimum(1, 1.5 * weights / np.maximum(self.idf, 1e-6))
-        return opened
+        return np.asarray(1 - np.minimum(1, 1.5 * weights / np.maximum(self.idf, 1e-6)))
 
     def bearers(self, most: int) -> Array:
         """Return the passages that bear the titles in the question; of each title the best by words."""
         title, place = self.links.bearers.of(self.titles)
         positions, back = np.unique(place, return_inverse=True)
         order = np.lexsort((place, -self.weights(positions).sum(1)[back], title))
-        best: Array = place[order[place_among_equals(title[order]) < most]]
-        return best
+        return np.asarray(place[order[place_among_equals(title[order]) < most]])
 
     def seeds(self, ranking: Array) -> Array:
         """Return the best passages of a ranking, and the best three that bear a title which the question names."""
@@ -120,14 +118,12 @@ def gather(question: QuestionTerms, found: Array, seeds: Array, strength: Array 
 
 def idf(passages: int, often: Array) -> Array:
     """Return how much it tells that a passage holds what so many passages hold."""
-    weights: Array = np.log(1 + (passages - often + 0.5) / (often + 0.5))
-    return weights
+    return np.asarray(np.log(1 + (passages - often + 0.5) / (often + 0.5)))
 
 
 def saturated(told: Array) -> Array:
     """Return how much shared names count, below 1."""
-    share: Array = told / (told + 6)
-    return share
+    return np.asarray(told / (told + 6))
 
 
 def _linked(links: Links, seeds: Array) -> list[tuple[Array, Array, Array]]:
@@ -167,5 +163,4 @@ def _best_of_each_seed(values: Array, most: int) -> Array:
     best = np.argpartition(-values, min(most, values.shape[1]) - 1, axis=1)[:, :most]
     marked = np.zeros(values.shape, bool)
     np.put_along_axis(marked, best, True, 1)
-    chosen: Array = np.any(marked & (values > 0), axis=0)
-    return chosen
+    return np.asarray(np.any(marked & (values > 0), axis=0))

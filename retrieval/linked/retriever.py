@@ -90,15 +90,11 @@ class LinkedRetriever(IndexRetriever):
         return [self.ranking(found) for found in self.base.batch(list(queries), max(k, _FOUND))]
 
     def _search(self, queries: Sequence[str], k: int) -> list[Hits]:
-        return [
-            self._hits(query, ranking, k) for query, ranking in zip(queries, self.rankings(queries, k), strict=True)
-        ]
-
-    def _hits(self, query: str, ranking: Array, k: int) -> Hits:
-        if not len(ranking):
-            return []
-        positions, scores = search(self.terms(query), ranking, self.choice)
-        return list(zip(positions[:k].tolist(), scores[:k].tolist(), strict=True))
+        hits: list[Hits] = []
+        for query, ranking in zip(queries, self.rankings(queries, k), strict=True):
+            positions, scores = search(self.terms(query), ranking, self.choice) if len(ranking) else (ranking, ranking)
+            hits.append(list(zip(positions[:k].tolist(), scores[:k].tolist(), strict=True)))
+        return hits
 
     def _with_sources(self, passages: list[Passage]) -> list[Passage]:
         """Return the passages, each with the title of the first better one that names its title or that it names."""

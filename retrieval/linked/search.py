@@ -64,5 +64,4 @@ def _ranks(positions: Array, ranking: Array) -> Array:
     """Return (positions,) where each stands in the ranking; -1 where it does not."""
     order = np.argsort(ranking)
     at = order[np.minimum(np.searchsorted(ranking, positions, sorter=order), len(ranking) - 1)]
-    ranks: Array = np.where(ranking[at] == positions, at, -1)
-    return ranks
+    return np.asarray(np.where(ranking[at] == positions, at, -1))
