@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
@@ -37,7 +38,7 @@ def lazily(package: str) -> Callable[[str], Any]:
     return imported
 
 
-class PartsByName(MutableMapping[str, T]):
+class PartsByName(UserDict[str, T]):
     """Parts by name, each imported when it is named.
 
     Args:
@@ -46,28 +47,13 @@ class PartsByName(MutableMapping[str, T]):
     """
 
     def __init__(self, package: str, places: dict[str, str]):
-        self._package, self._places = package, places
-        self._parts: dict[str, T] = {}
+        super().__init__()
+        self._package, self.data = package, dict[str, Any](places)
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._parts:
-            module, _, attribute = self._places[name].partition(":")
-            self._parts[name] = getattr(import_module(module, self._package), attribute)
-        return self._parts[name]
-
-    def __setitem__(self, name: str, part: T) -> None:
-        self._parts[name] = part
-        self._places.setdefault(name, "")
-
-    def __delitem__(self, name: str) -> None:
-        del self._places[name]
-        self._parts.pop(name, None)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
+        part: Any = self.data[name]
+        if isinstance(part, str):
+            module, _, attribute = part.partition(":")
+            part = self.data[name] = getattr(import_module(module, self._package), attribute)
+        found: T = part
+        return found

@@ -88,6 +88,10 @@ class RunFileError(QuestreeError):
     """A file that cannot be read as one of runs, or must not be."""
 
 
+class EmptyFileError(RunFileError):
+    """A file that a kill left before anything was written."""
+
+
 class RunFile:
     """A file of runs that is open for reading. Several threads may read it.
 
@@ -359,6 +363,8 @@ def _opened(path: Path, folder: Path) -> sqlite3.Connection:
         raise RunFileError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if head[:2] == b"PK":
         raise RunFileError(f"{path} is a capsule of another form: questree up to commit {_FORMER} reads it.")
+    if not head:
+        raise EmptyFileError(f"{path} is empty: what was to write it was ended; run it again.")
     if head != b"SQLite format 3\0":
         raise RunFileError(f"{path} is no file of runs.")
     store = _connect(path, "ro")
@@ -388,6 +394,9 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 def _check(file: RunFile) -> None:
     """Refuse a file whose tables are not these."""
     ((application,),), ((format,),) = (file.rows(f"PRAGMA {name}") for name in ("application_id", "user_version"))
+    tables = [sql for (sql,) in file.rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")]
+    if not tables:
+        raise EmptyFileError(f"{file.path} is empty: what was to write it was ended; run it again.")
     if application != _APPLICATION:
         raise RunFileError(f"{file.path} is no file of runs: another program's SQLite file.")
     if format != FORMAT:
@@ -395,7 +404,6 @@ def _check(file: RunFile) -> None:
         raise RunFileError(
             f"{file.path} was written by {age} questree (its format is {format}, and {FORMAT} here): read it with that."
         )
-    tables = [sql for (sql,) in file.rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")]
     if tables != _statements():
         raise RunFileError(f"{file.path} is no sound file of runs: its tables are not those of questree.")
 

@@ -166,10 +166,6 @@ class ReplyStore(FanoutCache):
             self._warn(f"A kept reply of the LM in {self._folder} is not used, and is asked for again: {error}.")
             return default
 
-    def delete(self, key: str, *more: Any, **how: Any) -> bool:
-        """Forget a reply; return whether there was one."""
-        return bool(self._do(super().delete, key, *more, **how))
-
     def close(self) -> None:
         """Close the databases; whoever uses the store again opens them again."""
         self._do(super().close)

@@ -27,7 +27,6 @@ class Event(BaseModel):
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     def __str__(self) -> str:
-        """Return a line for a person to read."""
         return type(self).__name__
 
 
@@ -44,7 +43,6 @@ class CallBegun(Event):
     signature: str
 
     def __str__(self) -> str:
-        """Return a line for a person to read."""
         return f"{self.signature} …"
 
 
@@ -62,7 +60,6 @@ class CallEnded(Event):
     spent: Spent
 
     def __str__(self) -> str:
-        """Return a line for a person to read."""
         return f"{self.signature}: {self.spent.tokens_in} tokens in, {self.spent.tokens_out} out"
 
 

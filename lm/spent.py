@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from .failure import was_sent
 from .models import facts_of, is_served
 
-ACCOUNT = (
-    "questree_account"  # the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
-)
+# the open `Account`: a setting of DSPy's goes where its LM goes, onto DSPy's own threads too
+ACCOUNT = "questree_account"
 _ENTRIES = 8  # of an LM's history, at least: a predictor's call may be more than one request
 _MOST_TOKENS = 10**9  # of one call: a server may claim a number of 400 digits, which no sum of seconds or dollars holds
 
@@ -141,11 +140,8 @@ def _taken(entry: dict[str, Any], requests: int = 1, *, cached: bool) -> Spent:
         requests: that it stands for.
         cached: whether the client's cache replied.
     """
-    usage, texts_in, texts_out = (
-        entry.get("usage") or {},
-        _texts(entry.get("messages") or entry.get("prompt")),
-        _texts(entry.get("outputs")),
-    )
+    usage = entry.get("usage") or {}
+    texts_in, texts_out = _texts(entry.get("messages") or entry.get("prompt")), _texts(entry.get("outputs"))
     given = [min(usage.get(name) or 0, _MOST_TOKENS) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
     tokens_in, tokens_out, both = given
     cost, is_estimate = (entry.get("cost") or 0.0) if usage else 0.0, False

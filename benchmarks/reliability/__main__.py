@@ -76,6 +76,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--schedules", type=int, default=72, help="of faults, for each program")
+    parser.add_argument("--commands", nargs="+", help="to interrupt, as `interruptions.COMMANDS` names them; all")
     parser.add_argument("--kills", type=int, default=30, help="of each command")
     parser.add_argument("--stops", type=int, default=20, help="of each command that pays, by Ctrl-C or SIGTERM")
     parser.add_argument("--bytes", type=int, default=40, help="changed in each file; ten times as many in the LM cache")

@@ -77,8 +77,8 @@ _STOPS = ((signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT), (
 
 
 def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]:
-    """Interrupt every long command."""
-    for kind in COMMANDS:
+    """Interrupt long commands."""
+    for kind in given.commands or COMMANDS:
         place = folder / kind.replace(" ", "-")
         place.mkdir()
         kills = 0 if kind == _KEEPS_NO_ACCOUNT else given.kills

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from questree.evaluation.run_file import NAME, reading
+from questree.evaluation.run_file import NAME, EmptyFileError, reading
 from questree.evaluation.stored_runs import records_of
 
 RUN, BUILDING = "run", "run.building"
@@ -79,12 +79,14 @@ def _told(file: Path) -> dict[str, Any]:
 
 def _answers(run: Path) -> dict[str, Any]:
     """Return the answered questions and the candidates in a file of runs."""
-    file_of_runs = run / NAME
-    if not file_of_runs.exists() or not file_of_runs.stat().st_size:  # killed before anything was written
+    if not (run / NAME).exists():
         return {}
-    with reading(file_of_runs) as file:
-        records = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
-        candidates = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
+    try:
+        with reading(run / NAME) as file:
+            records = file.rows("SELECT name, id, record FROM questions JOIN run ON run = number")
+            candidates = file.rows("SELECT number, score, questions, state FROM candidates WHERE attempt = 0")
+    except EmptyFileError:  # killed before anything was written
+        return {}
     found = {f"{name}: {id}": record for name, id, record in records}
     return found | {f"candidate {number}": said for number, *said in candidates}
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 import tracemalloc
+from contextlib import closing
 
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, right
@@ -106,9 +108,13 @@ def test_a_journal_that_names_another_file_is_refused(run, tmp_path):
 
 
 def test_what_is_no_file_of_runs_is_refused(tmp_path):
-    for content in (b"", b"not a database", b"SQLite format 3\0" + b"\0" * 4000):
+    with closing(sqlite3.connect(tmp_path / "x.db")) as store:
+        store.execute("PRAGMA user_version = 1")  # as a kill leaves it: a file, and no table in it
+    empty = (tmp_path / "x.db").read_bytes()
+    contents = {b"": "is empty", empty: "is empty", b"no database": "is no file", empty[:16] + b"\0" * 4000: "cannot"}
+    for content, told in contents.items():
         (tmp_path / "x.db").write_bytes(content)
-        with pytest.raises(RunFileError, match=r"x\.db"):
+        with pytest.raises(RunFileError, match=rf"x\.db {told}"):
             stored_runs([tmp_path / "x.db"])
     os.mkfifo(tmp_path / "pipe.db")
     with pytest.raises(RunFileError, match="holds no run"):

@@ -16,15 +16,14 @@ def unasked(scripted):
     assert engine.requests == []
 
 
-@pytest.mark.parametrize("row", [{"question": None}, {"question": float("nan")}, {}])
-def test_a_served_row_without_a_question_fails_by_itself(row, unasked):
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [*((row, "empty; ask something") for row in ({"question": None}, {"question": float("nan")}, {})),
+     ({"question": 3}, "of the type int; give a text")],
+)  # fmt: skip
+def test_a_served_row_without_a_question_fails_by_itself(row, said, unasked):
     (reply,) = answer_all(unasked, [row], concurrency=1)
-    assert reply["failure"]["message"] == "the question is empty; ask something"
-
-
-def test_a_served_row_with_a_number_for_a_question_says_so(unasked):
-    (reply,) = answer_all(unasked, [{"question": 3}], concurrency=1)
-    assert reply["failure"]["message"] == "the question is of the type int; give a text"
+    assert reply["failure"]["message"] == f"the question is {said}"
 
 
 @pytest.mark.parametrize(

@@ -129,14 +129,6 @@ def test_a_read_only_folder_is_named_and_can_be_read(run, small, read_only):
         assert len(stored_runs([copy])[0].records) == 6
 
 
-def test_a_read_only_cache_is_refused(tmp_path, monkeypatch, read_only):
-    (tmp_path / "cache").mkdir()
-    with read_only(tmp_path / "cache") as copy:
-        monkeypatch.setenv("QUESTREE_CACHE", str(copy))
-        with pytest.raises(QuestreeError, match="replies cannot be kept"):
-            use_lm_cache()
-
-
 def test_a_read_only_program_answers(small, tmp_path, read_only):
     save(build("searchain", {}, retriever=small.index), tmp_path / "program")
     with read_only(tmp_path / "program") as copy:
