@@ -70,7 +70,7 @@ PAYING = [name for name in COMMANDS if not name.startswith("index") and "ray" no
 _MADE_BEFORE = ("recheck", "replay --live")
 _UNLIKE = ("calibrate-reader lm", *_MADE_BEFORE)  # what they write tells how many commands it took
 
-_KEEPS_NO_ACCOUNT = "ask"  # of one question: each command tells what it paid itself, and a killed one tells nothing
+KEEPS_NO_ACCOUNT = "ask"  # of one question: each command tells what it paid itself, and a killed one tells nothing
 
 _TOLD = re.compile(r"LM requests: ([\d,]+) in all")
 _STOPS = ((signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT))
@@ -81,7 +81,7 @@ def part(given: argparse.Namespace, folder: Path) -> Iterator[tuple[str, Tally]]
     for kind in given.commands or COMMANDS:
         place = folder / kind.replace(" ", "-")
         place.mkdir()
-        kills = 0 if kind == _KEEPS_NO_ACCOUNT else given.kills
+        kills = 0 if kind == KEEPS_NO_ACCOUNT else given.kills
         yield f"interrupted, {kind}", interruption_report(kind, kills, given.stops, given.seed, place)
 
 
@@ -168,7 +168,7 @@ class _Report:
         assert end.seconds
         at_request = Point(request=self.draw.randint(1, max(end.request, 1)))
         if way == "stops":
-            stops = _STOPS[:2] if self.kind == _KEEPS_NO_ACCOUNT else _STOPS  # a second one may keep it from telling
+            stops = _STOPS[:2] if self.kind == KEEPS_NO_ACCOUNT else _STOPS  # a second one may keep it from telling
             return replace(at_request, signals=self.draw.choice(stops))
         after_a_time = Point(seconds=self.draw.uniform(0.02, 1) * end.seconds)
         return self.draw.choice([at_request, after_a_time]) if end.request else after_a_time
@@ -207,7 +207,7 @@ class _Report:
             wrong += ["other requests"] if {*finished(folder).replies} != whole.asked else []
         if self.kind in PAYING:
             each = [int(one.replace(",", "")) for one in _TOLD.findall(said)]
-            told = sum(each if self.kind == _KEEPS_NO_ACCOUNT else each[-1:])
+            told = sum(each if self.kind == KEEPS_NO_ACCOUNT else each[-1:])
             self.tally.found.update({"requests seen": sent, "told": told})
             if not 0 <= told - sent <= on_their_way:  # those noted on the disk that were cut off as they left
                 wrong.append(f"{sent} requests seen, {told} told")

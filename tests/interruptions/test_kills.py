@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from reliability.interruptions import COMMANDS, PAYING, interruption_report, prepare, words
+from reliability.interruptions import COMMANDS, KEEPS_NO_ACCOUNT, PAYING, interruption_report, prepare, words
 from reliability.left_behind import result
 from reliability.small_world import WatchedEngine, mind
 
@@ -35,7 +35,7 @@ def test_a_killed_indexing_goes_on(tmp_path):
 def test_interrupted_many_times_anything_goes_on(kind, tmp_path):
     if "ray" in kind:
         pytest.importorskip("ray", reason="needs questree[cluster]")
-    check(kind, 10, 5 if kind in PAYING else 0, 0, tmp_path)
+    check(kind, 0 if kind == KEEPS_NO_ACCOUNT else 10, 5 if kind in PAYING else 0, 0, tmp_path)
 
 
 @pytest.mark.slow
