@@ -91,13 +91,16 @@ class Ran(NamedTuple):
 def made_offline(for_all_workers: Path) -> Path:
     """Return a folder of what Questree makes for itself, once for all tests.
 
-    The embedded checkpoint has one layer of its six here, so that the bundled passages are encoded in a second.
+    The embedded checkpoint has one layer of its six here, and the index of the bundled task is one of words: a command
+    that names no index loads no encoder.
     """
     folder = for_all_workers / "made offline"
     with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as environment:
         if not folder.exists():
             from safetensors.numpy import load_file, save_file
 
+            from questree.data import MINI_CORPUS
+            from questree.retrieval import build_index
             from questree.retrieval.late_interaction.checkpoint import embedded_checkpoint
 
             environment.setenv("QUESTREE_CACHE", str(folder))
@@ -107,19 +110,23 @@ def made_offline(for_all_workers: Path) -> Path:
             save_file(kept, checkpoint / "model.safetensors", metadata={"format": "pt"})
             config = json.loads((checkpoint / "config.json").read_text())
             (checkpoint / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 1}))
-            (folder / "indexes").mkdir()
+            build_index(MINI_CORPUS, folder / "indexes" / "mini", kind="bm25")
     return folder
+
+
+def _cache_in(folder: Path, made_offline: Path, patch: pytest.MonkeyPatch) -> Path:
+    cache = folder / "cache"
+    cache.mkdir()
+    for name in ("checkpoints", "indexes"):
+        (cache / name).symlink_to(made_offline / name)
+    patch.setenv("QUESTREE_CACHE", str(cache))
+    return cache
 
 
 @pytest.fixture
 def own_cache(tmp_path: Path, made_offline: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own, with what is made offline."""
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    for name in ("checkpoints", "indexes"):
-        (cache / name).symlink_to(made_offline / name)
-    monkeypatch.setenv("QUESTREE_CACHE", str(cache))
-    return cache
+    return _cache_in(tmp_path, made_offline, monkeypatch)
 
 
 @pytest.fixture
@@ -138,6 +145,22 @@ def _commands() -> Any:
     from questree.cli import app
 
     return get_command(app)
+
+
+@pytest.fixture(scope="session")
+def made_by(made_offline: Path, tmp_path_factory: pytest.TempPathFactory, _commands: Any) -> Callable[..., Path]:
+    """Run commands in a new folder, for what several tests look at; returns the folder."""
+
+    def make(*commands: str) -> Path:
+        folder = tmp_path_factory.mktemp("made")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            _cache_in(folder, made_offline, patch)
+            for words in commands:
+                _commands(words.split(), standalone_mode=False)
+        return folder
+
+    return make
 
 
 @pytest.fixture

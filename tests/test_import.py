@@ -19,6 +19,7 @@ import dspy, httpcore, httpx, json_repair
 import dspy._vendor.lm15.transports, dspy.adapters.baml_adapter, dspy.clients.execution, httpcore._backends.sync
 
 THEIRS = ("dspy", "httpcore", "httpx", "json_repair", "litellm")
+HEAVY = ("mlflow", "torch")  # take ten seconds to import, and are none of theirs
 
 def attributes():
     found = {}
@@ -33,8 +34,12 @@ def attributes():
 
 before = attributes()
 import questree
+sys.modules |= dict.fromkeys(HEAVY)
 for module in pkgutil.walk_packages(questree.__path__, "questree."):
-    importlib.import_module(module.name)
+    try:
+        importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        assert error.name.partition(".")[0] in HEAVY, error
 after = attributes()
 assert len(before) > 10_000
 print(*(".".join(name) for name in before if after.get(name) != before[name]))
@@ -65,6 +70,30 @@ def test_a_question_loads_only_what_it_needs(tmp_path):
     assert "questree.programs.searchain" in loaded, ran.stderr
     assert len(loaded) <= 115
     assert not [name for name in loaded if "baselines." in name or name in ("torch", "mlflow")]
+
+
+LIGHT = """
+import sys
+
+def loaded(*heavy):
+    print(*(name for name in heavy if name in sys.modules), sep=",")
+
+import questree.metrics
+questree.metrics.metric("f1")
+loaded("dspy", "numpy", "pydantic", "nltk", "rouge_score", "torch")
+import questree.cli
+loaded("dspy", "torch", "mlflow", "transformers", "colbert", "pydantic")
+import questree.retrieval
+loaded("torch", "numpy", "colbert", "bm25s", "transformers", "dspy", "qdrant_client")
+import questree.data
+questree.data.load_task("mini")
+loaded("datasets", "dspy", "torch", "pyarrow")
+"""
+
+
+def test_metrics_help_and_tasks_load_no_heavy_library():
+    ran = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines() == [""] * 4, ran.stderr
 
 
 @pytest.mark.parametrize("package", ["", ".data", ".data.tasks", ".metrics", ".programs", ".retrieval", ".simulate"])

@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_clone_is_no_empty_package_in_the_folder_above_it(tmp_path: Path) -> None:
     (tmp_path / "questree").mkdir()
-    found = subprocess.run([sys.executable, "-c", "import questree; questree.load"], cwd=tmp_path, capture_output=True)
+    code = "import questree; assert 'load' in dir(questree)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
     assert found.returncode == 0, f"{found.stderr.decode()}\nIf this environment is an old one: make setup"
 
 

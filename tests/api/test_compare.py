@@ -83,19 +83,6 @@ def test_a_judge_that_judged_no_answer_agrees_with_nothing(compare):
     assert "agrees with cover-EM: " in compare("direct", "--limit", "2", "--judge", "simulated", "--out", "c").out
 
 
-def test_compiled_programs_stand_beside_the_uncompiled(compare, questree, index, workplace):
-    made = questree(
-        "compile", "searchain", "--optimizer", "labeled-few-shot", "--optimizer-set", "k=1", "--train-limit", "6",
-        "--limit", "2", "--retriever", index, "--tracking-uri", "none", "--out", "compiled",
-    )  # fmt: skip
-    assert made.code == 0, made.err
-    folder = "compiled/program"
-    ran = compare("searchain", folder, "--limit", "2", "--out", "c")
-    assert ran.code == 0, ran.err
-    told = json.loads((workplace / "c" / "comparison.json").read_text())
-    assert [one["program"] for one in told["programs"]] == ["searchain", "searchain-compiled"]
-
-
 @pytest.fixture
 def two_compiled(workplace):
     """The places of two compiled programs of one kind."""

@@ -10,30 +10,19 @@ import sys
 import pytest
 from run_files import rows
 
-from questree.cli import app
-from questree.data import MINI_CORPUS
 from questree.retrieval.retriever_names import DUPLICATES
 
 FEW = ("--tracking-uri", "none", "--limit", "2")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(made_by):
     """A folder with a run, a comparison, a compiled program and a capsule."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "questree.toml").write_text('retriever = "bm25"\n')
-    script = f"""
-    questree index {MINI_CORPUS} --kind bm25 --out bm25
-    questree compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --tracking-uri none --out compiled
-    questree compare searchain searchain-without-retrieval --limit 2 --tracking-uri none --out both
-    questree pack both --out both.capsule
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("QUESTREE_CACHE", str(folder / "cache"))
-        for line in script.strip().splitlines():
-            app(line.split()[1:], standalone_mode=False)
-    return folder
+    return made_by(
+        "compile oner --optimizer labeled-few-shot --train-limit 4 --limit 2 --tracking-uri none --out compiled",
+        "compare searchain searchain-without-retrieval --limit 2 --tracking-uri none --out both",
+        "pack both --out both.capsule",
+    )
 
 
 @pytest.mark.parametrize(("words", "names"), [
@@ -99,16 +88,26 @@ def test_a_question_as_json_is_its_record(questree, made, monkeypatch):
     assert records["searchain-without-retrieval"]["id"] == row["id"]
 
 
-@pytest.mark.parametrize(("typed", "offered"), [
-    ("questree comp", {"compare", "compile"}),
-    ("questree analyse s", {"sources", "steps"}),
-    ("questree evaluate --rer", {"--rerank"}),
-])  # fmt: skip
-def test_a_shell_completes_commands_and_options(typed, offered):
-    asked = {"_QUESTREE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    code = "import sys; sys.argv = ['questree']; from questree.cli import main; main()"
-    ran = subprocess.run([sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True)
-    assert {*ran.stdout.split()} == offered, ran.stderr
+def test_a_shell_completes_commands_and_options():
+    offered = {
+        "questree comp": {"compare", "compile"},
+        "questree analyse s": {"sources", "steps"},
+        "questree evaluate --rer": {"--rerank"},
+    }
+    code = """
+import os, sys
+from contextlib import suppress
+from questree.cli import main
+for typed in sys.argv[1:]:
+    os.environ |= {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    sys.argv = ["questree"]
+    with suppress(SystemExit):
+        main()
+    print(end=";", flush=True)
+"""
+    asked = {**os.environ, "_QUESTREE_COMPLETE": "complete_bash"}
+    ran = subprocess.run([sys.executable, "-c", code, *offered], env=asked, capture_output=True, text=True)
+    assert [{*told.split()} for told in ran.stdout.split(";")[:-1]] == [*offered.values()], ran.stderr
 
 
 @pytest.mark.parametrize("words", [

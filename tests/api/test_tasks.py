@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import published_rows as rows
@@ -94,9 +92,3 @@ def test_what_was_fetched_is_indexed_and_evaluated_by_name(questree, data: Path,
     )
     assert ran.code == 0, ran.err
     assert "simulated" in ran.out
-
-
-def test_listing_and_the_tasks_themselves_stay_light() -> None:
-    code = "import sys, questree.data; print([m for m in ('datasets', 'dspy', 'torch', 'pyarrow') if m in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert ran.stdout.strip() == "[]"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -113,12 +111,6 @@ def test_what_does_not_exist_is_said_with_what_does(folder: Path, name: str, mor
 def test_without_a_data_folder_the_message_says_how_to_name_one() -> None:
     with pytest.raises(QuestreeError, match=rf"Known here: mini\. .*cache.tasks \({DATA_VARIABLE} names another"):
         load_task("minni")
-
-
-def test_loading_needs_no_dspy() -> None:
-    code = "import sys, questree.data as d; d.load_task('mini'); print('dspy' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert out.stdout.strip() == "False"
 
 
 @pytest.mark.parametrize("name", sorted(set(KNOWN_TASKS) - {"mini", "hotpotqa-fullwiki"}))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import datasets
 import published_rows as rows
 import pytest
 
@@ -27,13 +26,15 @@ class Asked(list):
     def __init__(self, splits: dict[str, list[dict[str, Any]]]) -> None:
         self.splits = splits
 
-    def __call__(self, id: str, config: str | None = None, **options: Any) -> datasets.Dataset:
+    def __call__(self, id: str, config: str | None = None, **options: Any) -> Any:
+        from datasets import Dataset
+
         self.append((id, config, options))
         found = self.splits[options["split"]]
         if found:
-            return datasets.Dataset.from_list(found)
+            return Dataset.from_list(found)
         others = next(rows for rows in self.splits.values() if rows)
-        return datasets.Dataset.from_dict({column: [] for column in others[0]})
+        return Dataset.from_dict({column: [] for column in others[0]})
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Asked]:
 
     def stand_in(**splits: list[dict[str, Any]]) -> Asked:
         asked = Asked(splits)
-        monkeypatch.setattr(datasets, "load_dataset", asked)
+        monkeypatch.setattr("datasets.load_dataset", asked)
         return asked
 
     return stand_in
@@ -85,6 +86,8 @@ def test_files_and_options_reach_the_builder(hub, data: Path) -> None:
 
 
 def test_trecs_options_keep_quotes_and_nulls(tmp_path: Path) -> None:
+    import datasets
+
     path = tmp_path / "test.tsv"
     path.write_text(rows.TREC + "7\tfactoid\tWho?\tnull\n", encoding="utf-8")
     found = datasets.load_dataset(
@@ -97,7 +100,7 @@ def test_trecs_options_keep_quotes_and_nulls(tmp_path: Path) -> None:
 def test_a_second_fetch_asks_nobody_and_says_that_it_is_there(hub, data: Path, monkeypatch) -> None:
     hub(train=[hotpot(1)], validation=[hotpot(2)])
     first = fetch_task("hotpotqa")
-    monkeypatch.setattr(datasets, "load_dataset", None)
+    monkeypatch.setattr("datasets.load_dataset", None)
     second = fetch_task("hotpotqa")
     assert (first.new, second.new) == (True, False)
     assert second.manifest == first.manifest
@@ -119,15 +122,17 @@ def test_another_pinned_revision_is_only_taken_with_update(hub, data: Path, monk
     ("fault", "message"),
     [
         (ConnectionError("Couldn't reach it"), r"hotpotqa/hotpot_qa cannot be reached .*--from FILE \(hotpot_train_v1"),
-        (datasets.exceptions.DatasetNotFoundError("gone"), r"no hotpotqa/hotpot_qa at revision 1908d"),
+        ("not found", r"no hotpotqa/hotpot_qa at revision 1908d"),
         (RuntimeError("Dataset scripts are no longer supported"), r"cannot be read \(RuntimeError: Dataset scripts"),
     ],
 )
-def test_what_the_hub_refuses_is_said_with_what_to_do(data: Path, monkeypatch, fault: Exception, message: str) -> None:
+def test_what_the_hub_refuses_is_said_with_what_to_do(data: Path, monkeypatch, fault: Any, message: str) -> None:
     def refuse(*_: Any, **__: Any) -> None:
-        raise fault
+        from datasets.exceptions import DatasetNotFoundError
 
-    monkeypatch.setattr(datasets, "load_dataset", refuse)
+        raise DatasetNotFoundError("gone") if fault == "not found" else fault
+
+    monkeypatch.setattr("datasets.load_dataset", refuse)
     with pytest.raises(QuestreeError, match=message):
         fetch_task("hotpotqa")
     assert left(data) == []

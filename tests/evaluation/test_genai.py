@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dspy
 import pytest
-from mlflow.genai.scorers import scorer
 
 import questree
 from questree.common.errors import QuestreeError
@@ -39,6 +38,7 @@ def configured(_task):
 
 def test_mlflow_evaluates_a_program_on_a_task_with_our_metrics_and_one_of_the_user_s(index, store, configured):
     import mlflow
+    from mlflow.genai.scorers import scorer
 
     program = SearChain(index)
 

@@ -17,16 +17,6 @@ def unasked(scripted):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
-    [*((row, "empty; ask something") for row in ({"question": None}, {"question": float("nan")}, {})),
-     ({"question": 3}, "of the type int; give a text")],
-)  # fmt: skip
-def test_a_served_row_without_a_question_fails_by_itself(row, said, unasked):
-    (reply,) = answer_all(unasked, [row], concurrency=1)
-    assert reply["failure"]["message"] == f"the question is {said}"
-
-
-@pytest.mark.parametrize(
     ("question", "said"),
     [
         ("x" * 5_000_000, "the question has 5,000,000 characters; at most 20,000 are read"),

@@ -10,7 +10,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import mlflow
 import pytest
 from reliability.forgeries import seal
 
@@ -30,6 +29,8 @@ def listing(*names: object) -> bytes:
 @pytest.fixture
 def serve(monkeypatch, tmp_path) -> Iterator[Callable[..., None]]:
     """Let a server on this machine give these files, and this listing of them; MLflow asks it and no other."""
+    import mlflow
+
     given: dict[str, object] = {}
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,7 @@
-"""kill -9 at random points: what was finished stays, what was answered is not asked again, the end is the same."""
+"""kill -9 at random points: what was finished stays, what was answered is not asked again, the end is the same.
+
+`make test` kills a writer of runs (evaluation/test_run_file.py) and stops a command (reliability/test_stopping.py).
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,6 @@ def check(kind, kills, stops, seed, folder):
     found = interruption_report(kind, kills, stops, seed, folder)
     assert found.wrong == []
     assert (found.tried["kills"], found.tried["stops"]) == (kills, stops)
-
-
-def test_a_killed_and_stopped_evaluation_goes_on_and_tells_what_all_of_it_paid(tmp_path):
-    check("evaluate", 1, 1, 5, tmp_path)
-
-
-def test_a_killed_indexing_goes_on(tmp_path):
-    check("index", 1, 0, 4, tmp_path)
 
 
 @pytest.mark.slow

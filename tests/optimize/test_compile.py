@@ -12,7 +12,6 @@ import pytest
 from dspy import lm15
 from dspy.utils.callback import BaseCallback
 from mini_task import SEARCH
-from mlflow import MlflowClient
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
@@ -86,6 +85,8 @@ def test_the_same_again_takes_what_is_there(mini, searched, tmp_path):
 
 
 def test_a_finished_compilation_is_tracked_once_and_registered_by_name(mini, tmp_path, tracking_store):
+    from mlflow import MlflowClient
+
     tracking = Tracking(uri=tracking_store(tmp_path), traces=False)
     again = partial(mini.compiled, "labeled-few-shot", train=4, dev=2, out=tmp_path / "run", tracking=tracking)
     first, second = again(), again()

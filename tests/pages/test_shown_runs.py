@@ -14,17 +14,10 @@ from questree.pages.study import Study
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
+def study(made_by):
     """A folder of two runs, and a capsule of them."""
-    from questree.cli import app
-
-    out = tmp_path_factory.mktemp("shown")
-    for command in (
-        ["compare", "searchain", "direct", "--limit", "3", "--tracking-uri", "none", "--out", f"{out}/runs"],
-        ["pack", f"{out}/runs", "--out", f"{out}/runs.capsule"],
-    ):
-        app(command, standalone_mode=False)
-    return out
+    words = "compare searchain direct --limit 3 --tracking-uri none --out runs"
+    return made_by(words, "pack runs --out runs.capsule")
 
 
 @pytest.fixture

@@ -21,18 +21,13 @@ EVIL = "</pre></p>\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory) -> Path:
+def study(made_by) -> Path:
     """The folder of a comparison of two programs over the first bundled questions, and its capsule."""
-    from questree.cli import app
-
-    out = tmp_path_factory.mktemp("study")
-    for command in (
-        ["compare", "searchain", "direct", "--limit", "4", "--tracking-uri", "none", "--out", f"{out}/runs"],
-        ["pack", f"{out}/runs", "--out", f"{out}/study.capsule"],
-        ["export", f"{out}/study.capsule", "--out", f"{out}/pages"],
-    ):
-        app(command, standalone_mode=False)
-    return out
+    return made_by(
+        "compare searchain direct --limit 4 --tracking-uri none --out runs",
+        "pack runs --out study.capsule",
+        "export study.capsule --out pages",
+    )
 
 
 def pages_of(folder: Path) -> dict[str, str]:

@@ -46,11 +46,11 @@ def told(prediction: dspy.Prediction) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_program_answers_as_it_does_without_an_event_loop(name):
     program = build(name, {}, retriever=TitleRetriever())
-    alone = [told(program(question=one.question)) for one in QUESTIONS]
+    alone = [told(program(question=one.question)) for one in QUESTIONS[:2]]
 
     async def at_once() -> list[dspy.Prediction]:
         with dspy.context(lm=simulated(MIXED)):  # one that has not yet been asked
-            return await asyncio.gather(*(program.acall(question=one.question) for one in QUESTIONS))
+            return await asyncio.gather(*(program.acall(question=one.question) for one in QUESTIONS[:2]))
 
     assert [told(one) for one in asyncio.run(at_once())] == alone
 

@@ -104,9 +104,10 @@ class SameMeaning:
         return same[0] if same else None
 
 
-@pytest.mark.parametrize("number", range(SCRIPTS))
-def test_the_same_queries_feedback_and_stops(number, answering):
-    assert ours(script(number), answering) == AuthorsClient(script(number), DEPARTURES).run()
+@pytest.mark.parametrize("first", range(0, SCRIPTS, 30))
+def test_the_same_queries_feedback_and_stops(first, answering):
+    for number in range(first, first + 30):
+        assert ours(script(number), answering) == AuthorsClient(script(number), DEPARTURES).run(), number
 
 
 def test_the_scripts_reach_everything_that_they_should():

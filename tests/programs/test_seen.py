@@ -83,7 +83,7 @@ def test_a_question_that_fails_keeps_what_was_found_before(name, mini):
     whole, _, found, calls = asked(name, mini, calls=1000)
     assert whole.failure is None
     assert {passage.id for passage in whole.seen} == found
-    for stop in {0, calls // 2, calls - 1}:
+    for stop in {0, calls - 1}:
         prediction, example, found, _ = asked(name, mini, calls=stop)
         assert prediction.failure.cause == "auth"
         assert {passage.id for passage in prediction.seen} == found

@@ -14,6 +14,7 @@ import pytest
 
 from questree.retrieval import Passage
 from questree.retrieval.checkpoints import Checkpoint
+from questree.retrieval.encoders import TextEncoder
 from questree.retrieval.late_interaction.encoder import Encoder
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ def loaded_once(_loaded: dict[tuple[str, str], tuple[Encoder, dict]], monkeypatc
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, problem: BaseException | None = None) -> list[int]:
-    """Let the encoder raise at its passage of that number; how many were encoded is in the list."""
-    encoded, of_model = [0], Encoder.passages
+    """Let encoders raise at their passage of that number; how many were encoded is in the list."""
+    encoded, of_model = [0], TextEncoder.passages
 
     def stopping(self, texts, progress=lambda _: None):
         for matrix in of_model(self, texts, progress):
@@ -149,7 +150,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, problem: BaseExcepti
             encoded[0] += 1
             yield matrix
 
-    monkeypatch.setattr(Encoder, "passages", stopping)
+    monkeypatch.setattr(TextEncoder, "passages", stopping)
     return encoded
 
 

@@ -19,7 +19,6 @@ class FakeQdrant:
 
     Attributes:
         asked: the requests so far, as ``PUT /collections/x/points``.
-        lost: requests that are done, each once, without saying so.
         version: that it says it has.
     """
 
@@ -28,7 +27,6 @@ class FakeQdrant:
 
         self.client = QdrantClient(location=":memory:", force_disable_check_same_thread=True)
         self.asked: list[str] = []
-        self.lost: list[str] = []
         self.faults: list[tuple[int, dict[str, str], bytes]] = []
         self.version = "1.20.0"
         self.key: str | None = None
@@ -61,9 +59,6 @@ class FakeQdrant:
         if request.method + path == "PUT" and self.client.collection_exists(name):
             return Response(json.dumps({"status": {"error": f"Wrong input: Collection `{name}` already exists!"}}), 409)
         result = self._result(request.method + path, name, body)
-        if self.asked[-1] in self.lost:
-            self.lost.remove(self.asked[-1])
-            return Response("Timeout: Waiting for consensus operation commit failed", 500)
         return Response(json.dumps({"result": result, "status": "ok", "time": 0.0}))
 
     def _result(self, asked: str, name: str, body: bytes) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import shutil
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -31,26 +32,32 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, passages, tiny_checkpoint):
+def checkpoints(tiny_checkpoint, sentence_folder):
+    """The checkpoint that a kind of index is built with."""
+    return defaultdict(lambda: tiny_checkpoint, dense=sentence_folder)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, passages, checkpoints):
     """Index folders of uninterrupted builds, by kind."""
     at = tmp_path_factory.mktemp("whole")
 
     class Built(dict):
         def __missing__(self, kind):
-            self[kind] = build_index(passages, at / kind, kind=kind, checkpoint=tiny_checkpoint)
+            self[kind] = build_index(passages, at / kind, kind=kind, checkpoint=checkpoints[kind])
             return self[kind]
 
     return Built()
 
 
-@pytest.mark.parametrize("kind", ["exact", "colbert", "rerank"])
-def test_interrupted_anywhere_the_index_is_the_same(whole, passages, tiny_checkpoint, tmp_path, kind):
+@pytest.mark.parametrize("kind", ["exact", "colbert", "rerank", "dense"])
+def test_interrupted_anywhere_the_index_is_the_same(whole, passages, checkpoints, tmp_path, kind):
     out, draw = tmp_path / kind, random.Random(kind)
     for _ in range(2):
         with interrupted(draw.randrange(len(passages) // 3)):
-            build_index(passages, out, kind=kind, checkpoint=tiny_checkpoint)
+            build_index(passages, out, kind=kind, checkpoint=checkpoints[kind])
         assert not out.exists()
-    build_index(passages, out, kind=kind, checkpoint=tiny_checkpoint)
+    build_index(passages, out, kind=kind, checkpoint=checkpoints[kind])
     assert content(out) == content(whole[kind])
     assert [path.name for path in tmp_path.iterdir()] == [kind]
 
@@ -136,10 +143,10 @@ def test_what_is_no_passage_is_told(passages, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "first"), [("exact", 1), ("exact", SIZE), ("exact", 75), ("rerank", 75), ("bm25", 75)]
+    ("kind", "first"), [("exact", 1), ("exact", SIZE), ("exact", 75), ("rerank", 75), ("dense", 75), ("bm25", 75)]
 )
-def test_adding_gives_what_a_rebuild_gives(whole, passages, tiny_checkpoint, tmp_path, monkeypatch, kind, first):
-    out = build_index(passages[:first], tmp_path / kind, kind=kind, checkpoint=tiny_checkpoint)
+def test_adding_gives_what_a_rebuild_gives(whole, passages, checkpoints, tmp_path, monkeypatch, kind, first):
+    out = build_index(passages[:first], tmp_path / kind, kind=kind, checkpoint=checkpoints[kind])
     encoded = stop_after(monkeypatch, -1)
     add_to_index(passages[first:], out)
     assert encoded == [len(passages) - first // SIZE * SIZE if kind != "bm25" else 0]

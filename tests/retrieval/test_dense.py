@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from questree.common.errors import CheckpointError, IndexRefused, QuestreeError
-from questree.retrieval import KINDS, DenseSettings, add_to_index, build_index, load_index, read_manifest
+from questree.retrieval import KINDS, DenseSettings, build_index, load_index, read_manifest
 from questree.retrieval.sentence_encoder import SentenceEncoder, find_sentence_checkpoint
 from questree.retrieval.sentence_usage import Usage, find_usage
 
@@ -46,25 +46,6 @@ def test_scores_are_products_of_all_vectors(dense, by_hand, passages):
     expected = {p.id: float(query @ v) for p, v in zip(passages, vectors, strict=True)}
     found = {p.id: p.score for p in dense("harbor pebble", k=1_000)}
     assert found == pytest.approx(expected, abs=2e-3)  # they are kept in half precision
-
-
-def test_texts_are_compared_by_their_vectors(dense, passages):
-    texts = [passage.shown() for passage in passages[:3]]
-    rows = dense.similarity(texts[:1], texts)
-    assert rows[0][0] == pytest.approx(1, abs=1e-4)
-    assert max(rows[0][1:]) < rows[0][0]
-    assert dense.similarity(texts[:1], texts) == rows
-    assert dense.similarity([], texts) == []
-
-
-def test_a_query_beyond_the_window_is_warned_of_once(sentence_folder, caplog):
-    short = encoder(sentence_folder, window=12)
-    short.similarity(["amber " * 40], ["fjord " * 40])  # passages may be long
-    short.queries(["amber " * 10])
-    assert caplog.text == ""
-    short.queries(["amber", "amber " * 40])
-    short.queries(["fjord " * 40])
-    assert caplog.text.count("A query of 42 tokens is longer than the 12") == 1
 
 
 def test_the_embedded_encoder_needs_no_words_in_common(tmp_path):
@@ -142,41 +123,6 @@ def test_a_setting_that_means_nothing_is_refused(kind, values):
 # The index folder
 
 
-def test_a_build_that_was_interrupted_goes_on(sentence_folder, dense_folder, corpus_file, tmp_path, monkeypatch):
-    from questree.retrieval.indexes import chunks
-
-    expected = load_index(dense_folder)("amber", k=5)
-    monkeypatch.setattr(chunks, "CHUNK", 50)
-    encoded: list[int] = []
-    whole = SentenceEncoder.passages
-
-    def interrupted(self, texts, progress=lambda _: None):
-        if len(encoded) == 2:
-            encoded.clear()
-            raise KeyboardInterrupt
-        encoded.append(len(texts))
-        return whole(self, texts, progress)
-
-    monkeypatch.setattr(SentenceEncoder, "passages", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        build_index(corpus_file, tmp_path / "i", kind="dense", checkpoint=sentence_folder)
-    folder = build_index(corpus_file, tmp_path / "i", kind="dense", checkpoint=sentence_folder)
-    assert encoded == [20]  # of 120, those of the third chunk
-    assert load_index(folder)("amber", k=5) == expected
-
-
-@pytest.mark.parametrize("factory", ["Flat", "SQ8"])
-def test_passages_added_give_what_a_rebuild_gives(factory, sentence_folder, passages, tmp_path, monkeypatch):
-    from questree.retrieval.indexes import chunks
-
-    monkeypatch.setattr(chunks, "CHUNK", 50)
-    how = {"kind": "dense", "checkpoint": sentence_folder, "settings": DenseSettings(factory=factory, window=30)}
-    added = add_to_index(passages[70:], build_index(passages[:70], tmp_path / "added", **how))
-    built = build_index(passages, tmp_path / "built", **how)
-    assert read_manifest(added).fingerprint == read_manifest(built).fingerprint
-    assert load_index(added)("amber", k=120) == load_index(built)("amber", k=120)
-
-
 def test_another_encoder_than_the_index_was_built_with_is_refused(dense_folder, sentence_folder, tmp_path):
     other = shutil.copytree(sentence_folder, tmp_path / "other")
     (other / "config.json").write_text((other / "config.json").read_text() + " ")
@@ -193,13 +139,6 @@ def test_a_damaged_index_is_refused(sentence_folder, passages, tmp_path):
     path.write_bytes(b"x" * path.stat().st_size)
     with pytest.raises(IndexRefused, match="damaged"):
         load_index(folder)
-
-
-def test_passages_that_fill_the_window_are_told(sentence_folder, passages, tmp_path, caplog):
-    settings = DenseSettings(window=12)
-    folder = build_index(passages, tmp_path / "i", kind="dense", checkpoint=sentence_folder, settings=settings)
-    assert read_manifest(folder).corpus.filled > 0
-    assert "fill the window of 12 tokens" in caplog.text
 
 
 # How an encoder is used
@@ -227,19 +166,6 @@ def test_a_vector_does_not_depend_on_company(sentence_folder, passages, monkeypa
     for one, other in zip(alone.passages(texts), expected, strict=True):
         assert one.shape == other.shape == (1, 32)
         assert (one - other).abs().max() < 2e-3
-
-
-def test_bfloat16_ranks_as_float32(sentence_folder, passages):
-    import torch
-
-    checkpoint = find_sentence_checkpoint(sentence_folder)
-    half = SentenceEncoder.load(checkpoint, Usage(), "bfloat16", "cpu")
-    texts = [passage.shown() for passage in passages[:20]]
-    expected = torch.cat(list(encoder(sentence_folder).passages(texts))).float()
-    found = torch.cat(list(half.passages(texts))).float()
-    assert (found * expected).sum(1).min() > 0.999
-    assert not torch.equal(found, expected)
-    assert torch.equal(half.queries(texts), encoder(sentence_folder).queries(texts))  # queries are not rounded
 
 
 def test_a_precision_that_the_device_has_not_is_refused(sentence_folder):

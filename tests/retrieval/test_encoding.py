@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import random
 from functools import partial
@@ -171,6 +172,7 @@ def test_several_devices_write_what_one_writes(index, tmp_path):
     assert encoded(index, devices=["cpu", "cpu"], report=told) == encoded(alone)
     assert content(index) == content(alone)
     assert [(now.done, now.total) for now in told[-1:]] == [(43, 43)]
+    assert multiprocessing.active_children() == []
 
 
 def test_a_chunk_whose_process_is_killed_is_done_again_once(index, tmp_path):
@@ -178,7 +180,7 @@ def test_a_chunk_whose_process_is_killed_is_done_again_once(index, tmp_path):
     alone = stored(tmp_path / "alone", 43)
     encoded(alone)
     told: list[BuildProgress] = []
-    encoded(index, devices=["cpu", "cpu"], loader=partial(load_dying, SIZE, marks, " 19", 1), report=told)
+    encoded(index, devices=["cpu"], loader=partial(load_dying, SIZE, marks, " 19", 1), report=told)
     assert len(list(marks.iterdir())) == 1
     assert content(index) == content(alone)
     assert told[-1].done == 43
@@ -187,7 +189,7 @@ def test_a_chunk_whose_process_is_killed_is_done_again_once(index, tmp_path):
 def test_a_chunk_that_kills_its_process_twice_ends_the_build(index, tmp_path):
     (marks := tmp_path / "marks").mkdir()
     with pytest.raises(QuestreeError, match="died twice at chunk 2 "):
-        encoded(index, devices=["cpu", "cpu"], loader=partial(load_dying, SIZE, marks, " 19", 2))
+        encoded(index, devices=["cpu"], loader=partial(load_dying, SIZE, marks, " 19", 2))
     assert len(list(marks.iterdir())) == 2
     again = Once()
     encoded(index, again)
@@ -197,13 +199,6 @@ def test_a_chunk_that_kills_its_process_twice_ends_the_build(index, tmp_path):
 def test_what_a_process_raises_is_raised(index):
     with pytest.raises(RuntimeError, match="ValueError: out of letters"):
         encoded(index, devices=["cpu"], loader=partial(load_refusing, SIZE))
-
-
-def test_no_process_outlives_the_encoding(index):
-    import multiprocessing
-
-    encoded(index, devices=["cpu"])
-    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize(

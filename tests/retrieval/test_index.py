@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pickle
 import re
 import shutil
 from types import SimpleNamespace
@@ -128,22 +127,6 @@ def test_a_changed_byte_is_found_by_checksum(folder):
         load_index(folder)
 
 
-class Trap:
-    """Unpickling this is an accident."""
-
-    def __reduce__(self):
-        return (pytest.fail, ("the index was unpickled",))
-
-
-def test_loading_never_unpickles(folder):
-    file = folder / "bm25" / "data.csc.index.npy"
-    file.write_bytes(pickle.dumps(Trap()))
-    name, size = "bm25/data.csc.index.npy", file.stat().st_size
-    rewrite_manifest(folder, lambda manifest: manifest["files"][name].update(bytes=size))
-    with pytest.raises(IndexRefused, match="bm25s cannot read"):
-        load_index(folder, full_check=False)
-
-
 FULL = [  # what is raised, the bytes that are free while it is, and what is said
     (OSError(errno.ENOSPC, "No space left on device"), 1 << 30, r"disk .* is full.*Nothing was left"),
     (OSError("558000 requested and 451552 written"), 0, r"disk .* is full.*Nothing was left"),  # as numpy says it
@@ -201,15 +184,6 @@ def test_auto_is_exact_search_in_small_corpora_and_gathers_in_large_ones():
         "rerank",
         "rerank",
     ]
-
-
-def test_importing_the_room_is_light():
-    import subprocess
-    import sys
-
-    heavy = "{'torch', 'numpy', 'colbert', 'bm25s', 'transformers', 'dspy', 'qdrant_client'}"
-    code = f"import sys, questree.retrieval; assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_passages_that_are_none_are_refused(passages, tmp_path):

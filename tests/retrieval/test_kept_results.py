@@ -24,15 +24,6 @@ def test_values_are_kept_until_they_are_too_large_together(monkeypatch):
     assert kept.get("all") is None
 
 
-def test_a_search_is_not_done_twice(passages):
-    index = BM25Retriever.from_passages(passages)
-    searched, search = [], index._search
-    index._search = lambda queries, k: searched.extend(queries) or search(queries, k)
-    first = index.batch(["amber", "fjord", "amber"], k=3)
-    assert index.batch(["fjord", "kelp"], k=3) == [first[1], index("kelp", k=3)]
-    assert searched == ["amber", "fjord", "kelp"]
-
-
 @pytest.mark.parametrize(("query", "k"), [("amber {}", 100), ("{} " + "x" * 20_000, 1)])
 def test_what_a_retriever_remembers_has_a_bounded_size(passages, monkeypatch, query, k):
     monkeypatch.setattr(kept_results, "_MOST", 200_000)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import pickle
 import random
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -14,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from questree.common.errors import IndexRefused, QuestreeError
+from questree.common.errors import QuestreeError
 from questree.retrieval import BuildProgress, PlaidSettings, build_index, load_index, read_manifest
 from questree.retrieval.late_interaction import colbert_ai, plaid, plaid_scorer, plaid_writer
 from questree.retrieval.late_interaction.colbert_ai import colbert_ready
@@ -122,21 +119,6 @@ def test_plaid_indexes_stored_embeddings_and_leaves_the_process_alone(
     assert capfd.readouterr().out == ""
 
 
-class Trap:
-    """Unpickling this is an accident."""
-
-    def __reduce__(self):
-        return (pytest.fail, ("the index was unpickled",))
-
-
-def test_plaid_never_unpickles(tiny_checkpoint, passages, tmp_path):
-    folder = build_index(passages, tmp_path / "index", kind="colbert", checkpoint=tiny_checkpoint)
-    centroids = folder / "plaid" / "centroids.pt"
-    centroids.write_bytes(pickle.dumps(Trap()).ljust(centroids.stat().st_size, b"\0"))
-    with pytest.raises(IndexRefused, match="damaged: colbert-ai cannot read it"):
-        load_index(folder, full_check=False)
-
-
 def test_candidates_are_looked_for_with_the_whole_query():
     encoder = SimpleNamespace(longest_query=8192)
     retriever = plaid.PlaidRetriever([], "", encoder, scorer=None, settings=PlaidSettings())
@@ -201,20 +183,6 @@ def test_candidates_are_pruned_as_by_reading_all_their_codes(monkeypatch, togeth
     assert plaid_scorer.best_of(candidates, first, 40).tolist() == pruned_slowly(
         candidates, codes, starts, lengths, scores, near, 40
     )
-
-
-def test_the_process_stays_as_it_was(monkeypatch, capfd):
-    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
-    method = multiprocessing.get_start_method(allow_none=True)
-    torch.manual_seed(3)
-    expected = torch.rand(1, generator=torch.Generator().manual_seed(3))
-    capfd.readouterr()
-    with colbert_ready():
-        sys.stdout.write("of colbert-ai")
-    assert multiprocessing.get_start_method(allow_none=True) == method
-    assert "TOKENIZERS_PARALLELISM" not in os.environ
-    assert torch.equal(torch.rand(1), expected)
-    assert capfd.readouterr().out == ""
 
 
 def test_rows_are_looked_up_and_their_maxima_summed():

@@ -8,12 +8,11 @@ import sqlite3
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("qdrant_client", reason="needs questree[qdrant]")
 
 from questree.common.errors import CheckpointError, CorpusError, IndexRefused, QuestreeError
 from questree.retrieval import BM25Retriever, Passage, load_index
@@ -43,10 +42,12 @@ def add(corpus, address):
 
 
 QUERY = "amber fjord willow summit"
-WITHOUT_WORDS = ["?!", "the of and", "日本語", "\x00"]
 ALL = QdrantSettings(candidates=10_000)
 
-pytestmark = pytest.mark.usefixtures("loaded_once")
+pytestmark = [
+    pytest.mark.skipif(find_spec("qdrant_client") is None, reason="needs questree[qdrant]"),
+    pytest.mark.usefixtures("loaded_once"),
+]
 
 
 @pytest.fixture
@@ -314,16 +315,6 @@ def test_a_server_that_goes_away_half_way_keeps_what_it_has(small, fake, passage
     assert len(content(at)) == len(passages)
 
 
-def test_a_collection_whose_making_took_too_long_to_say_so_is_used(fake, passages, tiny_checkpoint, monkeypatch):
-    server, base = fake
-    at = f"{base}/c{uuid.uuid4().hex}"
-    server.lost = [f"PUT /collections/{at.rpartition('/')[2]}"]
-    monkeypatch.setattr(Collection.__init__, "__defaults__", (None, lambda seconds: None))
-    upload(passages[:3], at, checkpoint=tiny_checkpoint)
-    assert not server.lost
-    assert len(content(at)) == 3
-
-
 def test_an_old_server_and_what_is_no_qdrant_are_named(unwell):
     server, _, connect, _ = unwell
     server.version = "1.12.4"
@@ -348,16 +339,6 @@ def test_the_key_comes_from_the_environment_alone(unwell, monkeypatch):
         with pytest.raises(QuestreeError) as refused:
             open_retriever(address)
         assert "secret" not in str(refused.value)
-
-
-def test_a_forked_process_has_connections_of_its_own(unwell):
-    _, at, _, _ = unwell
-    collection = Collection(QdrantAddress.parse(at))
-    client = collection._client
-    if (child := os.fork()) == 0:
-        os._exit(0 if collection._client is not client else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert collection._client is client
 
 
 def test_without_the_client_it_says_what_to_install(monkeypatch, tmp_path):

@@ -224,18 +224,3 @@ def test_encoding_tells_progress_and_what_was_cut(tiny_checkpoint, tmp_path, cap
     assert (told[-1].stage, told[-1].done, told[-1].total) == ("encoding", 30, 30)
     assert read_manifest(folder).corpus.filled == 1
     assert "1 passages fill the window of 40 tokens" in caplog.text
-
-
-def test_encoding_does_not_depend_on_company(tiny_checkpoint, monkeypatch, passages):
-    from questree.retrieval import encoders
-    from questree.retrieval.late_interaction.checkpoint import find_checkpoint
-    from questree.retrieval.late_interaction.encoder import Encoder
-
-    encoder = Encoder.load(find_checkpoint(tiny_checkpoint))
-    texts = [p.shown() for p in passages[:40]]
-    together = list(encoder.passages(texts))
-    monkeypatch.setattr(encoders, "_WINDOW", 7)
-    monkeypatch.setitem(encoders.TOKENS_A_BATCH, "cpu", 1)
-    for a, b in zip(together, encoder.passages(texts), strict=True):
-        assert a.shape == b.shape
-        assert (a - b).abs().max() < 2e-3

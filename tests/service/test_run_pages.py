@@ -27,14 +27,9 @@ from questree.service import create_app, run_pages, tracked_store
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(made_by):
     """A folder of two runs over the same questions."""
-    from questree.cli import app
-
-    out = tmp_path_factory.mktemp("runs") / "compared"
-    words = ["compare", "searchain", "direct", "--limit", "4", "--tracking-uri", "none", "--out", str(out)]
-    app(words, standalone_mode=False)
-    return out
+    return made_by("compare searchain direct --limit 4 --tracking-uri none --out compared") / "compared"
 
 
 def test_every_page_is_there_and_nothing_else(make_service, runs):
@@ -149,15 +144,11 @@ def test_a_tracked_run_without_questions_shows_scores_and_parameters_and_leads_t
 
 
 @pytest.fixture(scope="module")
-def tracked_comparison(tmp_path_factory, tracking_store):
+def tracked_comparison(tmp_path_factory, tracking_store, made_by):
     """A comparison in a folder, and where the same is tracked."""
-    from questree.cli import app
-
-    out = tmp_path_factory.mktemp("tracked")
-    tracking = Tracking(uri=tracking_store(out))
-    words = ["compare", "searchain", "direct", "--limit", "2", "--tracking-uri", tracking.uri, "--out", f"{out}/runs"]
-    app(words, standalone_mode=False)
-    return out / "runs", tracking
+    tracking = Tracking(uri=tracking_store(tmp_path_factory.mktemp("tracked")))
+    made = made_by(f"compare searchain direct --limit 2 --tracking-uri {tracking.uri} --out runs")
+    return made / "runs", tracking
 
 
 def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_service, tracked_comparison):

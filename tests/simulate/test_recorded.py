@@ -113,17 +113,6 @@ def test_a_review_sees_what_the_model_could_read_in_the_passages_of_the_steps(mi
     assert not reviewed(exact, "The Metamorphosis", "Franz Kafka", "Prague").supported
 
 
-def test_where_plan_and_annotation_part_a_passage_is_read_if_it_holds_what_was_read(recorded: Path) -> None:
-    questions, recordings = read_recordings(recorded)
-    shorter = [question.model_copy(update={"steps": question.steps[1:]}) for question in questions]
-    mind = without_mistakes(RecordedMind(shorter, recordings))
-    question = mind.world.questions[0]
-    assert mind.takes(question, 1, "in other words", SHOWN["Franz Kafka"]).span == "Prague"
-    assert mind.takes(question, 1, "in other words", SHOWN["Thomas Mann"]).span == ""
-    assert mind.useful(question.question, SHOWN["Prague"])
-    assert not mind.useful(question.question, SHOWN["Buddenbrooks"])
-
-
 def test_what_is_written_from_memory_is_the_memory_sure_or_not(mind: RecordedMind) -> None:
     assert mind.believes(RIVER_OF_BRNO) is None
     assert mind.recalls(RIVER_OF_BRNO) == "Svratka"
@@ -139,12 +128,6 @@ def test_thinking_goes_by_the_leaves_and_an_answer_outright_by_the_root(recorded
     assert f"answer to “{BIRTH}” is Brno." in thought.final_content
     assert outright.answer == "Elbe"
     assert split.subquestions == [AUTHOR, "Which city is #1's birthplace?", "What river runs through #2?"]
-
-
-def test_a_sample_gives_a_recorded_memory_as_often_as_its_tokens_are_probable(mind: RecordedMind) -> None:
-    drawn = [mind.sample(str(n)).recalls(RIVER_OF_BRNO) for n in range(200)]
-    assert mind.sample("") is mind
-    assert 100 < drawn.count("Svratka") < 165  # e^-0.4 is 0.67
 
 
 @pytest.mark.parametrize("preset", ["best", "paper"])

@@ -11,7 +11,7 @@ from tiny_world import BLANK, QUESTIONS, TitleRetriever
 from questree.data import MINI_CORPUS, load_task
 from questree.metrics import cover_exact_match
 from questree.programs import BlendFilter, ChainOfReviews, TreeOfReviews
-from questree.retrieval import Retriever, build_index, load_index
+from questree.retrieval import BM25Retriever, Retriever, read_corpus
 from questree.simulate import Traits, simulated_lm
 
 PROGRAMS = [TreeOfReviews, ChainOfReviews, BlendFilter]
@@ -21,10 +21,8 @@ FAIR = BLANK.model_copy(
 
 
 @pytest.fixture(scope="module")
-def mini(tmp_path_factory: pytest.TempPathFactory) -> Retriever:
-    folder = tmp_path_factory.mktemp("index") / "mini"
-    build_index(MINI_CORPUS, folder, kind="bm25")
-    return load_index(folder)
+def mini() -> Retriever:
+    return BM25Retriever.from_passages(read_corpus(MINI_CORPUS))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -42,9 +40,7 @@ def test_a_model_without_mistakes_answers_from_what_is_found(program: Any) -> No
         (TreeOfReviews, "best", (3, 9)),
         (TreeOfReviews, "paper", (10, 25)),
         (ChainOfReviews, "best", (1, 6)),
-        (ChainOfReviews, "paper", (1, 6)),
         (BlendFilter, "best", (4, 5)),
-        (BlendFilter, "paper", (6, 8)),
     ],
 )
 def test_on_the_mini_set_programs_score_and_cost_what_can_be_believed(
@@ -52,7 +48,7 @@ def test_on_the_mini_set_programs_score_and_cost_what_can_be_believed(
 ) -> None:
     task = load_task("mini")
     every = [question for split in task.questions.values() for question in split]
-    questions = [question for question in task.questions["dev"] if question.style != "long"][:12]
+    questions = [question for question in task.questions["dev"] if question.style != "long"][:8]
 
     settings = program.Settings(preset=preset)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import dspy
-from tiny_world import BLANK, FIRST, OLDER, PASSAGES, QUESTIONS, RIVER, SURE, TitleRetriever, ask
+from tiny_world import BLANK, FIRST, OLDER, PASSAGES, RIVER, SURE, ask
 
-from questree.programs import SearChain, SearChainSettings
 from questree.signatures.chain_of_query import (
     CompleteChain,
     CorrectChain,
@@ -19,8 +18,7 @@ from questree.signatures.chain_of_query import (
 )
 from questree.signatures.reader import ReadPassage
 from questree.signatures.verdict import CheckStep
-from questree.simulate import Traits, World, simulated_lm
-from questree.simulate.mind import Mind
+from questree.simulate import Traits
 
 CHAIN = [
     Step(query="Who wrote The Metamorphosis?", answer="Franz Kafka"),
@@ -87,44 +85,18 @@ def test_an_invented_answer_is_wrong_of_the_same_kind_and_flows_into_the_next_qu
     assert chain[1].query == "Where was Thomas Mann born?"
 
 
-def test_a_fact_that_is_known_once_is_known_in_every_prompt() -> None:
-    world = World(QUESTIONS)
-    for seed in range(20):
-        traits = more(knows=0.5, invents=0.0, seed=seed)
-        first = plan(traits)[0].answer
-        reworded = ask(
-            PlanSureChain.with_instructions("Please."), traits, question=RIVER.question, answer_style="short"
-        )
-        assert reworded.chain[0].answer == first == Mind(world, traits).believes(CHAIN[0].query)
-
-
-def test_the_share_of_known_facts_is_the_trait() -> None:
-    queries = [fact.query for fact in World(QUESTIONS)._facts.values() if len(fact.needs) == 1]
-    minds = [Mind(World(QUESTIONS), more(knows=0.3, invents=0.0, seed=seed)) for seed in range(60)]
-    known = [mind.believes(query) is not None for mind in minds for query in queries]
-    assert 0.25 < sum(known) / len(known) < 0.35
-
-
 def test_good_demonstrations_raise_planning_and_others_do_not() -> None:
     def well_planned(demos: list[Any] | None) -> int:
-        seeds = [more(plans=0.2, plans_shown=1.0, seed=seed) for seed in range(40)]
+        seeds = [more(plans=0.2, plans_shown=1.0, seed=seed) for seed in range(20)]
         return sum(plan(traits, demos=demos) == CHAIN for traits in seeds)
 
     whole = [{**demo, "chain": [Step(query=demo["question"])]} for demo in DEMOS]
     unnamed = [{**demo, "chain": [Step(query="Who is it?"), Step(query="Where was he born?")]} for demo in DEMOS]
     without = well_planned(None)
-    assert without < 16
-    assert without < well_planned(DEMOS[:1]) < well_planned(DEMOS[:3]) == well_planned(DEMOS) == 40
-    assert well_planned(whole) < 16
-    assert well_planned(unnamed) < 16
-
-
-def test_a_bad_plan_asks_less_than_the_question_needs() -> None:
-    plans = [plan(more(plans=0.0, seed=seed)) for seed in range(20)]
-    assert all(len(chain) < 3 for chain in plans)
-    assert any(chain == [Step(query=RIVER.question, answer="Vltava")] for chain in plans)
-    assert any(chain == CHAIN[:2] for chain in plans)
-    assert any("the one who wrote" in chain[0].query or "the place where" in chain[-1].query for chain in plans)
+    assert without < 9
+    assert without < well_planned(DEMOS[:1]) < well_planned(DEMOS[:3]) == well_planned(DEMOS) == 20
+    assert well_planned(whole) < 9
+    assert well_planned(unnamed) < 9
 
 
 def test_a_correction_is_taken_over_as_far_as_the_passage_is_trusted() -> None:
@@ -157,30 +129,6 @@ def test_a_completion_goes_on_from_the_query_that_was_solved() -> None:
     assert remembered.new_answer == "Franz Kafka"
 
 
-def test_what_neither_passage_nor_model_knows_stays_unsolved_in_the_tree() -> None:
-    with dspy.context(
-        lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1, "completes": 1}), cache=False)
-    ):
-        prediction = SearChain(EmptyPassages(), settings=SearChainSettings(preset="paper"))(question=RIVER.question)
-    assert prediction.failure is None
-    assert {node.source for node in prediction.tree.nodes} == {"unsolved"}
-
-
-def test_a_guess_that_no_passage_bears_out_stays_a_guess_and_is_not_cited() -> None:
-    with dspy.context(
-        lm=simulated_lm(QUESTIONS, BLANK.model_copy(update={"reads": 0.0, "plans": 1, "completes": 1}), cache=False)
-    ):
-        prediction = SearChain(EmptyPassages())(question=RIVER.question)
-    assert prediction.failure is None
-    assert prediction.references == []
-    assert [(node.sure, node.support) for node in prediction.tree.nodes] == [(False, None)] * len(CHAIN)
-
-
-class EmptyPassages(TitleRetriever):
-    def __call__(self, query: str, k: int = 1) -> list[Any]:
-        return [PASSAGES["Lübeck"].model_copy(update={"title": "Elsewhere"})]
-
-
 def test_reading_is_as_good_as_its_trait_and_sure_when_right() -> None:
     def read(traits: Traits, title: str) -> dspy.Prediction:
         return ask(ReadPassage, traits, query="Where was Franz Kafka born?", passages=[PASSAGES[title].shown()])
@@ -194,21 +142,6 @@ def test_reading_is_as_good_as_its_trait_and_sure_when_right() -> None:
     misread = read(more(misreads=1.0), "Lübeck")
     assert misread.span in PASSAGES["Lübeck"].text
     assert misread.confidence >= 0.8
-
-
-def test_marks_are_forgotten_less_with_demonstrations() -> None:
-    steps = [
-        {"query": step.query, "answer": step.answer, "mark": n, "sure": True} for n, step in enumerate(CHAIN, start=1)
-    ]
-    asked = {"question": RIVER.question, "answer_style": "short", "steps": steps}
-    demos = [{**asked, "question": f"q{n}", "final_content": "It is so [1].", "answer": "x"} for n in range(3)]
-
-    def marks(demos: list[Any]) -> int:
-        seeds = [more(cites=0.5, seed=seed) for seed in range(15)]
-        return sum(ask(TraceAnswer, traits, demos=demos, **asked).final_content.count("[") for traits in seeds)
-
-    assert 10 < marks([]) < 35
-    assert marks(demos) == 45
 
 
 def trace(question: Any, answers: list[str | None]) -> str:
@@ -225,10 +158,3 @@ def test_the_answer_follows_from_the_path() -> None:
     assert trace(OLDER, ["1875", "1874"]) == "no"
     assert trace(FIRST, ["1901", "1915"]) == "Buddenbrooks"
     assert trace(FIRST, ["1901", None]) == "The Metamorphosis"
-
-
-def test_searchain_finds_with_passages_what_the_model_does_not_know() -> None:
-    traits = BLANK.model_copy(update={"invents": 1.0})
-    with dspy.context(lm=simulated_lm(QUESTIONS, traits, cache=False)):
-        answers = [SearChain(TitleRetriever())(question=q.question, answer_style=q.style).answer for q in QUESTIONS]
-    assert answers == [q.answers[0] for q in QUESTIONS]

@@ -83,14 +83,10 @@ def ours(name: str, script: Script, answering) -> Course:
     return course
 
 
-@pytest.mark.parametrize("number", range(SCRIPTS))
-def test_iter_retgen_asks_and_shows_what_flashrag_s_does(number, answering):
-    assert ours("iter-retgen", script(number), answering) == FlashRAG(script(number), DEPARTURES).iter_retgen()
-
-
-@pytest.mark.parametrize("number", range(SCRIPTS))
-def test_ircot_asks_and_shows_what_flashrag_s_does(number, answering):
-    assert ours("ircot", script(number), answering) == FlashRAG(script(number), DEPARTURES).ircot()
+@pytest.mark.parametrize(("name", "way"), [("iter-retgen", FlashRAG.iter_retgen), ("ircot", FlashRAG.ircot)])
+def test_it_asks_and_shows_what_flashrag_s_does(name, way, answering):
+    for number in range(SCRIPTS):
+        assert ours(name, script(number), answering) == way(FlashRAG(script(number), DEPARTURES)), number
 
 
 def test_the_scripts_reach_everything_that_they_should():
