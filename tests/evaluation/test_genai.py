@@ -47,7 +47,7 @@ def test_mlflow_evaluates_a_program_on_a_task_with_our_metrics_and_one_of_the_us
         return outputs.failure is None
 
     names = ("by-style", "f1", "support-f1")
-    data = questree.mlflow_dataset("mini", "test", name="few").to_df().head(4)
+    data = questree.mlflow_dataset("mini", "test", name="few").to_df().head(2)
     scorers = [answered, *map(questree.mlflow_scorer, names)]
     found = mlflow.genai.evaluate(data=data, predict_fn=program, scorers=scorers)
     examples = {one.question: one for one in questree.load_task("mini").examples("test")}

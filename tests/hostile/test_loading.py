@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import pickle
 import shutil
@@ -19,9 +18,8 @@ from questree.common.errors import CheckpointError, QuestreeError
 from questree.common.manifests import checksum_of
 from questree.optimize import load, save
 from questree.programs import build
-from questree.retrieval import BM25Retriever, build_index, load_index
-from questree.simulate import Mind, SimulatedEngine, World, simulated_lm
-from questree.simulate.server import running
+from questree.retrieval import build_index, load_index
+from questree.simulate import simulated_lm
 
 
 class Bomb:
@@ -144,49 +142,3 @@ def test_an_address_in_a_manifest_is_shown_and_never_used(artifact, index):
     assert all(predictor.lm is None for predictor in loaded.predictors())
     with dspy.context(lm=simulated_lm(QUESTIONS, SURE, cache=False), adapter=None):
         assert loaded(question=QUESTIONS[0].question).failure is None
-
-
-def test_a_key_is_written_nowhere(tmp_path, monkeypatch, caplog, index, tracking_store):
-    """Compiled, tracked, traced, saved and evaluated with a key in the environment and in the LM's settings."""
-    from questree.data import Question
-    from questree.evaluation.tracking import Tracking
-    from questree.lm.policy import RunPolicy
-    from questree.metrics import metric
-    from questree.optimize import Examples, compile
-
-    key = "sk-planted-0123456789"
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN"):
-        monkeypatch.setenv(name, key)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("QUESTREE_CACHE", str(tmp_path / "cache"))
-    caplog.set_level(logging.DEBUG)
-    dspy.configure_cache(disk_cache_dir=str(tmp_path / "lm"), restrict_pickle=True)
-    examples = [Question.to_example(one) for one in QUESTIONS]
-    program = build("oner-cot", {}, retriever=load_index(index))
-    with running(SimulatedEngine(Mind(World(QUESTIONS), SURE))) as server:
-        lm = dspy.LM("openai/simulated", api_base=server, api_key=key)
-        with dspy.context(lm=lm, adapter=None):
-            program.set_lm(lm)
-            compiled = compile(
-                program,
-                Examples(train=examples[:2], dev=examples[2:], task="tiny"),
-                metric("by-style"),
-                optimizer="bootstrap-few-shot",
-                policy=RunPolicy(concurrency=1),
-                out=tmp_path / "run",
-                tracking=Tracking(uri=tracking_store(tmp_path), traces_of_compilation=True),
-            )
-            save(compiled.program, tmp_path / "program")
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert any(path.name == "mlflow.db" for path in written)
-    held = [path for path in written if key.encode() in path.read_bytes()]
-    assert held == []
-    saved = [path for path in written if path.suffix == ".json" and "program" in path.parts]
-    assert saved
-    assert not [path for path in saved if b"127.0.0.1" in path.read_bytes()]
-    assert key not in caplog.text
-
-
-def test_bm25_is_written_without_pickles(index):
-    assert isinstance(load_index(index), BM25Retriever)
-    assert not [path for path in index.rglob("*") if path.suffix in (".pkl", ".pickle", ".pt")]

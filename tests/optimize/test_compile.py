@@ -11,7 +11,6 @@ import dspy
 import pytest
 from dspy import lm15
 from dspy.utils.callback import BaseCallback
-from mini_task import SEARCH
 from run_files import change, rows
 
 from questree.common.errors import QuestreeError
@@ -31,7 +30,7 @@ from questree.programs.composed import Majority
 
 
 def test_compiling_helps_and_says_how_sure_that_is(mini):
-    compiled = mini.compiled("bootstrap-few-shot", train=60, dev=30)
+    compiled = mini.compiled("bootstrap-few-shot", train=40, dev=20)
     assert compiled.after.score.mean > compiled.before.score.mean
     assert compiled.gain.low <= compiled.gain.mean <= compiled.gain.high
     assert compiled.gain.mean == pytest.approx(compiled.after.score.mean - compiled.before.score.mean)
@@ -39,7 +38,7 @@ def test_compiling_helps_and_says_how_sure_that_is(mini):
     assert compiled.compilation.judged["accepted"] > 0
 
 
-@pytest.mark.parametrize("optimizer", ["bootstrap-few-shot", SEARCH, "copro", "gepa", "simba", "mipro"])
+@pytest.mark.parametrize("optimizer", ["bootstrap-few-shot", "copro", "gepa", "mipro"])
 def test_a_metric_that_fails_in_compilation_ends_it(mini, optimizer, tmp_path):
     def untraced(gold, prediction):
         return 1.0
@@ -303,7 +302,7 @@ def test_a_duplicate_check_and_an_lm_are_shared_by_copies(mini):
     assert copied.predictors()[0].lm is dspy.settings.lm
 
 
-@pytest.mark.parametrize("name", ["bootstrap-few-shot", "bootstrap-random-search", "infer-rules"])
+@pytest.mark.parametrize("name", ["bootstrap-few-shot", "infer-rules"])
 def test_a_teacher_teaches_with_its_own_lm_instructions_and_demonstrations(mini, tmp_path, name):
     chosen = optimizer(name, **({} if name == "bootstrap-few-shot" else {"candidates": 1}))
     taught = mini.compiled("bootstrap-few-shot", train=8, dev=2).program

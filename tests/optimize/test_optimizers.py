@@ -58,6 +58,8 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     on_disk = []
     compiled = mini.compiled(
         optimizer(name, **SMALL[name]),
+        train=8,
+        dev=3,
         out=tmp_path,
         on_progress=lambda p: p.candidate and on_disk.append(len(rows(tmp_path, "SELECT 1 FROM candidates"))),
     )
@@ -69,7 +71,7 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     assert {file.suffix for file in (tmp_path / "program").iterdir()} == {".json"}
     loaded = load(tmp_path / "program", retriever=mini.index)
     assert loaded.name == "searchain"
-    assert asked(loaded, mini.dev[:3]) == asked(compiled.program, mini.dev[:3])
+    assert asked(loaded, mini.dev[:2]) == asked(compiled.program, mini.dev[:2])
 
 
 def test_rules_stand_in_the_instructions_of_the_copy_alone(mini):
@@ -175,9 +177,9 @@ def test_a_candidate_has_the_mean_of_its_scores(mini):
     def graded(example, prediction, trace=None):
         return 0.4 if trace is None else True
 
-    for name in ("bootstrap-random-search", "mipro", "gepa"):
+    for name in ("mipro", "gepa"):
         chosen = optimizer(name, **SMALL[name])
-        compiled = mini.compiled(chosen, train=8, dev=2, metric=graded)
+        compiled = mini.compiled(chosen, train=8, dev=1, metric=graded)
         assert {round(one.score, 6) for one in compiled.compilation.candidates} == {0.4}
 
 
@@ -241,7 +243,7 @@ def test_what_is_no_text_fails_among_nearest_demonstrations_as_elsewhere(given):
     assert prediction.failure.cause == "question"
 
 
-@pytest.mark.parametrize("name", ["mipro", "copro", "bootstrap-optuna"])
+@pytest.mark.parametrize("name", ["mipro", "copro"])
 def test_compiling_prints_nothing(mini, capfd, name):
     chosen = optimizer(name, **SMALL[name])
     own = {} if "prompt_lm" in chosen.unused else {"prompt_lm": dspy.settings.lm.copy()}
@@ -306,9 +308,9 @@ def test_it_is_said_when_no_row_can_demonstrate_anything(mini, caplog):
 @pytest.mark.parametrize(
     ("name", "program"),
     [
-        *((name, "searchain") for name in ("bootstrap-optuna", "mipro", "simba", "infer-rules", "ensemble")),
-        *((name, "tree-of-reviews") for name in ("bootstrap-few-shot", "simba", "auto-cot")),
-        *((name, "blendfilter") for name in ("bootstrap-random-search", "simba", "knn-few-shot")),
+        *((name, "searchain") for name in ("mipro", "simba", "ensemble")),
+        *((name, "tree-of-reviews") for name in ("bootstrap-few-shot", "simba")),
+        ("knn-few-shot", "blendfilter"),
     ],
 )
 def test_no_optimizer_shows_a_step_that_is_incomplete_or_claims_what_no_passage_supports(name, program, mini):
