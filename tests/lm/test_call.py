@@ -290,7 +290,7 @@ def telling_server():
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Telling)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1"
     finally:

@@ -55,7 +55,7 @@ def served() -> Iterator[Callable[..., SimpleNamespace]]:
                     pass
 
             server = stack.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
             stack.callback(server.shutdown)
             address = f"http://127.0.0.1:{server.server_port}/v1"
             lm = dspy.LM("openai/x", api_base=address, api_key="none", cache=False, num_retries=0, timeout=60)

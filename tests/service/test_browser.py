@@ -373,7 +373,7 @@ def test_axe_finds_no_fault_in_the_pages_of_runs_and_of_a_tracked_compilation(
         page.goto(f"{address}/runs")
         check(page)
         for source in ("1", f"mlflow/{id}"):
-            for name in ("index", "questions", "question-1", "question-1-1"):
+            for name in ("index", "questions", "question-1", "question-1-1")[:: 1 if size == "narrow" else 3]:
                 page.goto(f"{address}/runs/{source}/{name}.html")
                 check(page)
         expect(page.get_by_role("link", name="after", exact=True)).to_be_visible()
