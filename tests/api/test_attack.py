@@ -44,17 +44,10 @@ def test_a_budget_that_ends_leaves_a_table_of_what_was_made(attack, workplace):
     assert "the budget max_calls=7 is spent" in (workplace / "a" / "attack.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("--max-calls", "4", "--concurrency", "1"), "the budget max_calls=4 is spent (4 LM calls)"),
-        (("--deadline", "0.000001", "--max-failures", "0", "--concurrency", "1"), "1 of 1 questions failed"),
-    ],
-)
-def test_an_attack_stops_where_its_policy_says(attack, words, says):
-    ran = attack("oner-cot", *words)
+def test_an_attack_stops_where_its_policy_says(attack):
+    ran = attack("oner-cot", "--deadline", "0.000001", "--max-failures", "0", "--concurrency", "1")
     assert ran.code == 2
-    assert says in ran.err
+    assert "1 of 1 questions failed" in ran.err
 
 
 def test_the_limits_hold_for_each_question_of_an_attack(attack, workplace):

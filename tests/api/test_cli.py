@@ -213,15 +213,6 @@ def test_no_stand_in_answers_for_the_lm_and_the_index_of_a_compiled_program(ques
         assert "over the index 'list' (list). Name it: --retriever" in refused.err
 
 
-def test_a_compilation_stops_at_its_budget(questree, index):
-    ran = questree(
-        "compile", "oner-cot", "--optimizer", "bootstrap-few-shot", "--train-limit", "6", "--limit", "3",
-        "--retriever", index, "--tracking-uri", "none", "--out", "compiled", "--max-calls", "4", "--concurrency", "1",
-    )  # fmt: skip
-    assert ran.code == 2
-    assert "Stopped while compiling: the budget max_calls=4 is spent" in ran.err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

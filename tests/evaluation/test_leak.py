@@ -8,6 +8,7 @@ import pytest
 from questree.common.errors import QuestreeError
 from questree.evaluation import compare, evaluate
 from questree.programs.baselines.memory import Direct
+from questree.programs.composed import Lesson, NearestDemonstrations
 
 
 @pytest.fixture
@@ -23,6 +24,9 @@ def test_a_program_is_not_evaluated_on_its_demonstrations(mini, taught):
     with pytest.raises(QuestreeError, match="1 questions are for training and for scoring"):
         evaluate(taught, mini.dev[:2], mini.metric)
     assert evaluate(taught, mini.dev[1:2], mini.metric).n == 1
+    lesson = Lesson(inputs={"question": mini.dev[1].question}, demonstrations={})
+    with pytest.raises(QuestreeError, match="1 questions are for training and for scoring"):
+        evaluate(NearestDemonstrations(Direct(), [lesson], 1), mini.dev[1:2], mini.metric)
 
 
 def test_no_program_is_asked_if_a_later_one_is_shown_a_question(mini, taught):

@@ -36,10 +36,9 @@ def whole(examples, encoder, tmp_path_factory):
     return trained
 
 
-@pytest.mark.parametrize("killed_after", [4, 5])
-def test_an_interrupted_training_ends_with_the_same_weights(examples, encoder, whole, tmp_path, killed_after):
+def test_an_interrupted_training_ends_with_the_same_weights(examples, encoder, whole, tmp_path):
     def kill(progress):
-        if progress.step == killed_after:
+        if progress.step == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -67,10 +66,10 @@ def test_another_seed_gives_other_weights(examples, encoder, whole, tmp_path):
     assert not same(weights(tmp_path), weights(whole.folder))
 
 
-@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", ".questree-reader.json.unfinished"])
-def test_a_reader_is_written_through_no_link(file, examples, encoder, tmp_path):
+def test_a_reader_is_written_through_no_link(examples, encoder, tmp_path):
     (tmp_path / "victim").write_text("precious")
-    (tmp_path / file).symlink_to(tmp_path / "victim")
+    for file in ("config.json", "tokenizer.json", ".questree-reader.json.unfinished"):
+        (tmp_path / file).symlink_to(tmp_path / "victim")
     settings = SHORT.model_copy(update={"epochs": 1})
     train_reader(examples, pairs_of(examples), tmp_path, encoder=str(encoder), settings=settings)
     assert (tmp_path / "victim").read_text() == "precious"
