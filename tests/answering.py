@@ -1,7 +1,5 @@
 """An LM that answers by what it is asked, in whichever order; a retriever that finds several passages."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -4,8 +4,6 @@ Written from the description of its behaviour (Xu et al., WWW 2024, section 3.2 
 used. Where ours departs from it on purpose, the departure has a name and a reason, and can be taken part in.
 """
 
-from __future__ import annotations
-
 import string
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """An encoder without a model, for other processes too: a row for each letter, made from the letter alone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

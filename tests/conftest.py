@@ -1,7 +1,5 @@
 """Fixtures that every room shares."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

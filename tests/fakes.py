@@ -1,7 +1,5 @@
 """A scripted LM, a retriever and a reader that look up a list: for tests that go call by call."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ Written from the description of their behaviour (Jin et al., 2024, arXiv 2405.13
 Where ours departs from it on purpose, the departure has a name and a reason, and can be taken part in.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Collection

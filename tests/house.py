@@ -1,7 +1,5 @@
 """The package's files, as they stand in the checkout: for tests that hold the house together."""
 
-from __future__ import annotations
-
 from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The LMs of a test, as fixtures: one that gives replies in order, one that replies by what it is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any

@@ -1,7 +1,5 @@
 """An index's manifest, changed by someone who knows how it is sealed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

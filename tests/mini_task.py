@@ -1,7 +1,5 @@
 """The bundled questions, a simulated LM that knows them, and SearChain over an index of word overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

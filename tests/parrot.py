@@ -1,7 +1,5 @@
 """A program that asks no LM, and questions for it."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 import dspy

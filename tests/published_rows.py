@@ -1,7 +1,5 @@
 """Hand-made rows in the formats in which the tasks are published; every sentence is ours."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

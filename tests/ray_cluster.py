@@ -1,7 +1,5 @@
 """A Ray cluster of this machine alone, for the tests of a module, and the processes of its workers."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

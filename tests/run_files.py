@@ -1,7 +1,5 @@
 """Files of runs as tests make, read and change them."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Steps of a trace, made by the modules themselves with an LM that replies as it is told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

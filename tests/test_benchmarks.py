@@ -1,7 +1,5 @@
 """Each benchmark finds what it imports; what it measures is looked at by who runs it."""
 
-from __future__ import annotations
-
 import runpy
 
 import pytest

@@ -1,7 +1,5 @@
 """README and guides say what is there: commands parse, Python compiles, names and links exist. No LM is asked."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The house: which folders there are, how many files, how long the README."""
 
-from __future__ import annotations
-
 import ast
 
 import pytest

@@ -1,7 +1,5 @@
 """Importing Questree changes nothing in the modules of others, and a question loads little of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

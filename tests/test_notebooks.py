@@ -1,7 +1,5 @@
 """The notebooks of `examples/` run as they stand, and nothing of a run is kept in them."""
 
-from __future__ import annotations
-
 import json
 
 import nbformat

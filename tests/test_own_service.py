@@ -1,7 +1,5 @@
 """The code of the guide to a service of one's own, with many clients; and a command where there is no home."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

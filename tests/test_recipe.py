@@ -1,7 +1,5 @@
 """The recipe for a method in CONTRIBUTING.md, followed to the letter: two files and a line."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

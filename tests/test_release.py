@@ -1,7 +1,5 @@
 """What `make release` built, installed into an empty environment and used outside the clone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What `make setup` makes: only with a Python that fits, and with links that the clone's own folder cannot hide."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Docstrings that are read at once, and names that say what is inside."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A world of four questions, its passages, and the shortest way to ask a simulated LM."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

@@ -1,7 +1,5 @@
 """An index to ask with."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`questree analyse`: each analysis over what `questree compare` stored, without an LM."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

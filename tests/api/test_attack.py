@@ -1,7 +1,5 @@
 """`questree attack`: a table on the screen and in files, gone on with, refused in one line."""
 
-from __future__ import annotations
-
 import csv
 import json
 

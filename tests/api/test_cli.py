@@ -1,7 +1,5 @@
 """Every command, with right and with wrong arguments."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

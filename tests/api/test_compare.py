@@ -1,7 +1,5 @@
 """`questree compare`: programs and compiled ones side by side, stored, budgeted, and as files."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

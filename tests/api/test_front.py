@@ -1,7 +1,5 @@
 """What `import questree` gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import dspy

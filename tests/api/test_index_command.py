@@ -1,7 +1,5 @@
 """questree index: what it says, and what it refuses."""
 
-from __future__ import annotations
-
 import shlex
 import threading
 from concurrent.futures import ThreadPoolExecutor

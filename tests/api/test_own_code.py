@@ -1,7 +1,5 @@
 """Parts of other packages: by `package:name`, and as entry points. A saved program names its code and brings none."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The commands of docs/papers.md, each at tiny size: the bundled questions, the simulated LM, one question."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

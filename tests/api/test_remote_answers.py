@@ -1,7 +1,5 @@
 """What a worker of a cluster is sent, what it makes of it, and what it sends back; without a cluster."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """Serving from the command line, and naming retrievers in every command."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

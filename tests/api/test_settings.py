@@ -1,7 +1,5 @@
 """Settings from options, environment and file, in that order."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.cli.options import named_values

@@ -1,7 +1,5 @@
 """What a shell and the programs behind a pipe get: JSON on stdout, completion, tables that fit, names in TOML."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """questree list tasks, questree fetch, and what follows from them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Train a reader, calibrate it, and ask with it: as a user types it, on an encoder of a few thousand weights."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Where things are kept that are made once: in the folder that is named, or the platform's; without a home, nowhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

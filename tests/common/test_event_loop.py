@@ -1,7 +1,5 @@
 """Plain code on an event loop: what it waits for, its context, its errors, and how it is cancelled."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextvars import ContextVar

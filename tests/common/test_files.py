@@ -1,7 +1,5 @@
 """New files and folders inside a folder that somebody else made: nothing is written through a link or into a pipe."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

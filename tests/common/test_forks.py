@@ -1,7 +1,5 @@
 """A forked process: its own connections and threads, and right answers."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import sys

@@ -1,7 +1,5 @@
 """Where a sentence ends, and where it does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.common.sentences import sentences, without_item_mark

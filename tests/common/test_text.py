@@ -1,7 +1,5 @@
 """Texts that say nothing, and those that only begin like one."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.common.text import queries_in, query_or_none, text_or_none, unquoted

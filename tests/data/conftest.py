@@ -1,7 +1,5 @@
 """An empty data folder, and files to fetch from."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

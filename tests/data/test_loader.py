@@ -1,7 +1,5 @@
 """Tasks by name and by path."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bundled mini set keeps its promises."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Every task from the files of its authors and from the rows of the hub: the same questions."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from questree.data.relations import relation_question

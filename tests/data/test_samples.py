@@ -1,7 +1,5 @@
 """The papers' samples by name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

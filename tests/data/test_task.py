@@ -1,7 +1,5 @@
 """The task contract."""
 
-from __future__ import annotations
-
 import json
 from typing import get_args
 

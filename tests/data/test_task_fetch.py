@@ -1,7 +1,5 @@
 """Fetching: what is pinned is asked for, what is written is whole, what trains is not scored."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

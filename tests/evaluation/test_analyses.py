@@ -1,7 +1,5 @@
 """The papers' analyses, each on records whose answer is known."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What of a question stands in a corpus, against a plain search; and questions that are left out by name."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A budget stops a run cleanly: what was asked is kept, and the same run goes on with more of it."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage

@@ -1,7 +1,5 @@
 """Programs over the same questions: one parent run, paired differences, and a run that is gone on with."""
 
-from __future__ import annotations
-
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, right
 from run_files import kept

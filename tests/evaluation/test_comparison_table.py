@@ -1,7 +1,5 @@
 """A comparison as a table, as files and as a page, from handmade records."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Content belongs to a record: questions that were corrected since are asked, and scored, again."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 from parrot import LOST, RIGHT, WRONG, Parrot, example, right

@@ -1,7 +1,5 @@
 """What tells one run from another: the program's state, its predictors' settings, and the LMs that it asks."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 

@@ -1,7 +1,5 @@
 """A question that stands among a program's demonstrations is not scored, from Python as from the command line."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 

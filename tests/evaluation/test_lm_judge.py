@@ -1,7 +1,5 @@
 """An LM as a judge."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 from dspy.utils.exceptions import LMAuthError

@@ -1,7 +1,5 @@
 """A run on one event loop gives the records of a run on threads, and stops as it does."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

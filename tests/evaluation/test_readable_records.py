@@ -1,7 +1,5 @@
 """Whatever a retriever, a metric, a server or a program gives, each line of a run can be read back."""
 
-from __future__ import annotations
-
 from math import inf, isfinite, nan
 
 import dspy

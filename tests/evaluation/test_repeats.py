@@ -1,7 +1,5 @@
 """Repeated runs, and how the variance of their scores falls apart."""
 
-from __future__ import annotations
-
 import json
 from statistics import fmean
 

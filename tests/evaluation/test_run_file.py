@@ -1,7 +1,5 @@
 """The file of runs: what is acknowledged outlives a kill, what a stranger made is read in bounds or refused by name."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Asking and scoring are two steps: what was answered can be scored again, and no metric loses an answer."""
 
-from __future__ import annotations
-
 import threading
 
 import dspy

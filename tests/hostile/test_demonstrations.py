@@ -1,7 +1,5 @@
 """Demonstrations are other people's text too: rows of a task, replies, what a file holds. They are guarded as it is."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ A file may set prompts, demonstrations and how the LM samples. Whatever else it 
 key and questions, no other file is read, and nothing hangs.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Loading runs no code, notices any changed byte, and uses no address or key that stands in what is loaded."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

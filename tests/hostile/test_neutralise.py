@@ -1,7 +1,5 @@
 """No text can end a section of a prompt or begin one, in any spelling."""
 
-from __future__ import annotations
-
 import random
 import sys
 import time

@@ -1,7 +1,5 @@
 """Other people's text in a page opens nothing and runs nothing; on a screen it moves nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from types import SimpleNamespace

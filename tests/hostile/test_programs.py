@@ -1,7 +1,5 @@
 """Programs whose passages, questions and replies are hostile: the LM's answer stands, and all of it can be kept."""
 
-from __future__ import annotations
-
 import re
 
 import dspy

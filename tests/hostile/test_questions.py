@@ -1,7 +1,5 @@
 """Questions that are none: each fails by itself, under its cause, before an LM is asked."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree import program

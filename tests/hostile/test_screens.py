@@ -1,7 +1,5 @@
 """Whatever a command prints of a run is still on the screen, however hostile the texts, names and keys in it are."""
 
-from __future__ import annotations
-
 import ast
 import json
 

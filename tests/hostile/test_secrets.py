@@ -1,7 +1,5 @@
 """A server that repeats what it was given: the key reaches no file, no trace and no screen."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

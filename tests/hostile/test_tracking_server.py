@@ -1,7 +1,5 @@
 """What a tracking server gives is checked as a folder is that someone sent; nothing of it runs, or lands elsewhere."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import threading

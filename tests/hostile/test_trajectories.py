@@ -1,7 +1,5 @@
 """What ReAct's trajectory shows the LM: passages set no field in any adapter, and our faults are no observations."""
 
-from __future__ import annotations
-
 import re
 
 import dspy

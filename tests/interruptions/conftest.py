@@ -1,7 +1,5 @@
 """A run's parts, and disks and folders that cannot be written."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

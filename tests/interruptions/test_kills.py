@@ -3,8 +3,6 @@
 `make test` kills a writer of runs (evaluation/test_run_file.py) and stops a command (reliability/test_stopping.py).
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Workers on a Ray cluster: what they answer and encode is what one process does, also if some of them are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What an older or a newer version wrote: refused by name, never mixed with what this one writes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Disks that fill up and folders that cannot be written: said by name, and nothing that was finished is lost."""
 
-from __future__ import annotations
-
 import logging
 import random
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Two processes and one folder: the second is refused by name, and goes on once the first is gone, however it went."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

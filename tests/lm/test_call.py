@@ -1,7 +1,5 @@
 """One LM call: what is retried, and what each failure is called."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import contextmanager

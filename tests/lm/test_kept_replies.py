@@ -1,7 +1,5 @@
 """Replies that are kept: found again as they were, or not used at all."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """What DSPy makes anew for every request is made once, and is what DSPy would make."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import dspy

@@ -1,7 +1,5 @@
 """Independent calls at the same time: order, context, trace and failure."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextvars import ContextVar

@@ -3,8 +3,6 @@
 A value that says the right thing in another shape is understood.
 """
 
-from __future__ import annotations
-
 import json
 
 import dspy

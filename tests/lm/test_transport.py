@@ -1,7 +1,5 @@
 """Replies that never end or are too large, and those that nobody waits for any more: nothing is held for them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

@@ -1,7 +1,5 @@
 """Prompts fit the window before they are sent, and what was left out is told and never cited."""
 
-from __future__ import annotations
-
 import os
 from hashlib import sha1
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """SKC and AMP on answers whose marks were judged by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """Yes or no, and FEVER's labels, as models spell them."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Passages found or kept against the gold passages."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

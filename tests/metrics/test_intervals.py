@@ -1,7 +1,5 @@
 """Intervals and tests, against published values and by coverage."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """ROUGE-L of answers of several sentences."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

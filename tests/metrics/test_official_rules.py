@@ -3,8 +3,6 @@
 What differs on purpose stands in `test_what_differs_on_purpose`; on the data nothing else differs.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Quotes: where they stand in a passage, and what they prove."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.metrics.quotes import proving_sentences, quoted_sentences

@@ -1,7 +1,5 @@
 """Metrics by name, as DSPy calls them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import dspy

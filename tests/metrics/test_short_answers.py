@@ -1,7 +1,5 @@
 """Short answers: the public definitions, on hand-made cases, against DSPy's own, and on real answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What an optimizer pays is counted, and ends with the budget; what was made with it stays."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Demonstrations that no LM makes: written by hand, or of annotated questions whose passages state the answers."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.resources import files

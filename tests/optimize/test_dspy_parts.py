@@ -1,7 +1,5 @@
 """DSPy's own ways to give a retriever, and to save a whole program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

@@ -1,7 +1,5 @@
 """What is said to an optimizer that reflects: the verdict, and each step that went wrong."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import operator
 import threading
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """What an optimizer asks an LM itself: instructions, and reflections on what went wrong."""
 
-from __future__ import annotations
-
 import json
 
 import dspy

@@ -1,7 +1,5 @@
 """A compiled program is asked its kept questions again: the paired difference, and what changed since."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

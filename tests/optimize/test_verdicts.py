@@ -1,7 +1,5 @@
 """Scores and verdicts of a metric, and which calls are demonstrated: each kind in turn, none against the gold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import dspy

@@ -1,7 +1,5 @@
 """Optimizers that train the LM, with a provider that is made here: nothing is trained anywhere."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +42,7 @@ class Trainer(Provider):
         self.asked: list[tuple[str, list[dict[str, Any]], dict[str, Any]]] = []
         self.waited: list[str] = []
 
-    def __deepcopy__(self, memo: Any) -> Trainer:
+    def __deepcopy__(self, memo: Any) -> Any:
         return self
 
     def finetune(self, job: Any, model: str, data: list[Any], form: str, how: dict[str, Any]) -> str:

@@ -1,7 +1,5 @@
 """An answer as one file by itself: it asks for nothing, and a mark leads to its passage."""
 
-from __future__ import annotations
-
 import re
 
 from hostile_text import HOSTILE

@@ -1,7 +1,5 @@
 """The frame of every page: other people's text stays text."""
 
-from __future__ import annotations
-
 import re
 
 import jinja2

@@ -1,7 +1,5 @@
 """Prompts as a page, at a server or as one file."""
 
-from __future__ import annotations
-
 import dspy
 
 from questree.pages.prompts_page import prompts_page

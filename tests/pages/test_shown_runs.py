@@ -1,7 +1,5 @@
 """Runs as pages look at them, from files and capsules."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Runs as static pages: every link leads somewhere, the lists hold what they say, and no text becomes markup."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import unquote

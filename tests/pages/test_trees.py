@@ -1,7 +1,5 @@
 """A tree as cards: nested as it grew, its passages with the sentence behind each answer."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """A program on an event loop: the same answers as without one, and nothing left behind."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """How steps and answers stand, in words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

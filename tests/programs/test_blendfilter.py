@@ -1,7 +1,5 @@
 """BlendFilter, call by call on hand-made cases (methods: Wang et al., EMNLP 2024, section 3)."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

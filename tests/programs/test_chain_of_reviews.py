@@ -1,7 +1,5 @@
 """Chain of Reviews: the same review on a single path (methods: Li et al., 2024, section 4.4)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

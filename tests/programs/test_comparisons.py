@@ -1,7 +1,5 @@
 """Comparisons that are made by rules."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.programs.comparisons import outcome, read_comparison, settle

@@ -1,7 +1,5 @@
 """Which steps of a trace are demonstrated: of every kind, and none that the gold passages contradict."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

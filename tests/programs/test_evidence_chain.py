@@ -1,7 +1,5 @@
 """Evidence chain: what it asks, what it cites, and when it stops."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

@@ -1,7 +1,5 @@
 """A majority of compiled programs is one question: one deadline, one episode, one tree."""
 
-from __future__ import annotations
-
 import pytest
 from fakes import ListRetriever
 from parrot import NoSettings

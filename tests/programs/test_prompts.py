@@ -3,8 +3,6 @@
 After a change that is meant: ``QUESTREE_WRITE_PROMPTS=1 pytest tests/programs/test_prompts.py``, then read the diff.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``[n]`` is always ``references[n-1]``."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The LM puts a retriever's passages into order, in windows that move up the list."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """SearChain as the paper has it, call by call on hand-made cases (Xu et al., WWW 2024, algorithm 1)."""
 
-from __future__ import annotations
-
 import pytest
 from fakes import ListReader, ListRetriever
 

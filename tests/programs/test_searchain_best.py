@@ -1,7 +1,5 @@
 """SearChain as it is by default, call by call on hand-made cases."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 

@@ -1,7 +1,5 @@
 """SearChain's paper preset does what the authors' client does: 150 scripts, the same replies given to both."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What was found is kept, whatever becomes of the question, in one order for every program."""
 
-from __future__ import annotations
-
 import threading
 
 import dspy

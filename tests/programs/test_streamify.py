@@ -1,7 +1,5 @@
 """Under `dspy.streamify`, what an LM behind an address writes arrives as it is written, whichever thread asks."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Iterator

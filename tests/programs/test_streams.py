@@ -1,7 +1,5 @@
 """A question as a stream of events, read with `for`, with `async for`, late, by many, and by nobody any more."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

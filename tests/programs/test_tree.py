@@ -1,7 +1,5 @@
 """The reasoning tree: growth, paths, JSON and its three prints."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 import pytest

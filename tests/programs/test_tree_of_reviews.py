@@ -1,7 +1,5 @@
 """Tree of Reviews, call by call on hand-made cases (methods: Li et al., 2024, sections 3 and 4)."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings to compare, from the types of the settings."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.common.errors import QuestreeError

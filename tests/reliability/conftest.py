@@ -1,7 +1,5 @@
 """A world to ask about, and an LM behind a server at fault; the benchmarks' reports run here with few cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """How long, how often: waits, deadlines, and what DSPy waits for of itself."""
 
-from __future__ import annotations
-
 import threading
 import time
 from functools import partial

@@ -1,7 +1,5 @@
 """The command that counts what is tried, with few cases: it keeps what is done, and fails if anything went wrong."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a server does wrong, a fault at a time and then for every program: nothing is lost, mislabelled or uncounted."""
 
-from __future__ import annotations
-
 from http.client import HTTPConnection
 
 import dspy

@@ -1,7 +1,5 @@
 """What is paid is what is told, whatever a server says of usage; and what happens where files cannot be opened."""
 
-from __future__ import annotations
-
 import os
 
 import dspy

@@ -1,7 +1,5 @@
 """One policy, one set of names: options, environment, file and the run's own."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Ctrl-C, really pressed: once ends cleanly and says how to go on, twice ends at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

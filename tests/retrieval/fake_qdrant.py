@@ -4,8 +4,6 @@ It holds that what we send fits the schema of the client, and how we take a serv
 what local mode does is tested where `QDRANT_URL` names one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Indexes whose building is interrupted, repeated, raced, and added to."""
 
-from __future__ import annotations
-
 import errno
 import random
 import shutil

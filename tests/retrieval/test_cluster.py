@@ -1,7 +1,5 @@
 """The workers of a cluster as a run knows them: handed one job for each place, replaced if they are lost."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

@@ -1,7 +1,5 @@
 """Corpora in their published forms; every file here is made by hand."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

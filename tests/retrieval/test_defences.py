@@ -1,7 +1,5 @@
 """Defences by name, and the one by a reader; agreement is tested with the attacks."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.common.errors import QuestreeError

@@ -1,7 +1,5 @@
 """Dense retrieval: how an encoder is used, what is searched, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

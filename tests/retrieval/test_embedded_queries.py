@@ -1,7 +1,5 @@
 """Queries of the embedded checkpoint without the libraries that take seconds to import."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Encoders of late interaction: the embeddings that colbert-ai and PyLate define, in batches that waste nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

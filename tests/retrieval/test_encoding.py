@@ -1,7 +1,5 @@
 """Chunks: what is kept, what is done again, and who does it."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Reciprocal rank fusion, and retrievers by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

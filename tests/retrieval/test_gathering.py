@@ -1,7 +1,5 @@
 """Searches that wait together are one call of the index, and none of them pays for another."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from typing import Any

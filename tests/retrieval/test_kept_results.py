@@ -1,7 +1,5 @@
 """What retrievers and encoders remember: it saves work, and its size has a bound."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.retrieval import BM25Retriever, kept_results

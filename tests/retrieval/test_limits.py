@@ -1,7 +1,5 @@
 """What every server of ours keeps to: the retriever's and the simulated LM's."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from typing import Any

@@ -1,7 +1,5 @@
 """PLAID through colbert-ai: what is stored, what is searched, and what the process keeps."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading

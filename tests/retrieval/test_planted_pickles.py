@@ -1,7 +1,5 @@
 """A pickle in any file of an index, with all checksums put right, does not run, whatever else comes of it."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

@@ -1,7 +1,5 @@
 """A collection of Qdrant: in a folder, before a stand-in for a server, and on the server of `QDRANT_URL`, if set."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sqlite3

@@ -1,7 +1,5 @@
 """Gather and rerank: candidates of BM25, in the order of MaxSim over packed embeddings."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """A cross-encoder's logit, or late interaction with passages encoded then, is the order; models are tiny and random."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from reliability.tiny_encoders import save_encoder

@@ -1,7 +1,5 @@
 """The retriever server and its clients, over loopback."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

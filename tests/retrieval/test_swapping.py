@@ -1,7 +1,5 @@
 """Indexes that another process replaces, or adds to, at the worst moment."""
 
-from __future__ import annotations
-
 import os
 import shutil
 

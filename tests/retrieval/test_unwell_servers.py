@@ -1,7 +1,5 @@
 """Our client before servers that are not well: at fault, confused, stalled, and killed in mid-batch."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

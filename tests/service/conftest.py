@@ -1,7 +1,5 @@
 """A service over the tiny world, whose LM replies when the test lets it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """POST /ask: JSON, events, refusals, and a client that leaves."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

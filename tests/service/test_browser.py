@@ -1,7 +1,5 @@
 """The pages in a real browser: asked, watched, stopped, cited, with and without scripts, under hostile text."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The programs asked by a real client of OpenAI's."""
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 from collections.abc import Iterator

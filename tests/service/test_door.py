@@ -1,7 +1,5 @@
 """Who may come in, by which way, and with which headers every answer leaves."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 from fastapi.testclient import TestClient

@@ -1,7 +1,5 @@
 """The programs asked by the official SDK's client: in process, at an address, and on stdin and stdout."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import threading

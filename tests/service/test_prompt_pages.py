@@ -1,7 +1,5 @@
 """Prompts at a server: of each program, and what compilation changed."""
 
-from __future__ import annotations
-
 import dspy
 from fastapi.testclient import TestClient
 

@@ -1,7 +1,5 @@
 """A question on its way: followed by many, stopped by any, ended when nobody follows it any more, and kept."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from datetime import datetime, timezone

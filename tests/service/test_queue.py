@@ -1,7 +1,5 @@
 """Turns in order, places that are told, and bounds that hold whoever leaves."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

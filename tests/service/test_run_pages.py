@@ -1,7 +1,5 @@
 """Runs at a server: the same pages as in a folder, one at a time, and nothing else of the disk."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What the baselines ask of the simulated LM: each signature is answered, each program runs, samples differ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

@@ -1,7 +1,5 @@
 """Replies: pure, told apart, cut, saved; through every adapter, synchronous and not."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from functools import partial

@@ -1,7 +1,5 @@
 """Passages of one title: where the gold ones are known, the others tell the simulated model nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

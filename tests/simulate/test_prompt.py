@@ -1,7 +1,5 @@
 """What the adapters send is read back, whatever stands in it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A recorded model: its plans, memories and readings, and what is done where it said nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

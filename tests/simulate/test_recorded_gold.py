@@ -1,7 +1,5 @@
 """The gold passages of recorded questions, told from a corpus by title and answer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

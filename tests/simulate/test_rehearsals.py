@@ -1,7 +1,5 @@
 """Whole programs with the simulated LM: a good one answers, its traits cost what they name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

@@ -1,7 +1,5 @@
 """The simulated LM over HTTP: the same replies as in process, and clear refusals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

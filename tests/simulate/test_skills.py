@@ -1,7 +1,5 @@
 """What the simulated LM makes of passages: it reviews, keeps, recalls and fuses them by the steps of the question."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

@@ -1,7 +1,5 @@
 """Each trait moves what it names."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import dspy

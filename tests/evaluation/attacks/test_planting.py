@@ -1,7 +1,5 @@
 """What is planted: found because it is like the question, wrong on purpose, the same for the same seed."""
 
-from __future__ import annotations
-
 import dspy
 import pytest
 from tiny_world import FIRST, OLDER, PASSAGES, QUESTIONS, RIVER

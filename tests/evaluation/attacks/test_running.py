@@ -1,7 +1,5 @@
 """Attacks on programs with a simulated LM whose credulity is known: what it falls for is counted, and nothing else."""
 
-from __future__ import annotations
-
 import json
 
 import dspy

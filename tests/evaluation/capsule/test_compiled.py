@@ -1,7 +1,5 @@
 """Runs of compiled programs are packed with their prompts, which are trusted no more than those of a file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A capsule's questions are asked again of another LM, over the passages of the capsule: what became of the answers."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs are packed into one file, and replayed from it by the present code: the same records, or what differs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Questions of one form, each answered in a passage of its own; and an encoder that can learn them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

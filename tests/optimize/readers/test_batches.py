@@ -1,7 +1,5 @@
 """What the model is trained on, token by token, and the objective against DPR's formulas written out."""
 
-from __future__ import annotations
-
 import math
 import random
 from types import SimpleNamespace

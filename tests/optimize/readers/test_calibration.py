@@ -1,7 +1,5 @@
 """Theta on readings whose answer is known; each question with its own passage and one that does not answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

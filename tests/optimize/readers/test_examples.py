@@ -1,7 +1,5 @@
 """Questions with passages, from each form of file; and the passages that do not answer them."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Pairs of questions in Quora's form, and a check that is held against them."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.common.errors import QuestreeError

@@ -1,7 +1,5 @@
 """A reader's scores, worked out by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from questree.optimize.readers import Reading, score_readings

@@ -1,7 +1,5 @@
 """A reader is trained, interrupted, gone on with, and read with, on encoders of a few thousand weights."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

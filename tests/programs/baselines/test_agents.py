@@ -1,7 +1,5 @@
 """Programs that decide by themselves when to search: their calls, and what each prompt holds."""
 
-from __future__ import annotations
-
 import re
 from itertools import count
 

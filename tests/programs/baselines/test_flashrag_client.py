@@ -1,7 +1,5 @@
 """ITER-RETGEN and IRCoT search for what FlashRAG's do and show what they show: 100 scripts each, replies alike."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

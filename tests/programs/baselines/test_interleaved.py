@@ -1,7 +1,5 @@
 """Baselines in which retrieval and reasoning take turns: their calls, and what each prompt holds."""
 
-from __future__ import annotations
-
 import pytest
 from answering import Asked, TableRetriever
 from dspy import lm15

@@ -1,7 +1,5 @@
 """Baselines that answer outright: their calls, and what each prompt holds."""
 
-from __future__ import annotations
-
 import pytest
 from answering import Asked
 from fakes import ListRetriever

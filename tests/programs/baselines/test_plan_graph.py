@@ -1,7 +1,5 @@
 """A plan as data: its levels, its comparisons, and what its prompts hold."""
 
-from __future__ import annotations
-
 from answering import TableRetriever
 
 from questree import program

@@ -1,7 +1,5 @@
 """What holds for every program that is registered."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

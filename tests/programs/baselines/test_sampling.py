@@ -1,7 +1,5 @@
 """Baselines that sample: samples differ, the majority answers, and what depends on how far they agree."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import contextmanager
 

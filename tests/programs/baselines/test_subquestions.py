@@ -1,7 +1,5 @@
 """Baselines that solve subquestions: their calls, and what each prompt holds."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
