@@ -114,8 +114,9 @@ def test_a_program_is_not_scored_on_its_demonstrations(questree, index, workplac
     program, [shown, *_] = Direct(), load_task("mini").split("train")
     program.predictors()[0].demos = [dspy.Example(question=shown.question, answer=shown.answers[0])]
     save(program, workplace / "program")
+    words = ("program", "--lm", "simulated", "--retriever", index, "--split", "train", "--out", "scored")
     for command in ("evaluate", "compare", "attack"):
-        ran = questree(command, "program", "--retriever", index, "--split", "train", "--out", "scored")
+        ran = questree(command, *words)
         assert ran.code == 2
         assert "questions are for training and for scoring" in ran.err
         assert "choose different splits" in ran.err
