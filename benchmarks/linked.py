@@ -121,15 +121,12 @@ def trained(worlds: Sequence[World], out: Path) -> Choice:
 Found = Sequence[Sequence[int]]
 
 
-def recalls(cases: Sequence[Case], found: Found, k: int) -> list[float]:
-    """The share of each case's gold passages among the first k."""
-    return [float(np.isin(case.gold, list(one)[:k]).mean()) for case, one in zip(cases, found, strict=True)]
-
-
 def measures(cases: Sequence[Case], found: Found) -> dict[str, list[float]]:
     """What is measured of each case, by name."""
-    whole = {f"chain in {k}": [float(share == 1) for share in recalls(cases, found, k)] for k in (5, 15)}
-    return {f"recall@{k}": recalls(cases, found, k) for k in (1, 2, 3, 5)} | whole
+    pairs = list(zip(cases, found, strict=True))
+    recall = {k: [float(np.isin(case.gold, list(one)[:k]).mean()) for case, one in pairs] for k in (1, 2, 3, 5, 15)}
+    chains = [float(share == 1) for share in recall.pop(15)]
+    return {f"recall@{k}": of for k, of in recall.items()} | {"chain in 15": chains}
 
 
 def tables(world: World, seen: Choice, unseen: Choice) -> Iterator[str]:
@@ -146,9 +143,8 @@ def tables(world: World, seen: Choice, unseen: Choice) -> Iterator[str]:
         measured = {one: measures(cases, those) for one, those in found.items()}
         rows = [{"": one} | {what: str(mean_interval(of)) for what, of in its.items()} for one, its in measured.items()]
         differences = [
-            {"": f"{one}, less {base}"}
-            | {what: str(paired_interval(measured[base][what], of)) for what, of in measured[one].items()}
-            for one in measured
+            {"": f"{one}, less {base}"} | {what: str(paired_interval(measured[base][what], its[what])) for what in its}
+            for one, its in measured.items()
             for base in world.over
             if one not in world.over
         ]

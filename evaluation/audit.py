@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from ..common.errors import QuestreeError
@@ -111,25 +112,19 @@ def audit(
 def context_shares(questions: Sequence[Question], retriever: Retriever) -> dict[str, Interval]:
     """Return the shares of questions whose answer, and whose whole chain, one search brings among its first passages.
 
-    Args:
-        questions: each is searched for as it stands.
-        retriever: what searches.
+    Each question is searched for as it stands.
     """
     found = retriever.batch([asked.question for asked in questions], max(CONTEXTS))
-    shares = {}
-    for k in CONTEXTS:
-        held: dict[str, list[bool]] = {}
-        for asked, passages in zip(questions, found, strict=True):
-            looked = _Looked([asked])
-            list(map(looked.at, passages[:k]))
-            one = looked.standing(asked)
-            if one.answer is not None:
-                held.setdefault(f"answer among the first {k}", []).append(one.answer)
-            if one.gold:
-                name = f"whole chain among the first {k}{', by title' * one.by_title}"
-                held.setdefault(name, []).append(all(one.gold))
-        shares |= {name: share_interval(sum(of), len(of)) for name, of in held.items()}
-    return shares
+    held: dict[str, list[bool]] = {}
+    for k, (asked, passages) in product(CONTEXTS, zip(questions, found, strict=True)):
+        looked = _Looked([asked])
+        list(map(looked.at, passages[:k]))
+        if (answer := looked.standing(asked).answer) is not None:
+            held.setdefault(f"answer among the first {k}", []).append(answer)
+        if gold := looked.standing(asked).gold:
+            of = ", by title" * looked.standing(asked).by_title
+            held.setdefault(f"whole chain among the first {k}{of}", []).append(all(gold))
+    return {name: share_interval(sum(of), len(of)) for name, of in held.items()}
 
 
 def _corpora(retriever: Any) -> Iterator[Any]:

@@ -41,6 +41,7 @@ METRICS_VERSION = 3
 RECALL_AT = (2, 5, 15)
 CONTEXTS = (5, 15)
 """Passages among which the whole chain, and the answer, are looked for."""
+_BY = ("", "title ")
 """The numbers of passages at which the recall of every program is measured."""
 
 
@@ -50,9 +51,9 @@ COLUMNS = {
     *(f"{one}_{end}" for one in ("score", "grounded", "answered", "difference") for end in ("low", "high")),
     *("id", "question", "answers", "answer", "failure", "final_content", "references", "sources", "tokens", "kind"),
     *("hops", "documents", "documents a call", "evidences", "skc", "amp", "citation_precision", "citation_recall"),
-    *("grounded", "rests_on"),
-    *(f"{by}{kind}@{k}" for by in ("", "title ") for kind in ("recall", "precision") for k in (*RECALL_AT, "all")),
-    *(f"{by}{kind} kept" for by in ("", "title ") for kind in ("recall", "precision", "s-precision")),
+    *("grounded", "rests_on", *(f"answer@{k}" for k in CONTEXTS), *(f"{by}chain@{k}" for by in _BY for k in CONTEXTS)),
+    *(f"{by}{kind}@{k}" for by in _BY for kind in ("recall", "precision") for k in (*RECALL_AT, "all")),
+    *(f"{by}{kind} kept" for by in _BY for kind in ("recall", "precision", "s-precision")),
 }
 """The names of the other columns of results, which the figures of a metric of that name would replace."""
 
