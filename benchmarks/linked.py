@@ -1,7 +1,6 @@
 """Linked retrieval beside what it links, in one command: the tables of docs/retrieval.md and docs/scale.md.
 
     python benchmarks/linked.py DATA --out FOLDER
-    python benchmarks/linked.py DATA --out FOLDER --train
 
 DATA holds questions, `recorded.jsonl` and `corpora/`. Questions are halved by a hash of their ids: choices are trained
 on the first halves, and the tables are of the second. "Task unseen" is a choice that was trained on the other two
@@ -17,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import cast
 
@@ -75,8 +75,7 @@ class World:
         self.linked = cast(LinkedRetriever, self.index(f"{task}.linked"))
         self.others = [one for one in others if one.startswith(f"{task}.")]
         self.questions = questions_of(data, task)
-        passages = [self.linked.passages[place] for place in range(len(self.linked.passages))]
-        self.by_fingerprint = {passage_fingerprint(one.title, one.text): one for one in passages}
+        self.by_fingerprint = {passage_fingerprint(one.title, one.text): one for one in read_corpus(self.corpus)}
 
     def index(self, name: str) -> Retriever:
         """An index of the corpus, which is made if it is not there."""
@@ -98,11 +97,6 @@ class World:
                 found[kind].append(step)
         return found
 
-    def cases(self, base: Retriever, questions: Sequence[Question], weight: float) -> list[Case]:
-        """The questions over a base, to train on."""
-        cases = cases_of(self.linked.over(base), questions)
-        return [replace(case, id=case.id.split("/")[0], weight=weight) for case in cases]
-
 
 def trained(worlds: Sequence[World], out: Path) -> Choice:
     """The choice that is in a file, or is trained on the first halves, over BM25 and rerank, and kept there."""
@@ -110,18 +104,16 @@ def trained(worlds: Sequence[World], out: Path) -> Choice:
         cases = []
         for world in worlds:
             steps = [asked for kind in world.steps("dev").values() for asked in kind]
-            for base, weight in (("bm25", 1.0), ("rerank", OVER_WEIGHT)):
-                if base in world.over:
-                    cases += world.cases(world.over[base], world.questions["dev"], weight)
-                    cases += world.cases(world.over[base], steps, weight * STEP_WEIGHT)
+            parts = [(world.questions["dev"], 1.0), (steps, STEP_WEIGHT)]
+            for (questions, weight), base in product(parts, [one for one in world.over if one != "exact"]):
+                found = cases_of(world.linked.over(world.over[base]), questions)
+                weight *= OVER_WEIGHT if base == "rerank" else 1
+                cases += [replace(case, id=case.id.split("/")[0], weight=weight) for case in found]
         train(cases)[0].save(out)
     return Choice.load(out)
 
 
-Found = Sequence[Sequence[int]]
-
-
-def measures(cases: Sequence[Case], found: Found) -> dict[str, list[float]]:
+def measures(cases: Sequence[Case], found: Sequence[Sequence[int]]) -> dict[str, list[float]]:
     """What is measured of each case, by name."""
     pairs = list(zip(cases, found, strict=True))
     recall = {k: [float(np.isin(case.gold, list(one)[:k]).mean()) for case, one in pairs] for k in (1, 2, 3, 5, 15)}
@@ -131,9 +123,8 @@ def measures(cases: Sequence[Case], found: Found) -> dict[str, list[float]]:
 
 def tables(world: World, seen: Choice, unseen: Choice) -> Iterator[str]:
     """The tables of whole questions, and of single steps: what each finds, and how that differs from each other one."""
-    parts = {"questions": world.questions["test"]} | world.steps("test", "more test")
-    for name, questions in parts.items():
-        found: dict[str, Found] = {}
+    for name, questions in ({"questions": world.questions["test"]} | world.steps("test", "more test")).items():
+        found: dict[str, Sequence[Sequence[int]]] = {}
         cases: Sequence[Case] = ()
         for base, retriever in world.over.items():
             cases = cases_of(world.linked.over(retriever), questions)
@@ -171,18 +162,19 @@ def search_copies(folder: Path, asked: Sequence[str]) -> dict[str, str]:
     linked = cast(LinkedRetriever, load_index(folder, full_check=False))
     size = sum(path.stat().st_size for path in (folder / "links").iterdir())
     count, links = len(linked.passages), len(linked.links.links.items) + len(linked.links.names.items)
-    least = {}
-    for name, one in (("bm25", linked.base), ("linked", linked)):
+
+    def least(one: Retriever) -> str:
         turns = [took(partial(one.batch, [f"{text}{'?' * turn}" for text in asked], 10)) for turn in range(3)]
-        least[name] = 1000 * min(taken.processor for _, taken in turns) / len(asked)
+        return f"{1000 * min(taken.processor for _, taken in turns) / len(asked):.1f}"
+
     return {
         "passages": f"{count:,}",
         "links and shared names a passage": f"{links / count:.1f}",
         "B a link or name": f"{size / links:.1f}",
         "B a passage": f"{size / count:.0f}",
         "search MB": f"{memory('VmHWM'):,.0f}",
-        "ms a query: bm25": f"{least['bm25']:.1f}",
-        "linked": f"{least['linked']:.1f}",
+        "ms a query: bm25": least(linked.base),
+        "linked": least(linked),
     }
 
 
@@ -200,8 +192,7 @@ def main() -> None:
     for world in worlds:
         others = [one for one in worlds if one is not world]
         print("\n".join(tables(world, seen, trained(others, given.out / f"unseen-{world.task}.json"))), flush=True)
-    asked = [one.question for one in worlds[0].questions["test"][:30]]
-    lines = []
+    asked, lines = [one.question for one in worlds[0].questions["test"][:30]], []
     for copies in given.copies:
         folder, figures = given.out / f"copies-{copies}", given.out / f"copies-{copies}.json"
         if not folder.exists():

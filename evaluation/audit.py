@@ -24,7 +24,6 @@ class Standing:
 
     Attributes:
         id: of the question.
-        question: its words.
         gold: for each gold passage, whether the corpus has it.
         by_title: whether only the titles of the gold passages are known.
         steps: for each annotated step with an answer to look for, whether that stands in a passage.
@@ -33,7 +32,6 @@ class Standing:
     """
 
     id: str
-    question: str
     gold: tuple[bool, ...]
     by_title: bool
     steps: tuple[bool, ...]
@@ -110,20 +108,17 @@ def audit(
 
 
 def context_shares(questions: Sequence[Question], retriever: Retriever) -> dict[str, Interval]:
-    """Return the shares of questions whose answer, and whose whole chain, one search brings among its first passages.
-
-    Each question is searched for as it stands.
-    """
+    """Return the shares of questions whose answer, and whose whole chain, stand in the first passages of a search."""
     found = retriever.batch([asked.question for asked in questions], max(CONTEXTS))
     held: dict[str, list[bool]] = {}
     for k, (asked, passages) in product(CONTEXTS, zip(questions, found, strict=True)):
         looked = _Looked([asked])
         list(map(looked.at, passages[:k]))
-        if (answer := looked.standing(asked).answer) is not None:
-            held.setdefault(f"answer among the first {k}", []).append(answer)
-        if gold := looked.standing(asked).gold:
-            of = ", by title" * looked.standing(asked).by_title
-            held.setdefault(f"whole chain among the first {k}{of}", []).append(all(gold))
+        one = looked.standing(asked)
+        if one.answer is not None:
+            held.setdefault(f"answer among the first {k}", []).append(one.answer)
+        if one.gold:
+            held.setdefault(f"whole chain among the first {k}{', by title' * one.by_title}", []).append(all(one.gold))
     return {name: share_interval(sum(of), len(of)) for name, of in held.items()}
 
 
@@ -176,7 +171,6 @@ class _Looked:
             final = not self.matched.isdisjoint(asked.answers)
         return Standing(
             id=asked.id,
-            question=asked.question,
             gold=tuple(name in there for name in gold_names(asked.known_gold(), asked.gold_titles)),
             by_title=by_title,
             steps=tuple(steps),

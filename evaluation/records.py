@@ -38,11 +38,9 @@ logger = logging.getLogger(__name__)
 METRICS_VERSION = 3
 """The version of the measures: what was measured by another is measured anew, from what was answered."""
 
-RECALL_AT = (2, 5, 15)
-CONTEXTS = (5, 15)
-"""Passages among which the whole chain, and the answer, are looked for."""
+RECALL_AT, CONTEXTS = (2, 5, 15), (5, 15)
+"""The numbers of passages at which recall, and whole chains and answers, of every program are measured."""
 _BY = ("", "title ")
-"""The numbers of passages at which the recall of every program is measured."""
 
 
 COLUMNS = {
@@ -418,13 +416,11 @@ def retrieval_scores(prediction: dspy.Prediction, gold: Mapping[str, Any]) -> di
     ``s-precision`` "kept" of those that the answer rests on. If only the titles of the gold passages are known, each
     name begins with ``title``. ``answer@5`` and ``@15``: whether a gold answer stands in them. Also ``documents``, the
     different passages that were looked at, and ``evidences`` (ToR, table 5); ``skc`` and ``amp`` of the citations
-    (SearChain, section 4.3.4), and their precision and recall. ``skc`` and ``citation_recall`` are also known of an
-    answer that cites nothing.
+    (SearChain, section 4.3.4), their precision and recall; ``skc`` and ``citation_recall`` also where nothing is cited.
 
     Args:
         prediction: of the question; one that does not tell what was seen has no recall@k.
-        gold: gold passages, titles and answers, as `example_fields` names them. Titles are taken where there are no
-            gold passages.
+        gold: as `example_fields` names it; its titles are taken where there are no gold passages.
     """
     scores: dict[str, float] = {}
     passages, titles = gold.get("gold_passages", ()), gold.get("gold_titles", ())

@@ -99,8 +99,8 @@ def calibrate(
         f"{test_split}, {retriever.name} so far": measure(apart, found_by(retriever.choice, apart)),
         f"{test_split}, {retriever.name} calibrated": measure(apart, found_by(choice, apart)),
     }
-    card = {name: [str(one.recall), str(one.chains)] for name, one in measured.items()}
-    return choice.model_copy(update={"card": {"seed": seed, "measured": card}}), measured
+    card = {"seed": seed, "measured": {name: list(map(str, one)) for name, one in measured.items()}}
+    return choice.model_copy(update={"card": card}), measured
 
 
 def cases_of(retriever: LinkedRetriever, questions: Sequence[Question]) -> list[Case]:
@@ -128,8 +128,7 @@ def measure(cases: Sequence[Case], found: Sequence[Array]) -> Found:
     """Return how well cases were answered for which these positions were found, best first."""
 
     def recalls(k: int) -> list[float]:
-        pairs = zip(cases, found, strict=True)
-        return [recall_at_k(one.tolist(), case.gold.tolist(), k) or 0.0 for case, one in pairs]
+        return [recall_at_k(one.tolist(), case.gold.tolist(), k) or 0.0 for case, one in zip(cases, found, strict=True)]
 
     return Found(mean_interval(recalls(5)), share_interval(recalls(15).count(1), len(cases)))
 
@@ -147,10 +146,9 @@ def train(cases: Sequence[Case], seed: int = 0) -> tuple[Choice, list[Array]]:
         second_stage(case.question, case.ranking, found, of_case)
         for case, (found, _), of_case in zip(cases, before, scores, strict=True)
     ]
-    second = fitted(cases, after, seed)
     stages = zip(after, _cross_fitted(cases, after, seed), before, scores, strict=True)
     best = [best_first(one, of_case, found, earlier)[0] for (one, _), of_case, (found, _), earlier in stages]
-    return Choice(first=first, second=second), best
+    return Choice(first=first, second=fitted(cases, after, seed)), best
 
 
 def fitted(cases: Sequence[Case], seen: Sequence[Seen], seed: int) -> Trees:

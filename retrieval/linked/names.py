@@ -92,15 +92,11 @@ def marks_of(titles: Array) -> Array:
 
 
 def named_titles(texts: Sequence[Sequence[str]], titles: Array, marks: Array | None = None) -> tuple[Array, Array]:
-    """Find titles in the words of texts, at each place the longest.
+    """Return (matches,) in which text a title stands, and (matches,) which of the titles, at each place the longest.
 
     Args:
-        texts: the words of each.
-        titles: their sorted hashes.
+        texts, titles: the words of each text, and the sorted hashes of the titles.
         marks: of the titles, `marks_of`; only many texts are worth making them.
-
-    Returns:
-        (matches,) which text, and (matches,) the place of the title among those given.
     """
     lengths = np.array([len(words) for words in texts], np.int64)
     text_of, end_of = np.repeat(np.arange(len(texts)), lengths), np.repeat(np.cumsum(lengths), lengths)

@@ -98,8 +98,6 @@ class LinkedRetriever(IndexRetriever):
 
     def _with_sources(self, passages: list[Passage]) -> list[Passage]:
         """Return the passages, each with the title of the first better one that names its title or that it names."""
-        if not passages:
-            return []
         positions = self.links.positions([one.id for one in passages])
         bears = self.links.title_of[positions].tolist()
         of, named = self.links.links.of(positions)

@@ -76,18 +76,6 @@ def test_a_passage_says_what_it_is_linked_from():
     assert "Cai" not in passage.shown()
 
 
-@pytest.mark.parametrize("title", ["Copper Moon", "Copper Moon (1931 film)", "東京", "京都市 (日本)", "Ohio"])
-def test_a_title_is_looked_for(title):
-    assert names.title_hash(title)
-
-
-@pytest.mark.parametrize(
-    "title", ["Ob", "1984", "12 34", "The", "This is it", "", "?!", "one two three four five six 7 8"]
-)
-def test_numbers_and_stop_words_and_long_titles_are_not_looked_for(title):
-    assert not names.title_hash(title)
-
-
 def test_the_longest_title_at_each_place_is_named():
     titles = np.sort(
         np.array([names.title_hash(t) for t in ("New York", "New York City", "City Hall", "Hall")], np.uint64)
@@ -102,20 +90,17 @@ def test_the_longest_title_at_each_place_is_named():
 
 
 @pytest.mark.parametrize(
-    ("text", "other", "shared"),
+    ("text", "other"),
     [
-        ("Born on May 4, 1931.", "On 4 May 1931 it rained.", True),
-        ("In 1931.", "Since 1931", True),
-        ("The Amber Palace burnt.", "Near Amber Palace's gate", True),
-        ("President Jon Amber spoke.", "Jon Amber slept.", True),
-        ("The house of Lords", "the end of the day", False),
-        ("He was It", "He said It", False),
-        ("東京", "東京", False),
-        ("", "", False),
+        ("Born on May 4, 1931.", "On 4 May 1931 it rained."),
+        ("In 1931.", "Since 1931"),
+        ("The Amber Palace burnt.", "Near Amber Palace's gate"),
+        ("President Jon Amber spoke.", "Jon Amber slept."),
     ],
 )
-def test_names_that_two_texts_share(text, other, shared):
-    assert bool(names.names_in(text) & names.names_in(other)) == shared
+def test_names_that_two_texts_share(text, other):
+    assert names.names_in(text) & names.names_in(other)
+    assert not names.names_in("The house of Lords. It is 東京") & names.names_in("the end of the day. He said It: 東京")
 
 
 MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijklmnopqrst"]
@@ -133,7 +118,8 @@ MANY = [f"Place {one}{other}x" for one in "abcdefghij" for other in "abcdefghijk
         ([("Amber", "Amber is Amber, and Amber.")], [set()]),  # itself
         ([("Same", "In Same.")] * 50 + [("Other", "The Same.")], [set()] * 50 + [{"Same"}]),
         ([("Planted", " and ".join(MANY)), *((one, "Nothing.") for one in MANY)], [{*MANY[: links.NAMED]}]),
-        ([("Ab", "Ob."), ("Ob", "Ab."), ("?!", "?! Ob")], [set(), set(), set()]),
+        ([("Ab", "Ob."), ("Ob", "Ab. 12 34"), ("?!", "?! Ob"), ("12 34", "")], [set()] * 4),
+        ([("a b c d e f g Amber", "Ohio"), ("Ohio", "a b c d e f g Amber")], [{"Ohio"}, set()]),
     ],
 )
 def test_which_titles_a_passage_is_linked_to(texts, named):
@@ -142,8 +128,7 @@ def test_which_titles_a_passage_is_linked_to(texts, named):
 
 def test_a_planted_passage_draws_a_bounded_number_of_others(monkeypatch):
     made, _ = links_of(("Planted", " and ".join(MANY)), *((title, "Nothing.") for title in MANY))
-    assert int(np.diff(made.links.starts).max()) == links.NAMED
-    assert int(np.diff(made.names.starts).max()) <= links.NAMED
+    assert max(np.diff(made.links.starts).max(), np.diff(made.names.starts).max()) == links.NAMED
     monkeypatch.setattr(links, "JOINED", 20)
     made, _ = links_of(*[("Same Title", "In Arvik, by the Common Name.")] * 50, ("Other", "The Same Title."))
     assert [int(np.diff(one.starts).max(initial=0)) for one in (made.bearers, made.mentions, made.named)] == [1, 1, 0]
@@ -154,8 +139,7 @@ def test_a_search_looks_at_a_bounded_part_of_the_corpus(monkeypatch):
     words = BM25Retriever.from_passages(passages)
     question = pool.QuestionTerms("Berta Amber number 7", words, Links.of_passages(passages))
     monkeypatch.setattr(pool, "_REACH", 200)
-    found = np.array([7])
-    assert len(pool.gather(question, found, found).positions) == 1
+    assert len(pool.gather(question, np.array([7]), np.array([7])).positions) == 1
 
 
 def test_passages_without_titles_are_linked_by_names(tmp_path):
@@ -215,8 +199,7 @@ def test_links_go_over_any_retriever_of_their_passages(folder, retriever, tmp_pa
 
 
 def test_what_is_shipped_is_small_and_has_a_card():
-    choice = Choice.load()
-    assert len(choice.model_dump_json()) < 100_000
+    assert len((choice := Choice.load()).model_dump_json()) < 100_000
     assert {"trained on", "task unseen"} <= set(choice.card)
 
 
