@@ -7,8 +7,6 @@ those whose gold passages the corpus tells (`recorded_gold.py`), and the LM is t
 in the folder are not made again.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

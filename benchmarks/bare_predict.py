@@ -5,8 +5,6 @@
 Prints, as JSON, what each of the runs took.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import pickle

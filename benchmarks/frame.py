@@ -1,7 +1,5 @@
 """The frame of every benchmark: options, a header with command and machine, processes, the bundled world."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

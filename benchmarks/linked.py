@@ -7,8 +7,6 @@ on the first halves, and the tables are of the second. "Task unseen" is a choice
 tasks. What is in FOLDER is not made again. ``--train`` measures a choice made anew: FOLDER/choice.json.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

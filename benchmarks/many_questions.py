@@ -8,8 +8,6 @@ The mini set's questions are asked again and again under other ids, without a ca
 folder. The slope of the memory is fitted to the second half, when everything is loaded.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import statistics

@@ -9,8 +9,6 @@ means: as many calls as fit into the LM at so many in flight. The calls of a que
 last questions run alone: "at most" is what would be kept if nothing but the LM took time.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 import sys

@@ -4,8 +4,6 @@ Chromium takes them: ``apt-get install chromium``, and the extra ``browser`` of 
 QUESTREE_CACHE: kept replies would show as such.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

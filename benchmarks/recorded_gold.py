@@ -6,8 +6,6 @@ in which this does not tell one passage for each step are left out. Of MuSiQue's
 (`musique.jsonl`), this tells the passages of 140, and is right for 138 of these.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

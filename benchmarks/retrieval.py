@@ -8,8 +8,6 @@ process, so that each has its own peak of memory. Half of the questions are aske
 of them count for recall and overlap. What is measured stays in the folder and is not measured again.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ The questions are those whose gold passages the corpus tells (`recorded_gold.py`
 recorded. Rows that are in the folder are not made again.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The server runs in a process of its own, with a simulated LM of half a second a 
 own (127.0.0.1 to 127.0.0.50). Prints a table for docs/serving.md: ``python benchmarks/serving.py``
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import tempfile

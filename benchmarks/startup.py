@@ -6,8 +6,6 @@ The LM is simulated. Each command runs in a process of its own, three times afte
 counts.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

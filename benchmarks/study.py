@@ -8,8 +8,6 @@ what was paid counts against the budget. ``--dry-run`` asks five questions of ea
 says what the whole would take. Seconds are those of an LM that takes half a second a call.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from itertools import groupby

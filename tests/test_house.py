@@ -32,8 +32,8 @@ LINES = {  # all lines of Python: a budget that is only ever lowered, with room 
     "metrics": 1370,  # 1300
     "pages": 1070,
     "signatures": 1120,  # 1100
-    "tests": 33900,  # 28000
-    "benchmarks": 3444,  # 3200
+    "tests": 32950,  # 28000
+    "benchmarks": 3390,  # 3200
 }
 
 

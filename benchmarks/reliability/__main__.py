@@ -5,8 +5,6 @@
 Every part that is finished is kept in the folder and not done again. The exit status is 1 if anything went wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -1,7 +1,5 @@
 """Commands in processes of their own, which signals end at a point that is drawn, and the LM's server that they ask."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

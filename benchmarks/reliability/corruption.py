@@ -1,7 +1,5 @@
 """Bytes changed in what is kept on disk: each is noticed, and the folder named; no answer is ever another one."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,7 +1,5 @@
 """Programs against servers at fault: no question is lost, no failure has a wrong cause, and every request is told."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterator, Sequence

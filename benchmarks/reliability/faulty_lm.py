@@ -1,7 +1,5 @@
 """What an LM's server does wrong in ways of its own: replies that are none, and prompts that it finds too long."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A retriever behind an address that is at fault: what any server does wrong, and rankings that are none."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

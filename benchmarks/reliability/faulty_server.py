@@ -4,8 +4,6 @@ A fault is drawn for the n-th time that the same request comes, so it does not d
 of several threads arrive: the same run meets the same faults.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import socket

@@ -4,8 +4,6 @@ Who forges knows how manifests are sealed, and puts the checksums right. It is w
 than the one for users, changes a file outside of the folder, or gives a program that asks another address.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

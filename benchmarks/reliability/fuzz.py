@@ -1,7 +1,5 @@
 """Hostile texts against prompts, trees, pages and the screen: how many were tried, and what went through."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -1,7 +1,5 @@
 """Texts that strangers might write into a passage, a question or a reply, drawn by a seed."""
 
-from __future__ import annotations
-
 import random
 import re
 import unicodedata

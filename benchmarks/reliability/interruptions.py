@@ -1,7 +1,5 @@
 """Commands killed and stopped at random points, and run again: nothing is lost, done again, paid untold or other."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -1,7 +1,5 @@
 """What a command has finished, as it lies on the disk, and what came of it in the end."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

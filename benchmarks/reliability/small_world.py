@@ -1,7 +1,5 @@
 """The bundled questions with a retriever and an LM that need nothing to be made."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence

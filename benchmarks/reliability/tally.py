@@ -1,7 +1,5 @@
 """What a part of the command tried, and what came of it: a row of its table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

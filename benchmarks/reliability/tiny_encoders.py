@@ -1,7 +1,5 @@
 """Random encoders of several kinds, small enough to be trained in a test, with a tokenizer of a few words."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
