@@ -50,10 +50,10 @@ class PartsByName(UserDict[str, T]):
         super().__init__()
         self._package, self.data = package, dict[str, Any](places)
 
-    def __getitem__(self, name: str) -> T:
-        part: Any = self.data[name]
+    def __getitem__(self, key: str) -> T:
+        part: Any = self.data[key]
         if isinstance(part, str):
             module, _, attribute = part.partition(":")
-            part = self.data[name] = getattr(import_module(module, self._package), attribute)
+            part = self.data[key] = getattr(import_module(module, self._package), attribute)
         found: T = part
         return found
