@@ -1,14 +1,13 @@
+import base64
 import hashlib
 import json
 import logging
-from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import create_autospec
+import re
 
 import httpx
+import huggingface_hub
 import pytest
-from huggingface_hub import HfApi
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+from huggingface_hub.utils._http import default_client_factory
 
 import questree
 from questree.common.errors import QuestreeError
@@ -20,46 +19,59 @@ from questree.programs import build
 
 
 class Hub:
-    """What the hub's client does with one repository: a commit for each push, the oldest first."""
+    """The hub as its real client meets it: one repository, a commit for each push, the oldest first."""
 
     def __init__(self):
         self.commits: dict[str, dict[str, bytes]] = {}
+        self.fault: Exception | None = None
+        self.refusal: tuple[int, dict[str, str]] | None = None
 
-    def model_info(self, repository, *, revision=None, files_metadata=False):
-        sha = revision or list(self.commits)[-1]
-        files = [SimpleNamespace(rfilename=name, size=len(content)) for name, content in self.commits[sha].items()]
-        return SimpleNamespace(sha=sha, siblings=files)
-
-    def hf_hub_download(self, repository, name, *, revision, local_dir):
-        Path(local_dir, name).write_bytes(self.commits[revision][name])
-
-    def create_commit(self, repository, operations, *, commit_message):
-        def content(held):
-            return held if isinstance(held, bytes) else Path(held).read_bytes()
-
-        return self.commit({one.path_in_repo: content(one.path_or_fileobj) for one in operations})
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if self.fault:
+            raise self.fault
+        if self.refusal:
+            return httpx.Response(self.refusal[0], headers=self.refusal[1], json={})
+        path, asked = request.url.path, request.read()
+        if path == "/api/repos/create":
+            return httpx.Response(200, json={"url": "https://huggingface.co/me/chain"})
+        if path == "/api/models/me/chain/preupload/main":
+            names = [one["path"] for one in json.loads(asked)["files"]]
+            kept = [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]
+            return httpx.Response(200, json={"files": kept})
+        if path == "/api/models/me/chain/commit/main":
+            sent = [line["value"] for line in map(json.loads, asked.splitlines()) if line["key"] == "file"]
+            oid = self.commit({one["path"]: base64.b64decode(one["content"]) for one in sent})
+            return httpx.Response(
+                200, json={"commitUrl": f"https://huggingface.co/me/chain/commit/{oid}", "commitOid": oid}
+            )
+        if found := re.fullmatch(r"/api/models/me/chain(?:/revision/(.+))?", path):
+            sha = found[1] or list(self.commits)[-1]
+            files = [{"rfilename": name, "size": len(content)} for name, content in self.commits[sha].items()]
+            return httpx.Response(200, json={"id": "me/chain", "sha": sha, "siblings": files})
+        if found := re.fullmatch(r"/me/chain/resolve/(.+)/(.+)", path):
+            content = self.commits[found[1]][found[2]]
+            return httpx.Response(
+                200, content=content, headers={"ETag": f'"{_digest(content)}"', "X-Repo-Commit": found[1]}
+            )
+        return httpx.Response(200, json={"errors": [], "warnings": []})  # of the card's head
 
     def commit(self, files):
         whole = (list(self.commits.values())[-1] if self.commits else {}) | files
-        oid = hashlib.sha1(repr(sorted(whole.items())).encode()).hexdigest()
+        oid = _digest(repr(sorted(whole.items())).encode())
         self.commits[oid] = whole
-        return SimpleNamespace(oid=oid)
+        return oid
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha1(content).hexdigest()
 
 
 @pytest.fixture
-def client(monkeypatch):
-    """The hub's client, which takes no other calls than the real one."""
-    made = create_autospec(HfApi, instance=True)
-    monkeypatch.setattr("huggingface_hub.HfApi", lambda: made)
-    return made
-
-
-@pytest.fixture
-def hub(client):
+def hub():
     held = Hub()
-    for name in ("model_info", "hf_hub_download", "create_commit"):
-        getattr(client, name).side_effect = getattr(held, name)
-    return held
+    huggingface_hub.set_client_factory(lambda: httpx.Client(transport=httpx.MockTransport(held)))
+    yield held
+    huggingface_hub.set_client_factory(default_client_factory)
 
 
 @pytest.fixture
@@ -125,21 +137,25 @@ def test_the_card_tells_the_recipe_of_the_index_that_it_was_compiled_over(mini, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "says"),
+    ("status", "headers", "says"),
     [
-        (HfHubHTTPError, 401, "wants a token"),
-        (GatedRepoError, 403, "only who asked its owner"),
-        (RepositoryNotFoundError, 404, "no such repository, or it is private and no token is set"),
-        (RevisionNotFoundError, 404, "no such revision"),
-        (None, 0, r"hf://me/chain@v1: no route\."),
+        (401, {"X-Error-Message": "Invalid credentials in Authorization header"}, "wants a token"),
+        (403, {"X-Error-Code": "GatedRepo"}, "only who asked its owner"),
+        (404, {"X-Error-Code": "RepoNotFound"}, "no such repository, or it is private and no token is set"),
+        (404, {"X-Error-Code": "RevisionNotFound"}, "no such revision"),
     ],
 )
-def test_a_hub_that_refuses_is_told_in_one_line(client, kind, status, says):
-    answer = httpx.Response(status, request=httpx.Request("GET", "https://hub")) if kind else None
-    client.model_info.side_effect = kind("a\nb", response=answer) if kind else httpx.ConnectError("no route\nat all")
+def test_a_hub_that_refuses_is_told_in_one_line(hub, status, headers, says):
+    hub.refusal = (status, headers)
     with pytest.raises(QuestreeError, match=says) as told:
         load("hf://me/chain@v1")
     assert "\n" not in str(told.value)
+
+
+def test_a_hub_that_cannot_be_reached_is_told_in_one_line(hub):
+    hub.fault = httpx.ConnectError("no route\nat all")
+    with pytest.raises(QuestreeError, match=r"hf://me/chain@v1: no route\.$"):
+        load("hf://me/chain@v1")
 
 
 def test_a_changed_file_and_one_of_gigabytes_are_refused(hub, program, monkeypatch):
