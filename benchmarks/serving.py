@@ -38,9 +38,9 @@ async def ask(address: str, client: str, program: str) -> Outcome:
     body = json.dumps({"question": QUESTION, "program": program})
     async for line in exchange(address, client, "POST /ask", body):
         now = time.perf_counter() - asked
-        if line == b"event: call begun":
+        if line == b"event: call_begun":
             turn = turn or now
-        elif line == b"event: node grown":
+        elif line == b"event: node_grown":
             first = first or now
         elif line == b"event: done":
             state = "done"

@@ -20,7 +20,7 @@ from .records import Record
 from .run_file import WritableFile
 from .stored_runs import place_of, records_of
 
-DETAILS = {"tree", "references", "extras", "gold_sentences", "dropped"}
+DETAILS = {"tree", "gold_sentences", "dropped"}
 """Fields of a record that lists and sums do not look at."""
 
 _PROMPTS = "compiled state"  # a digest, which tells nobody anything

@@ -18,13 +18,17 @@ MOST = 200
 """Runs in a list."""
 
 
+FIGURES = ("score", "score_low", "score_high", "grounded", "questions", "lm_calls_a_question", "cost")
+
+
 class ListedRun(NamedTuple):
     """A run of an MLflow store, as far as a list shows it.
 
     Attributes:
         place: where it stands in MLflow's pages.
         part_of: the name of the run that it is nested in; empty if it is in none, or in an older one.
-        score: of the program, after compilation if there was one; None if there is none.
+        figures: score, its ends, grounded score, questions, LM calls and cost of the program, after compilation if
+            there was one; as many as are known.
         state: as MLflow calls it, in small letters.
     """
 
@@ -34,7 +38,8 @@ class ListedRun(NamedTuple):
     part_of: str
     task: str
     lm: str
-    score: float | None
+    program: str
+    figures: Mapping[str, float]
     simulated: bool
     began: datetime
     state: str
@@ -168,7 +173,8 @@ def _listed(run: Any, names: dict[str, str]) -> ListedRun:
         part_of=names.get(tags.get("mlflow.parentRunId", ""), ""),
         task=params.get("task", ""),
         lm=params.get("lm.name", ""),
-        score=metrics.get("score", metrics.get("after_score")),
+        program=params.get("program", params.get("programs", "")),
+        figures={one: metrics[last] for one in FIGURES for last in (one, f"after_{one}") if last in metrics},
         simulated=tags.get("simulated") == "true",
         began=datetime.fromtimestamp(run.info.start_time / 1000, timezone.utc),
         state=run.info.status.lower(),

@@ -34,11 +34,11 @@ class CallBegun(Event):
     """An LM call begins.
 
     Attributes:
-        call: the number of the call in this process.
+        call: the number of the call, from 1 for each listener.
         signature: the name of the prompt.
     """
 
-    kind: Literal["call begun"] = "call begun"
+    kind: Literal["call_begun"] = "call_begun"
     call: int
     signature: str
 
@@ -54,13 +54,28 @@ class CallEnded(Event):
         spent: tokens and requests, those of repeated requests included.
     """
 
-    kind: Literal["call ended"] = "call ended"
+    kind: Literal["call_ended"] = "call_ended"
     call: int
     signature: str
     spent: Spent
 
     def __str__(self) -> str:
         return f"{self.signature}: {self.spent.tokens_in} tokens in, {self.spent.tokens_out} out"
+
+
+class Searching(Event):
+    """A search begins.
+
+    Attributes:
+        query: what is searched for.
+    """
+
+    kind: Literal["searching"] = "searching"
+    query: str
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return f"searching “{self.query}” …"
 
 
 class Progress(StatusMessage):
@@ -85,17 +100,19 @@ class Listener(Protocol):
 logger = logging.getLogger(__name__)
 
 _listener: ContextVar[Listener | None] = ContextVar("questree_listener", default=None)
-_numbers = count(1)
+_unheard = count(1)
+_numbers: ContextVar[count[int]] = ContextVar("questree_call_numbers")
 
 
 @contextmanager
 def telling(listener: Listener) -> Iterator[None]:
     """Tell a listener what happens inside the block, on whichever thread."""
-    token = _listener.set(listener)
+    token, numbers = _listener.set(listener), _numbers.set(count(1))
     try:
         yield
     finally:
         _listener.reset(token)
+        _numbers.reset(numbers)
 
 
 def is_told() -> bool:
@@ -136,7 +153,7 @@ def told_call(signature: str, spent: Callable[[], Spent]) -> Iterator[None]:
     if not is_told():
         yield
         return
-    call = next(_numbers)
+    call = next(_numbers.get(_unheard))
     tell(CallBegun(call=call, signature=signature))
     try:
         yield

@@ -3,8 +3,7 @@
 from .answer_pages import answer_page as answer_page
 from .html import STATIC as STATIC
 from .html import as_html as as_html
-from .trees import Card as Card
-from .trees import Marked as Marked
-from .trees import card as card
-from .trees import cards as cards
-from .trees import marked as marked
+from .trees import Reasoning as Reasoning
+from .trees import Step as Step
+from .trees import passage_marked as passage_marked
+from .trees import reasoning as reasoning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -11,8 +11,11 @@ from ..lm.failure import Failure
 from ..lm.spent import Spent
 from ..metrics.citations import Mark, reference_marks, supporting_sentence, supports_fragment
 from ..programs import ReasoningTree
+from ..programs.basis import Standing, basis, standing_of
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
+from ..signatures.evidence import Basis
+from .trees import Marked, Reasoning, passage_marked, reasoning
 
 State = Literal["waiting", "running", "answered", "failed", "stopped"]
 
@@ -38,29 +41,56 @@ class Citation(BaseModel):
     sentence: str | None
     weak: bool
 
+    @classmethod
+    def of(cls, mark: Mark, passage: Passage, question: str) -> Citation:
+        """Return what a mark stands for."""
+        claim, title, text = mark.fragment, passage.title, passage.text
+        told = {"claim": claim, "title": title, "passage": text, "sentence": supporting_sentence(claim, text)}
+        weak = not supports_fragment(claim, f"{title} {text}", question)
+        return cls(number=mark.number, start=mark.start, end=mark.end, weak=weak, **told)
+
+
+class Source(NamedTuple):
+    """A reference of an answer.
+
+    Attributes:
+        number: by which marks cite it.
+        passage: itself.
+        text: with the sentences marked that support a claim or a step.
+        step: the number of the first step that rests on it; None if none does.
+    """
+
+    number: int
+    passage: Passage
+    text: Marked
+    step: int | None
+
 
 class AnsweredQuestion(BaseModel):
     """A question with what became of it.
 
     Attributes:
-        tree: with the nodes so far.
         state: where it stands; the last three are final.
+        answer, final_content, references, failure, rests_on: as in a prediction.
         seconds: since it was asked.
-        answer, final_content, references, failure: as in a prediction.
         simulated: whether the LM is a simulated one.
         not_known: if a simulated LM cannot know the answer, what it knows.
+        doing: while it is sought, what is being done.
+        tree: with the nodes so far.
     """
 
-    tree: ReasoningTree
     state: State = "waiting"
-    spent: Spent = Spent()
-    seconds: float = 0.0
     answer: str = ""
     final_content: str = ""
+    rests_on: Basis | None = None
     references: list[Passage] = Field(default_factory=list)
     failure: Failure | None = None
+    spent: Spent = Spent()
+    seconds: float = 0.0
     simulated: bool = False
     not_known: str = ""
+    doing: str = ""
+    tree: ReasoningTree
 
     @property
     def told(self) -> str:
@@ -70,8 +100,10 @@ class AnsweredQuestion(BaseModel):
     @classmethod
     def of_prediction(cls, answered: Any, *, simulated: bool) -> AnsweredQuestion:
         """Return what a prediction or a record says; a record may be without a tree."""
+        tree = answered.tree or ReasoningTree(question=answered.question)
+        rests_on = getattr(answered, "extras", answered).get("rests_on")
         return AnsweredQuestion(
-            tree=answered.tree or ReasoningTree(question=answered.question),
+            tree=tree,
             state="answered" if answered.failure is None else "failed",
             spent=answered.spent,
             seconds=answered.seconds,
@@ -79,6 +111,7 @@ class AnsweredQuestion(BaseModel):
             final_content=answered.final_content,
             references=list(answered.references),
             failure=answered.failure,
+            rests_on=rests_on or basis(tree, answered.answer, answered.references),
             simulated=simulated,
         )
 
@@ -87,28 +120,32 @@ class AnsweredQuestion(BaseModel):
         """Return whether nothing more will come of it."""
         return self.state in ("answered", "failed", "stopped")
 
+    @property
+    def standing(self) -> Standing:
+        """Return how the answer stands."""
+        return standing_of(self)
+
+    @property
+    def reasoning(self) -> Reasoning:
+        """Return the tree as it is drawn."""
+        return reasoning(self.tree, self.references, growing=not self.finished)
+
+    def sources(self) -> list[Source]:
+        """Return the references, with the sentences marked that support a claim or a step."""
+        claims, steps = self.citations(), self.reasoning.steps
+        sources = []
+        for number, passage in enumerate(self.references, start=1):
+            resting = [step.node.support for step in steps if step.source == number]
+            sentences = [*(one.sentence for one in claims if one.number == number), *resting]
+            first = next((place for place, step in enumerate(steps, start=1) if step.source == number), None)
+            sources.append(Source(number, passage, passage_marked(passage.text, sentences), first))
+        return sources
+
     def citations(self) -> list[Citation]:
         """Return what each mark of the final content stands for; a mark without a reference is left out."""
-        return [self._citation(mark, passage) for mark, passage in self._cited()]
-
-    def _cited(self) -> list[tuple[Mark, Passage]]:
         marks, cited = reference_marks(self.final_content), self.references
-        return [(mark, cited[mark.number - 1]) for mark in marks if 1 <= mark.number <= len(cited)]
-
-    def _is_weak(self, mark: Mark, passage: Passage) -> bool:
-        return not supports_fragment(mark.fragment, f"{passage.title} {passage.text}", self.tree.question)
-
-    def _citation(self, mark: Mark, passage: Passage) -> Citation:
-        return Citation(
-            number=mark.number,
-            start=mark.start,
-            end=mark.end,
-            claim=mark.fragment,
-            title=passage.title,
-            passage=passage.text,
-            sentence=supporting_sentence(mark.fragment, passage.text),
-            weak=self._is_weak(mark, passage),
-        )
+        known = (mark for mark in marks if 1 <= mark.number <= len(cited))
+        return [Citation.of(mark, cited[mark.number - 1], self.tree.question) for mark in known]
 
 
 class AskedQuestion(AnsweredQuestion):
@@ -120,6 +157,9 @@ class AskedQuestion(AnsweredQuestion):
         place: in the queue, from 1; None if it does not wait.
         said: the user's own words, if the question was restated from a conversation.
         kept: False if it could not be written: its page is lost when the server ends.
+        about: LM, index, program and settings, by name.
+        helpful: what a user said of the answer; None if nobody did.
+        note: the user's words with it.
     """
 
     id: str
@@ -129,3 +169,6 @@ class AskedQuestion(AnsweredQuestion):
     place: int | None = None
     said: str = ""
     kept: bool = True
+    about: dict[str, str] = Field(default_factory=dict)
+    helpful: bool | None = None
+    note: str = ""

@@ -1,42 +1,49 @@
-"""Prompts as a page: demonstrations folded, or what differs between two programs side by side."""
+"""Prompts as a page: demonstrations folded, or what compilation changed in them, summed up on top."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..programs.prompts import RenderedPrompt
 from .html import as_html
 
 
+class Part(NamedTuple):
+    """Lines in a row that both prompts have (same), or one of them alone (del, ins)."""
+
+    kind: str
+    lines: Sequence[str]
+
+
 class ShownPrompt(NamedTuple):
-    """A predictor's prompt as the page draws it, without the program that it is compared with.
+    """A predictor's prompt as the page draws it.
 
     Attributes:
-        prompt: as it is sent.
-        ends: role and text of the messages that are no demonstration: the instructions and the request.
-        demonstrations: each as what was asked and what was replied.
+        predictor: its name.
+        now: as it is sent; None if the program has no such predictor.
+        before: in the program that it is compared with; None if there is none.
+        parts: what it says beside its demonstrations, cut where the two differ.
+        added, removed: demonstrations, each as what was asked and what was replied: all, where nothing is compared.
     """
 
-    prompt: RenderedPrompt
-    ends: Sequence[tuple[str, str]]
-    demonstrations: Sequence[tuple[str, str]]
-
-
-class Part(NamedTuple):
-    """Lines in a row of one prompt that stand in the other as well, or do not."""
-
-    text: str
-    changed: bool
-
-
-class ComparedPrompt(NamedTuple):
-    """A predictor's prompts in two programs; the parts of one that has no such predictor are none."""
-
     predictor: str
-    before: Sequence[Part]
-    after: Sequence[Part]
+    now: RenderedPrompt | None
+    before: RenderedPrompt | None
+    parts: Sequence[Part]
+    added: Sequence[tuple[str, str]]
+    removed: Sequence[tuple[str, str]] = ()
+
+    @property
+    def rewritten(self) -> int:
+        """Return how many lines of the instructions differ."""
+        return sum(len(part.lines) for part in self.parts if part.kind != "same")
+
+    @property
+    def changed(self) -> bool:
+        """Return whether anything differs."""
+        return bool(self.rewritten or self.added or self.removed)
 
 
 def prompts_page(
@@ -51,27 +58,41 @@ def prompts_page(
     Args:
         title: of the page.
         prompts: of the program, one for each predictor.
-        before: of another program, to compare with; each predictor then shows both texts side by side.
+        before: of another program, to compare with: what differs stands first, and what is equal is folded.
         programs: those that a server shows, for the links; None for a page that is one file by itself.
     """
-    compared = None if before is None else list(_compared(before, prompts))
-    values: dict[str, Any] = {"title": title, "compared": compared, "shown": [_shown(one) for one in prompts]}
-    if programs is None:
-        return as_html("prompts.html", root=None, frame="base.html", programs=[], **values)
-    return as_html("prompts.html", frame="served.html", programs=programs, **values)
+    compared = before is not None
+    shown = list(_compared(before or prompts, prompts, compared=compared))
+    frame, root = ("base.html", None) if programs is None else ("served.html", "/")
+    values = {"title": title, "shown": shown, "compared": compared, "programs": programs or []}
+    return as_html("prompts.html", root=root, frame=frame, **values)
 
 
-def _shown(prompt: RenderedPrompt) -> ShownPrompt:
-    first, *between, last = prompt.messages
-    pairs = zip(between[::2], between[1::2], strict=False)
-    return ShownPrompt(prompt, [first, last], [(asked[1], replied[1]) for asked, replied in pairs])
+def _compared(
+    before: Sequence[RenderedPrompt], after: Sequence[RenderedPrompt], *, compared: bool
+) -> Iterator[ShownPrompt]:
+    old, new = ({prompt.predictor: prompt for prompt in prompts} for prompts in (before, after))
+    for name in dict.fromkeys([*new, *old]):
+        parts = list(_parts(_instructions(old.get(name)), _instructions(new.get(name))))
+        had, has = _demonstrations(old.get(name)) if compared else [], _demonstrations(new.get(name))
+        added, removed = ([one for one in these if one not in those] for these, those in ((has, had), (had, has)))
+        yield ShownPrompt(name, new.get(name), old.get(name) if compared else None, parts, added, removed)
 
 
-def _compared(before: Sequence[RenderedPrompt], after: Sequence[RenderedPrompt]) -> Iterator[ComparedPrompt]:
-    texts = [{prompt.predictor: prompt.text.splitlines() for prompt in prompts} for prompts in (before, after)]
-    for name in dict.fromkeys([*texts[0], *texts[1]]):
-        old, new = (text.get(name, []) for text in texts)
-        same = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        left = [Part("\n".join(old[a:b]), how != "equal") for how, a, b, _, _ in same if b > a]
-        right = [Part("\n".join(new[c:d]), how != "equal") for how, _, _, c, d in same if d > c]
-        yield ComparedPrompt(name, left, right)
+def _parts(old: Sequence[str], new: Sequence[str]) -> Iterator[Part]:
+    for how, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if how == "equal":
+            yield Part("same", old[a:b])
+        else:
+            yield from (Part(kind, lines) for kind, lines in (("del", old[a:b]), ("ins", new[c:d])) if lines)
+
+
+def _instructions(prompt: RenderedPrompt | None) -> list[str]:
+    """Return the lines of the messages that are no demonstration: the instructions and the request."""
+    ends = [prompt.messages[0], prompt.messages[-1]] if prompt else []
+    return [line for _, text in ends for line in text.strip().splitlines()]
+
+
+def _demonstrations(prompt: RenderedPrompt | None) -> list[tuple[str, str]]:
+    between = prompt.messages[1:-1] if prompt else []
+    return [(asked[1].strip(), replied[1].strip()) for asked, replied in zip(between[::2], between[1::2], strict=False)]

@@ -1,46 +1,54 @@
-"""The Ask page, the page of a question, and the pieces of it that change while the question is being answered."""
+"""The Ask page, and the page of a question, a part of which changes while the question is being answered."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args
 
-from ..programs import Node
+from ..lm.episode import EpisodeStep
 from ..signatures import AnswerStyle
 from .asked_question import AnsweredQuestion, AskedQuestion, Citation
 from .html import as_html
-from .trees import Marked, card, cards, marked
+
+STYLES: dict[str, str] = {
+    "short": "in a few words",
+    "yes-no": "yes or no",
+    "label": "a claim: supported or not",
+    "two-label": "a claim: true or false",
+    "long": "in a paragraph",
+}
+"""What the answer styles are called on a page."""
+assert set(STYLES) == set(get_args(AnswerStyle))
 
 
-class Cited(NamedTuple):
-    """A citation as the page draws it: its place among all, and its passage with the sentence marked."""
+class Offered(NamedTuple):
+    """What can be asked at a server.
 
-    place: int
-    citation: Citation
-    passage: Marked
+    Attributes:
+        programs: what each does, by name.
+        about: what is searched and which LM is asked, in a sentence.
+        examples: questions that can be answered.
+        simulated: whether the LM is a simulated one.
+        known: what a simulated one can be asked.
+    """
+
+    programs: dict[str, str]
+    about: str = ""
+    examples: Sequence[str] = ()
+    simulated: bool = False
+    known: str = ""
 
 
-def ask_page(
-    programs: Sequence[str],
-    *,
-    problem: str = "",
-    simulated: bool = False,
-    known: str = "",
-    question: str = "",
-    program: str = "",
-    answer_style: str = "",
-) -> str:
+def ask_page(offered: Offered, recent: Sequence[AskedQuestion] = (), problem: str = "", **form: str) -> str:
     """Return the page on which a question is asked.
 
     Args:
-        programs: their names.
+        offered: what can be asked.
+        recent: questions that were asked lately.
         problem: why a question was not taken.
-        simulated: whether the LM is a simulated one.
-        known: what a simulated one can be asked.
-        question, program, answer_style: to begin with; the first program and style where there are none of these.
+        form: its question, program and answer style to begin with.
     """
-    shown: dict[str, Any] = {"programs": programs, "styles": _STYLES, "problem": problem, "simulated": simulated}
-    return as_html("ask.html", known=known, question=question, program=program, answer_style=answer_style, **shown)
+    return as_html("ask.html", offered=offered, recent=recent, problem=problem, styles=STYLES, form=form)
 
 
 def question_page(asked: AskedQuestion, programs: Sequence[str], events: str = "") -> str:
@@ -51,28 +59,17 @@ def question_page(asked: AskedQuestion, programs: Sequence[str], events: str = "
         programs: to ask the same again.
         events: the address of what will change, which the page follows; empty if the question has ended.
     """
-    page: dict[str, Any] = {"programs": programs, "styles": _STYLES, "cards": cards(asked.tree), "events": events}
-    return as_html("question.html", **page, **shown_answer(asked))
-
-
-def grown_node(node: Node) -> str:
-    """Return a new node as a piece of the page of its question."""
-    return as_html("pieces.html", piece="grown", card=card(node))
-
-
-def changed_node(node: Node) -> str:
-    """Return a changed node as a piece of the page of its question."""
-    return as_html("pieces.html", piece="changed", card=card(node))
+    return as_html("question.html", programs=programs, events=events, **shown_answer(asked))
 
 
 def progress(asked: AskedQuestion) -> str:
-    """Return where a question stands, and once it has ended its result, as pieces of its page."""
-    return as_html("pieces.html", piece="progress", **shown_answer(asked))
+    """Return the part of the page of a question that changes, as it stands now."""
+    return as_html("live.html", **shown_answer(asked))
 
 
-def whole(asked: AskedQuestion) -> str:
-    """Return the tree and the result of a question that has ended, as pieces of its page."""
-    return as_html("pieces.html", piece="whole", cards=cards(asked.tree), **shown_answer(asked))
+def calls_page(asked: AskedQuestion, steps: Sequence[EpisodeStep]) -> str:
+    """Return the page of everything that was asked for a question: each prompt and reply, each search."""
+    return as_html("calls.html", asked=asked, steps=steps)
 
 
 def error_page(title: str, problem: str) -> str:
@@ -85,21 +82,12 @@ def login_page(then: str, problem: str = "") -> str:
     return as_html("login.html", then=then, problem=problem)
 
 
-_STYLES = get_args(AnswerStyle)
-
-
 def shown_answer(asked: AnsweredQuestion) -> dict[str, Any]:
-    """Return what the templates draw an answer from, with its citations."""
-    citations = asked.citations()
-    cited = [Cited(place, one, marked(one.passage, one.sentence)) for place, one in enumerate(citations, start=1)]
-    return {"asked": asked, "content": _pieces(asked.final_content, cited), "cited": cited}
-
-
-def _pieces(content: str, cited: Sequence[Cited]) -> list[tuple[str, Cited | None]]:
-    """Return the content cut at its marks: each text with the citation that ends it; the last has none."""
-    pieces: list[tuple[str, Cited | None]] = []
+    """Return what the templates draw an answer from: its text cut at its marks, and its sources."""
+    pieces: list[tuple[str, Citation | None]] = []
     start = 0
-    for one in cited:
-        pieces.append((content[start : one.citation.start], one))
-        start = one.citation.end
-    return [*pieces, (content[start:], None)]
+    for one in asked.citations():
+        pieces.append((asked.final_content[start : one.start].rstrip(), one))
+        start = one.end
+    pieces.append((asked.final_content[start:], None))
+    return {"asked": asked, "content": pieces, "sources": asked.sources(), "styles": STYLES}

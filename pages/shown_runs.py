@@ -183,6 +183,7 @@ def _compared(runs: Sequence[StoredRun], name_of: _NameOf) -> list[dict[str, Any
         comparison = _comparison(group)
         table = comparison.table
         shown = {"facts": table.facts, "lines": table.lines, "details": table.details, "note": table.note}
+        shown |= {"numbers": table.numbers, "metric": comparison.metric, "task": comparison.task}
         compared.append({**shown, "plots": plots_of(comparison)})
     return compared
 

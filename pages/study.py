@@ -9,28 +9,24 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from ..evaluation.records import Record
 from ..evaluation.tracking import flat
-from ..programs.tree_views import node_view
 from .asked_question import AnsweredQuestion
 from .html import as_html
 from .question_page import shown_answer
 from .shown_runs import AnswerLine, ShownRuns
-from .steps import step
-from .trees import cards
+from .trees import aligned, reasoning
 
 ROWS = 200
-"""Questions on a page of a list, at most, and runs on a page of the comparison, or of a question."""
-CELLS = 10_000
-"""Answers on a page of a list, at most: some megabyte."""
+"""Questions on a page of a list, at most."""
 
 
 class Answer(NamedTuple):
-    """What one run answered, and the page that shows how."""
+    """What one run answered, the page that shows how, and the one that shows it beside the first run's."""
 
     run: str
     row: AnswerLine
     page: str
+    beside: str
 
 
 _ByRun = Mapping[str, Answer]
@@ -48,18 +44,8 @@ class QuestionList(NamedTuple):
     @property
     def parts(self) -> list[str]:
         """Return the names of its pages."""
-        return _parts(self.page, len(self.numbers), self.rows)
-
-    @property
-    def rows(self) -> int:
-        """Return how many questions stand on a page: the fewer, the more runs."""
-        return min(ROWS, max(1, CELLS // len(self.runs)))
-
-
-def _parts(page: str, rows: int, most: int) -> list[str]:
-    """Return the names of the pages of a list, of which each shows so many rows at most."""
-    stem = page.removesuffix(".html")
-    return [page, *(f"{stem}-part-{n}.html" for n in range(2, -(-rows // most) + 1))]
+        stem = self.page.removesuffix(".html")
+        return [self.page, *(f"{stem}-part-{n}.html" for n in range(2, -(-len(self.numbers) // ROWS) + 1))]
 
 
 class Study:
@@ -77,79 +63,90 @@ class Study:
         self.runs = shown.runs
         self.ids = list(dict.fromkeys(id for run in self.runs.values() for id in run.rows))
         self._lists = {one.page: one for one in _lists(self)}
-        self._begins = _parts("index.html", len(self.runs), ROWS)
 
     def names(self) -> Iterator[str]:
         """Yield the name of each page, the one to begin at first."""
-        yield from self._begins
+        yield "index.html"
         for one in self._lists.values():
             yield from one.parts
         for number in self.numbers:
-            answers = self.answers(number)
-            yield from _question_parts(number, answers)
-            yield from (answer.page for answer in answers)
+            yield from dict.fromkeys(page for one in self.answers(number) for page in (one.beside, one.page))
 
     def page(self, name: str) -> str | None:
         """Return the content of a page; None if there is none of this name."""
-        if name in self._begins:
-            return self._begin(name)
+        if name == "index.html":
+            return self._begin()
         if asked := re.match(r"question-(\d{1,9})[-.]", name):
             number = int(asked[1])
             return self._question(number, name) if number in self.numbers else None
         return next((self._list(one, name) for one in self._lists.values() if name in one.parts), None)
 
-    def _begin(self, name: str) -> str:
-        """Return a part of the comparison: its rows, and what was run; the first part has the plots."""
-        part = self._begins.index(name)
-        here = slice(part * ROWS, (part + 1) * ROWS)
+    def _begin(self) -> str:
+        """Return the comparison: its scores, its plots, and the questions that flipped."""
         compared = [
-            {
-                **one,
-                "lines": one["lines"][here],
-                "details": one["details"][here],
-                "plots": [] if part else [(heading, Markup(svg)) for heading, svg in one["plots"]],
-            }
-            for one in self._shown.compared
-            if one["lines"][here]
+            {**one, "plots": [(heading, Markup(svg)) for heading, svg in one["plots"]]} for one in self._shown.compared
         ]
-        runs = list(self.runs.values())[here]
-        simulated = any(run.simulated for run in self.runs.values())
-        shown: dict[str, Any] = {"title": self.title, "compared": compared, "simulated": simulated}
-        shown["left_out"] = self._shown.left_out
-        shown |= {"lists": list(self._lists.values()), "runs": runs, "parts": self._begins, "part": part}
-        parameters = {run.name: list(flat(run.identity)) for run in runs}
-        return self._drawn("study.html", name, parameters=parameters, **shown)
+        flipped = next((one for page, one in self._lists.items() if page.startswith("flipped-")), None)
+        listed = flipped or self._lists["questions.html"]
+        shown: dict[str, Any] = {"title": self.title, "compared": compared, "left_out": self._shown.left_out}
+        shown |= {"simulated": any(run.simulated for run in self.runs.values()), "runs": list(self.runs.values())}
+        parameters = {name: list(flat(run.identity)) for name, run in self.runs.items()}
+        wins = {name: self._wins(name) for name in self.runs}
+        return self._drawn("study.html", "index.html", parameters=parameters, wins=wins, **shown, **self._rows(listed))
+
+    def _wins(self, run: str) -> tuple[int, int]:
+        """Return how many questions a run answers right that the first does not, and the other way round."""
+        first = next(iter(self.runs))
+        every = [{one.run: one for one in self.answers(number)} for number in self.numbers]
+        return sum(_wins(run, first, one) for one in every), sum(_wins(first, run, one) for one in every)
+
+    def _rows(self, one: QuestionList, part: int = 0) -> dict[str, Any]:
+        numbers = one.numbers[part * ROWS : (part + 1) * ROWS]
+        rows = [(number, {answer.run: answer for answer in self.answers(number)}) for number in numbers]
+        return {"lists": list(self._lists.values()), "listed": one, "rows": rows, "part": part}
 
     def _list(self, one: QuestionList, name: str) -> str:
-        part = one.parts.index(name)
-        numbers = one.numbers[part * one.rows : (part + 1) * one.rows]
-        rows = [(number, {answer.run: answer for answer in self.answers(number)}) for number in numbers]
-        shown: dict[str, Any] = {"lists": list(self._lists.values()), "listed": one, "rows": rows, "part": part}
-        return self._drawn("question_list.html", name, **shown)
+        return self._drawn("question_list.html", name, **self._rows(one, one.parts.index(name)))
 
     def _question(self, number: int, name: str) -> str | None:
-        """Return a page of a question: one run's answer, or a part of all answers."""
+        """Return a page of a question: one run's answer, or two runs' side by side."""
         answers = self.answers(number)
-        parts = _question_parts(number, answers)
-        if name in parts:
-            return self._answers(number, answers, parts, parts.index(name))
-        place = next((place for place, answer in enumerate(answers) if answer.page == name), None)
-        return None if place is None else self._answer(number, answers, parts[place // ROWS], place)
+        for answer in answers:
+            if name == answer.page:
+                return self._answer(number, answer)
+        for answer in answers[1:] or answers:
+            if name == answer.beside:
+                return self._pair(number, [answers[0], answer][: len(answers)])
+        return None
 
-    def _answers(self, number: int, answers: Sequence[Answer], parts: Sequence[str], part: int) -> str:
-        records = {answer.run: self._shown.record(answer.run, self.ids[number - 1]) for answer in answers}
-        here = answers[part * ROWS : (part + 1) * ROWS]
-        trees = {answer.run: cards(tree) if (tree := records[answer.run].tree) else [] for answer in here}
-        shown: dict[str, Any] = {"answers": here, "records": records, "trees": trees, "parts": parts, "part": part}
-        return self._drawn("answers.html", differs=_differing(records), mlflow=self._mlflow, **shown)
+    def _pair(self, number: int, pair: Sequence[Answer]) -> str:
+        records = [self._shown.record(answer.run, self.ids[number - 1]) for answer in pair]
+        trees = [reasoning(one.tree, one.references) for one in records if one.tree]
+        rows = aligned(trees[0], trees[1]) if len(trees) == 2 else []
+        shown: dict[str, Any] = {"pair": list(zip(pair, records, strict=True)), "rows": rows, "trees": trees}
+        others = [one for one in self.answers(number) if one not in pair]
+        return self._drawn("pair.html", others=others, mlflow=self._mlflow, **shown, **self._around(number, pair[-1]))
 
-    def _answer(self, number: int, answers: Sequence[Answer], whole: str, place: int) -> str:
-        answer, id, first = answers[place], self.ids[number - 1], place // ROWS * ROWS
+    def _around(self, number: int, answer: Answer) -> dict[str, Any]:
+        """Return the list that a question is looked at in, and the pages before and after it there."""
+        lists = [one for one in self._lists.values() if number in one.numbers and answer.run in one.runs]
+        listed = next((one for one in lists if one.page.startswith("flipped-")), lists[0])
+        place = listed.numbers.index(number)
+        near = {"previous": place - 1, "next": place + 1}
+        found = {way: listed.numbers[at] for way, at in near.items() if 0 <= at < len(listed.numbers)}
+        pages = {way: self._page_of(at, answer.run) for way, at in found.items()}
+        return {"listed": listed, "place": place + 1, "near": pages}
+
+    def _page_of(self, number: int, run: str) -> str:
+        answers = self.answers(number)
+        return next((one.beside for one in answers if one.run == run), answers[0].beside)
+
+    def _answer(self, number: int, answer: Answer) -> str:
+        id = self.ids[number - 1]
         record = self._shown.record(answer.run, id)
         asked = AnsweredQuestion.of_prediction(record, simulated=self.runs[answer.run].simulated)
-        steps = [step(place, one) for place, one in enumerate(self._shown.asked(answer.run, id), start=1)]
-        shown: dict[str, Any] = {"answer": answer, "answers": answers[first : first + ROWS], "whole": whole}
-        shown |= {"record": record, "cards": cards(record.tree) if record.tree else [], "steps": steps}
+        steps = self._shown.asked(answer.run, id)
+        shown: dict[str, Any] = {"answer": answer, "answers": self.answers(number), "record": record, "steps": steps}
         return self._drawn("answer.html", mlflow=self._mlflow, **shown, **shown_answer(asked))
 
     def _drawn(self, template: str, here: str = "", **values: Any) -> str:
@@ -162,28 +159,12 @@ class Study:
 
     def answers(self, number: int) -> list[Answer]:
         """Return what each run answered to a question; nothing of a run that does not have it."""
-        id = self.ids[number - 1]
-        return [
-            Answer(name, run.rows[id], f"question-{number}-{place}.html")
-            for place, (name, run) in enumerate(self.runs.items(), start=1)
-            if id in run.rows
-        ]
-
-
-def _question_parts(number: int, answers: Sequence[Answer]) -> list[str]:
-    """Return the names of the pages that show all answers to a question."""
-    return _parts(f"question-{number}.html", len(answers), ROWS)
-
-
-def _differing(records: Mapping[str, Record]) -> dict[str, set[int]]:
-    """Return for each run the ids of the nodes that the first one's tree lacks; for the first, that all others lack."""
-    said = {run: [node_view(node) for node in one.tree.nodes] if one.tree else [] for run, one in records.items()}
-    first, *others = said
-    differing = {}
-    for run, views in said.items():
-        known = {view for other in ([first] if run != first else others) for view in said[other]}
-        differing[run] = {id for id, view in enumerate(views) if others and view not in known}
-    return differing
+        id, found = self.ids[number - 1], list[Answer]()
+        for place, (name, run) in enumerate(self.runs.items(), start=1):
+            if id in run.rows:
+                beside = f"question-{number}.html" if len(found) < 2 else f"question-{number}-with-{place}.html"
+                found.append(Answer(name, run.rows[id], f"question-{number}-{place}.html", beside))
+        return found
 
 
 def _lists(study: Study) -> Iterator[QuestionList]:
@@ -198,18 +179,20 @@ def _lists(study: Study) -> Iterator[QuestionList]:
 def _filters(study: Study) -> Iterator[tuple[str, str, str, Callable[[_ByRun], bool], list[str]]]:
     """Yield for each list its page, its title, what is in it, the rule for its questions, and the runs it shows."""
     runs = list(study.runs)
-    yield "failed.html", "Failed", "A program gave no answer.", partial(_any, "failed", True), runs
-    said = "A mark stands at words that its passage does not support."
-    yield "false-citations.html", "False citations", said, partial(_any, "cites_falsely", True), runs
     first, *others = runs
     for place, other in enumerate(others, start=2):
-        for page, right, wrong in ((f"lost-{place}.html", first, other), (f"won-{place}.html", other, first)):
-            misled = study.runs[wrong].retriever and not study.runs[right].retriever
-            said = "Without retrieval the answer is right: retrieval misled the LM." if misled else ""
-            yield page, f"{right} right, {wrong} not", said, partial(_wins, right, wrong), [right, wrong]
+        against, pair = f" ({other})" if len(others) > 1 else "", [first, other]
+        misled = study.runs[other].retriever and not study.runs[first].retriever
+        said = "Where the run without retrieval is right, retrieval misled the LM." if misled else ""
+        yield f"flipped-{place}.html", f"Flipped{against}", said, partial(_flips, first, other), pair
+        yield f"lost-{place}.html", f"{first} right, {other} not", said, partial(_wins, first, other), pair
+        yield f"won-{place}.html", f"{other} right, {first} not", "", partial(_wins, other, first), pair
+    yield "failed.html", "Failed", "A program gave no answer.", partial(_any, "failed", True), runs
+    said = "A mark stands at words that its passage does not support."
+    yield "false-citations.html", "Weak citation", said, partial(_any, "cites_falsely", True), runs
     every = (row for run in study.runs.values() for row in run.rows.values())
     for hops in sorted({row.hops for row in every if row.hops}):
-        yield f"hops-{hops}.html", f"{hops} hops", "", partial(_any, "hops", hops), runs
+        yield f"hops-{hops}.html", f"{hops} hop{'s' * (hops != 1)}", "", partial(_any, "hops", hops), runs
 
 
 def _any(field: str, value: object, answers: _ByRun) -> bool:
@@ -220,3 +203,7 @@ def _any(field: str, value: object, answers: _ByRun) -> bool:
 def _wins(right: str, wrong: str, answers: _ByRun) -> bool:
     both = {right, wrong} <= answers.keys()
     return both and answers[right].row.verdict == "right" and answers[wrong].row.verdict != "right"
+
+
+def _flips(one: str, other: str, answers: _ByRun) -> bool:
+    return _wins(one, other, answers) or _wins(other, one, answers)

@@ -1,63 +1,151 @@
-"""A reasoning tree as cards, which ``tree.html`` draws, and a passage with its supporting sentence marked."""
+"""A reasoning tree as it is read: the path that led to the answer step by step, and what was given up beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..programs import Node, ReasoningTree
-from ..programs.tree_views import NodeView, node_view
+from ..programs.basis import is_judged, tone_of
+from ..programs.tree import without_repeats
+from ..programs.tree_views import NodeView, given_up, node_view
+from ..retrieval import Passage
+
+Marked = list[tuple[str, bool]]
+"""A text in pieces, each with whether it is marked."""
 
 
-class Marked(NamedTuple):
-    """A text with one part of it marked; without a part, all of it is ``before``."""
-
-    before: str
-    part: str = ""
-    after: str = ""
-
-
-class Card(NamedTuple):
+class Step(NamedTuple):
     """A node as it is drawn.
 
     Attributes:
         node: itself.
         view: what is said of it.
-        passage: the text of its passage with the supporting sentence marked; None without a passage.
-        ends: how many lists end after it: the one under it, if nothing stands there, and those that it is the last of.
+        tone: a class for how it stands (`tone_of`).
+        mark: how its number is drawn: full, half or open.
+        source: the number of the reference that is its passage; None if that is not cited.
+        passage: the text of its passage, with the supporting sentence marked.
+        branches: what was given up at it, each as its steps.
+        forgone: the same in a line; empty if nothing was.
     """
 
     node: Node
     view: NodeView
-    passage: Marked | None
-    ends: int = 1
+    tone: str
+    mark: str
+    source: int | None
+    passage: Marked
+    branches: Sequence[Sequence[Step]] = ()
+    forgone: str = ""
 
 
-def cards(tree: ReasoningTree) -> list[Card]:
-    """Return the cards of a tree in the order in which they are drawn: each before those under it, oldest first.
+class Reasoning(NamedTuple):
+    """A tree as it is drawn.
 
-    They are not nested: a tree may be deeper than Python, or a template, may call itself.
+    Attributes:
+        steps: the path behind the answer, or while it is sought, the youngest one.
+        beside: what was given up and hangs at none of them.
+        forgone: the same in a line.
+        is_path: whether each step follows from the one before it, so that a line can be drawn.
     """
+
+    steps: Sequence[Step]
+    beside: Sequence[Sequence[Step]]
+    forgone: str
+    is_path: bool
+
+
+def reasoning(tree: ReasoningTree, references: Sequence[Passage] = (), *, growing: bool = False) -> Reasoning:
+    """Return a tree as it is drawn.
+
+    Args:
+        tree: of a question.
+        references: what the answer cites; a step tells the number of its passage.
+        growing: whether the answer is still sought.
+    """
+    path = tree.last_path() if growing else tree.nodes_behind_answer()
+    steps, behind = without_repeats(path), {node.id for node in path}
     under: dict[int | None, list[Node]] = {}
-    for node in reversed(tree.nodes):
+    for node in tree.nodes:
         under.setdefault(node.parent, []).append(node)
-    drawn, depths = list[Card](), list[int]()
-    ahead = [(node, 0) for node in under.get(None, [])]
+    numbers = {passage.id: number for number, passage in reversed(list(enumerate(references, start=1)))}
+    at: dict[int | None, list[list[Node]]] = {}
+    for root in (
+        node for node in tree.nodes if node.id not in behind and (node.parent is None or node.parent in behind)
+    ):
+        beside = (step.id for step in steps if step.parent == root.parent)
+        above = (step.id for step in steps if step.id == root.parent)
+        at.setdefault(next(beside, next(above, None)), []).append(_branch(root, under))
+
+    def drawn(node: Node) -> Step:
+        shown = passage_marked(node.passage.text, [node.support]) if node.passage else []
+        mark = "full" if node.support or is_judged(node) else "half" if node.answer else "open"
+        source = numbers.get(node.passage.id) if node.passage else None
+        return Step(node, node_view(node, tree), tone_of(node), mark, source, shown)
+
+    def branches(id: int | None) -> list[list[Step]]:
+        return [[drawn(node) for node in branch] for branch in at.get(id, [])]
+
+    lines = {id: given_up(found) for id, found in at.items()}
+    shown = [drawn(one)._replace(branches=branches(one.id), forgone=lines.get(one.id, "")) for one in steps]
+    is_path = [node.parent for node in path] == [None, *(node.id for node in path)][:-1]
+    return Reasoning(shown, branches(None), lines.get(None, ""), is_path and bool(steps))
+
+
+def _branch(root: Node, under: dict[int | None, list[Node]]) -> list[Node]:
+    """Return a node and all below it, each before those under it: without recursion, for a tree may be deep."""
+    found, ahead = list[Node](), [root]
     while ahead:
-        node, depth = ahead.pop()
-        drawn.append(card(node, tree))
-        depths.append(depth)
-        ahead += [(child, depth + 1) for child in under.get(node.id, [])]
-    following = [*depths[1:], 0]
-    return [one._replace(ends=depth + 1 - after) for one, depth, after in zip(drawn, depths, following, strict=False)]
+        found.append(node := ahead.pop())
+        ahead += reversed(under.get(node.id, []))
+    return found
 
 
-def card(node: Node, tree: ReasoningTree | None = None) -> Card:
-    """Return the card of a node by itself, with nothing under it."""
-    passage = None if node.passage is None else marked(node.passage.text, node.support)
-    return Card(node, node_view(node, tree), passage)
+def passage_marked(text: str, sentences: Sequence[str | None]) -> Marked:
+    """Return a text in pieces, of which those are marked that are one of the sentences."""
+    pieces: Marked = [(text, False)]
+    for sentence in filter(None, sentences):
+        pieces = [part for piece in pieces for part in ([piece] if piece[1] else _cut(piece[0], sentence))]
+    return pieces
 
 
-def marked(text: str, part: str | None) -> Marked:
-    """Return a text with the first place of a part marked; unmarked if there is none."""
-    before, found, after = text.partition(part) if part else (text, "", "")
-    return Marked(before, found, after)
+def _cut(text: str, part: str) -> Marked:
+    before, found, after = text.partition(part)
+    return [piece for piece in ((before, False), (found, True), (after, False)) if piece[0]]
+
+
+class Row(NamedTuple):
+    """A step of two trees side by side.
+
+    Attributes:
+        left, right: the step in each; None where it is not asked.
+        how: same, differs, follows (the query differs because an earlier answer does), or only.
+    """
+
+    left: Step | None
+    right: Step | None
+    how: str
+
+
+def aligned(left: Reasoning, right: Reasoning) -> list[Row]:
+    """Return the steps of two trees in rows: those that were planned alike stand beside each other."""
+    waiting, rows, parted = list(right.steps), list[Row](), False
+    for step in left.steps:
+        other = next((one for one in waiting if _planned(one) == _planned(step)), None)
+        if other:
+            waiting.remove(other)
+        how = _difference(step, other, parted=parted) if other else "only"
+        parted = parted or how == "differs"
+        rows.append(Row(step, other, how))
+    return rows + [Row(None, step, "only") for step in waiting]
+
+
+def _planned(step: Step) -> str:
+    """Return a step's query as it was planned."""
+    return " ".join((step.node.template or step.view.asked).casefold().split())
+
+
+def _difference(left: Step, right: Step, *, parted: bool) -> str:
+    if left.view == right.view:
+        return "same"
+    return "follows" if parted and left.view.asked != right.view.asked else "differs"

@@ -18,7 +18,18 @@ _FATES = {
     "accept": "accepted",
     "kept": "kept",
 }
-_ENDS = {"enough agreement": "not read: other paths agree already"}
+_ENDS = {
+    "enough agreement": "not read: one path already answered",
+    "accepted": "read, answers the question",
+    "rejected": "read, does not help",
+    "full depth": "given up: the tree is as deep as it may be",
+    "repeated": "read before",
+    "near-duplicate": "says what another says",
+    "no query": "given up: no further search was asked for",
+    "nothing retrieved": "given up: the next search found nothing",
+    "out of calls": "given up: no LM calls left",
+    "filtered out": "left out: does not help",
+}
 
 Basis = Literal["passages", "memory", "guess"]
 """What decides an answer (`basis`)."""
@@ -60,6 +71,15 @@ def kind_of(node: Node) -> str:
     if node.ended == "accepted":
         return "accept"
     return "kept" if node.ended == "kept" else "ended" if node.ended else node.action or "open"
+
+
+def tone_of(node: Node) -> Tone:
+    """Return whether a step stands well: a passage says it; it is from memory or was wrong at first; it is open."""
+    if is_judged(node):
+        return "good" if node.ended in ("accepted", "kept") else "quiet"
+    if node.answer is None:
+        return "quiet"
+    return "good" if node.support and node.source != "corrected" else "warn"
 
 
 def state_of(node: Node, tree: ReasoningTree | None = None) -> str:
@@ -176,6 +196,8 @@ def standing(
         told = (
             f"{sum(found)} of {len(found)} steps {'has its' if sum(found) == 1 else 'have their'} answer in a passage."
         )
+        if any(found) and not references:
+            return Standing("No source cited", "warn", found, told)
         if all(found):
             return Standing("Supported by passages", "good", found, told)
         if any(found):

@@ -21,6 +21,7 @@ from ..common.text import neutralise, stated, text_or_none
 from ..lm.episode import episode, next_place, step
 from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
 from ..lm.limits import deadline, run_before_deadline
+from ..lm.progress import Searching, is_told, tell
 from ..lm.spent import Spent
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
@@ -170,6 +171,8 @@ class Program(dspy.Module):
             raise self._without_retriever()
         if not query.strip():  # the LM wrote none: a search for nothing finds nothing
             return []
+        if is_told():
+            tell(Searching(query=query))
 
         def search(query: str, k: int) -> list[Passage]:
             found = self.from_retriever("a search", lambda: check_found(retriever(query, k)), remote=retriever.remote)

@@ -31,7 +31,7 @@ class NodeGrown(Event):
         node: as it is now.
     """
 
-    kind: Literal["node grown"] = "node grown"
+    kind: Literal["node_grown"] = "node_grown"
     node: Node
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class NodeGrown(Event):
 class NodeChanged(NodeGrown):
     """A node has changed."""
 
-    kind: Literal["node changed"] = "node changed"  # type: ignore[assignment]
+    kind: Literal["node_changed"] = "node_changed"  # type: ignore[assignment]
 
 
 class NodeNews:
@@ -208,8 +208,8 @@ def stream(program: dspy.Module, question: str, answer_style: AnswerStyle = "sho
         answer_style: the form of the answer.
 
     Returns:
-        `NodeGrown`, `NodeChanged`, `CallBegun` and `CallEnded` in the order in which they happen, and `Done` with the
-        prediction at the end. Each has a ``kind``, and ``model_dump_json()`` writes it.
+        `NodeGrown`, `NodeChanged`, `Searching`, `CallBegun` and `CallEnded` in the order in which they happen, and
+        `Done` with the prediction at the end. Each has a ``kind``, and ``model_dump_json()`` writes it.
 
     Raises:
         TypeError: if the program is none, but a name for example.

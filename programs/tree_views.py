@@ -6,6 +6,7 @@ done with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import shorten
 from typing import NamedTuple
 
@@ -95,6 +96,26 @@ class NodeView(NamedTuple):
 def node_view(node: Node, tree: ReasoningTree | None = None) -> NodeView:
     """Return what every view of a tree says of a node, as it stands there: not escaped."""
     return NodeView(kind=kind_of(node), state=state_of(node, tree), asked=_asked(node), answer=_answer(node))
+
+
+def given_up(branches: Sequence[Sequence[Node]]) -> str:
+    """Return branches that were given up as a line: "Jules Verne → Nantes → Loire; Bonn"."""
+    distinct = list(dict.fromkeys(map(_chain, branches)))
+    return "; ".join(distinct[:_MOST]) + f"; {len(distinct) - _MOST} more" * (len(distinct) > _MOST)
+
+
+_MOST = 6
+
+
+def _chain(branch: Sequence[Node]) -> str:
+    if len(branch) == 1 and branch[0].source == "unsolved":
+        return "a search that found nothing"
+    return " → ".join(map(_concluded, branch[:_MOST])) + " …" * (len(branch) > _MOST)
+
+
+def _concluded(node: Node) -> str:
+    """Return what a node came to, in few words."""
+    return _short(_asked(node) if is_judged(node) else node.answer or "not found")
 
 
 def _asked(node: Node) -> str:

@@ -57,7 +57,7 @@ def create_app(
     app.mount("/static", StaticFiles(directory=STATIC, follow_symlink=True))
     app.include_router(ask_routes(service))
     app.include_router(chat_routes(service))
-    app.include_router(page_routes(service))
+    app.include_router(page_routes(service, shows_recent=token is None))
     app.include_router(login_routes(token))
     return app
 

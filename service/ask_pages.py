@@ -7,33 +7,42 @@ from contextlib import aclosing
 from typing import Annotated, get_args
 from urllib.parse import parse_qs
 
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from ..lm.progress import Event
+from ..pages import as_html
 from ..pages import question_page as pages
-from ..pages.api_page import api_page
 from ..pages.asked_question import AskedQuestion
 from ..programs.program import MAX_QUESTION_CHARACTERS
-from ..programs.streams import NodeChanged, NodeGrown
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from .ask_api import client_of, event_stream, sent, sign_of_life
 from .door import cookie_name, cookie_of
 from .questions import Ended, Question, Service
 
+_RECENT, _NOTE = 8, 2000
 
-def page_routes(service: Service) -> APIRouter:
-    """Return the routes of the pages; without scripts they read and ask as well."""
+
+def page_routes(service: Service, *, shows_recent: bool) -> APIRouter:
+    """Return the routes of the pages; without scripts they read and ask as well.
+
+    Args:
+        service: what answers.
+        shows_recent: whether the Ask page lists questions that were asked: not where several people may ask.
+    """
     routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
+    def asked_lately() -> list[AskedQuestion]:
+        return service.kept.recent(_RECENT) if shows_recent else []
+
     @routes.get("/")
-    async def ask_page() -> str:
-        return pages.ask_page(service.names, simulated=service.simulated, known=service.known)
+    def ask_page() -> str:
+        return pages.ask_page(service.offered, asked_lately())
 
     @routes.get("/api")
     async def api(request: Request) -> str:
-        return api_page(request.app.openapi())
+        return as_html("api.html", description=request.app.openapi())
 
     @routes.post("/questions")
     async def ask(request: Request) -> Response:
@@ -50,7 +59,7 @@ def page_routes(service: Service) -> APIRouter:
             )
         except Refused as refused:  # what was written stays, to be sent again
             written = {"question": question, "program": form.get("program", ""), "answer_style": style}
-            page = pages.ask_page(service.names, problem=str(refused), simulated=service.simulated, **written)
+            page = pages.ask_page(service.offered, problem=str(refused), **written)
             return HTMLResponse(page, refused.status, refused.headers)
         return RedirectResponse(f"/questions/{taken.asked.id}", 303)
 
@@ -62,6 +71,17 @@ def page_routes(service: Service) -> APIRouter:
         with found.following():  # a page without scripts follows by being loaded again
             events = f"/questions/{id}/events?after={found.heard}"
             return pages.question_page(found.now(), service.names, events)
+
+    @routes.get("/questions/{id}/calls")
+    def calls_page(id: str) -> str:
+        return pages.calls_page(_ended(service, id), service.kept.steps(id))
+
+    @routes.post("/questions/{id}/said")
+    async def said(id: str, request: Request) -> Response:
+        form, asked = await _form(request), _ended(service, id)
+        asked.helpful, asked.note = form.get("helpful") == "yes", form.get("note", "")[:_NOTE]
+        await run_sync(service.kept.keep, asked, None)
+        return RedirectResponse(f"/questions/{id}#said", 303)
 
     @routes.get("/questions/{id}/events")
     async def events(id: str, after: int = 0, last_event_id: Annotated[int | None, Header()] = None) -> Response:
@@ -103,24 +123,23 @@ def login_routes(token: str | None) -> APIRouter:
 async def _pieces(found: Question | AskedQuestion, after: int) -> AsyncIterator[bytes]:
     """Yield what changes on the page of a question, to its end."""
     if isinstance(found, AskedQuestion):
-        yield sent(pages.whole(found), event="end")  # its page may have been drawn while it ran
+        yield sent(pages.progress(found), event="end")  # its page may have been drawn while it ran
         return
     async with aclosing(found.follow(after)) as events:
         async for told in events:
-            if not told:
+            if told:
+                number, last = told[-1]
+                kind = "end" if isinstance(last, Ended) else "piece"
+                yield sent(pages.progress(found.now()), event=kind, id=str(number))
+            else:
                 yield sign_of_life()
-                continue
-            nodes = "".join(_node(event) for _, event in told)
-            number, last = told[-1]
-            kind = "end" if isinstance(last, Ended) else "piece"
-            yield sent(nodes + pages.progress(found.now()), event=kind, id=str(number))
 
 
-def _node(event: Event) -> str:
-    """Return the piece of a page that an event changes; nothing if it changes no node."""
-    if isinstance(event, NodeChanged):
-        return pages.changed_node(event.node)
-    return pages.grown_node(event.node) if isinstance(event, NodeGrown) else ""
+def _ended(service: Service, id: str) -> AskedQuestion:
+    found = _found(service, id)
+    if isinstance(found, Question):
+        raise Refused(404, "the question has not ended yet", "not_found")
+    return found
 
 
 def _found(service: Service, id: str) -> Question | AskedQuestion:

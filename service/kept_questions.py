@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import get_args
@@ -16,7 +16,8 @@ from ..common.errors import QuestreeError
 from ..evaluation.kept_run import match_run
 from ..evaluation.records import Record
 from ..evaluation.run_file import writing
-from ..evaluation.stored_runs import records_of
+from ..evaluation.stored_runs import records_of, steps_of
+from ..lm.episode import EpisodeStep
 from ..pages.asked_question import AskedQuestion, State
 from ..programs import ReasoningTree
 
@@ -51,15 +52,15 @@ class KeptQuestions:
                 f"Questions cannot be kept in {folder}: {error} Name another folder: --questions."
             ) from error
 
-    def keep(self, asked: AskedQuestion) -> None:
-        """Write a question that has ended; several threads may.
+    def keep(self, asked: AskedQuestion, steps: Sequence[EpisodeStep] | None = None) -> None:
+        """Write a question that has ended, and what was asked for it (None: as it stands); several threads may.
 
         Raises:
             QuestreeError: if it cannot be written.
         """
         about = {"program": asked.program, "lm": {"simulated": asked.simulated}}
         name = f"{asked.program}, simulated" if asked.simulated else asked.program
-        match_run(self._file, name, about).append(_record(asked))
+        match_run(self._file, name, about).append(_record(asked), steps)
         if next(self._numbers) % max(1, self._most // 10) == 0:
             self._make_room()
 
@@ -80,6 +81,16 @@ class KeptQuestions:
             logger.warning("The question %s cannot be read.", id)
         return None
 
+    def recent(self, most: int) -> list[AskedQuestion]:
+        """Return the newest questions, the newest first; those that cannot be read are left out."""
+        ids = self._file.rows("SELECT id FROM questions ORDER BY rowid DESC LIMIT ?", most)
+        return [asked for (id,) in ids if (asked := self.find(id))]
+
+    def steps(self, id: str) -> list[EpisodeStep]:
+        """Return what was asked for a question."""
+        runs = self._file.rows("SELECT run FROM questions WHERE id = ?", id)
+        return steps_of(self._file, runs[0][0], id) if runs else []
+
     def _make_room(self) -> None:
         """Remove the oldest questions beyond the most that are kept."""
         newest = "SELECT rowid FROM questions ORDER BY rowid DESC LIMIT ?"
@@ -88,30 +99,27 @@ class KeptQuestions:
             self._file.sweep()
 
 
+_SAME = ("id", "answer_style", "answer", "final_content", "failure", "spent", "seconds")
+_BESIDE = {"state", "asked_at", "said", "not_known", "rests_on", "about", "helpful", "note"}
+
+
 def _record(asked: AskedQuestion) -> Record:
-    same = {
-        name: getattr(asked, name) for name in ("id", "answer_style", "answer", "final_content", "failure", "spent")
-    }
-    when = {"state": asked.state, "asked_at": asked.asked_at.isoformat()}
-    when |= {"said": asked.said, "not_known": asked.not_known}
-    tree, references = asked.tree, tuple(asked.references)
-    return Record(question=tree.question, tree=tree, references=references, seconds=asked.seconds, extras=when, **same)
+    same = {name: getattr(asked, name) for name in _SAME}
+    beside = asked.model_dump(mode="json", include=_BESIDE)
+    return Record(
+        question=asked.tree.question, tree=asked.tree, references=tuple(asked.references), extras=beside, **same
+    )
 
 
 def _asked(record: Record, program: str, *, simulated: bool) -> AskedQuestion:
-    same = {
-        name: getattr(record, name) for name in ("id", "answer_style", "answer", "final_content", "failure", "spent")
-    }
-    state = record.extras["state"]
+    beside = {name: value for name, value in record.extras.items() if name in _BESIDE}
+    if beside["state"] not in get_args(State):
+        beside["state"] = "stopped"
     return AskedQuestion(
         program=program,
         tree=record.tree or ReasoningTree(question=record.question),
         references=list(record.references),
-        seconds=record.seconds,
-        state=state if state in get_args(State) else "stopped",
-        asked_at=datetime.fromisoformat(record.extras["asked_at"]),
         simulated=simulated,
-        said=record.extras.get("said", ""),
-        not_known=record.extras.get("not_known", ""),
-        **same,
+        **{name: getattr(record, name) for name in _SAME},
+        **beside,
     )

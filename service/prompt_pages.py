@@ -32,7 +32,7 @@ def prompt_routes(service: Service) -> APIRouter:
             before = rendered_prompts(build_kind(type(program), program.settings.model_dump()))
         if before is None or [one.text for one in before] == [one.text for one in prompts]:
             return prompts_page(f"The prompts of {name}", prompts, programs=service.names)
-        title = f"The prompts of {name}, before and after compilation"
+        title = f"What compilation changed in {name}"
         return prompts_page(title, prompts, before, programs=service.names)
 
     return routes

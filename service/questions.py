@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Literal
 
 import anyio
@@ -17,13 +17,15 @@ import dspy
 
 from ..common.errors import QuestreeError, unknown_name
 from ..common.event_loop import run
+from ..common.registry import described
 from ..lm.call import call
-from ..lm.episode import episode
+from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
-from ..lm.progress import CallEnded, Event, telling
+from ..lm.progress import CallBegun, CallEnded, Event, Searching, telling
 from ..lm.spent import Spent, total
 from ..pages.asked_question import AskedQuestion
-from ..programs import ReasoningTree
+from ..pages.question_page import Offered
+from ..programs import Program, ReasoningTree
 from ..programs.streams import NodeChanged, NodeGrown
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
@@ -72,6 +74,19 @@ def waiting(place: int) -> Waiting:
     return Waiting(place=place)
 
 
+_DOING = {
+    "planning": ("Plan", "Revise", "Correct", "Complete", "Propose"),
+    "reading what was found": ("Check", "Judge", "Read", "Rank", "Review", "Filter", "Confirm", "Take", "Summarize"),
+    "writing": ("Answer", "Trace", "Edit"),
+}
+
+
+@cache
+def doing(signature: str) -> str:
+    """Return what an LM call does, in a word or two: its signature's name begins with a verb."""
+    return next((words for words, verbs in _DOING.items() if signature.startswith(verbs)), "asking the LM")
+
+
 class Ended(Event):
     """The question has ended: answered, failed or stopped.
 
@@ -89,12 +104,14 @@ class Question:
     Attributes:
         asked: all that is known of it by now.
         client: who asked.
+        steps: what was asked for it outside the program.
         followed: always True: a question that nobody follows is cancelled.
         patience: seconds that it goes on without a follower.
     """
 
     def __init__(self, asked: AskedQuestion, client: str, patience: float):
         self.asked, self.client, self.patience = asked, client, patience
+        self.steps: Sequence[EpisodeStep] = ()
         self.followed = True
         self.task: asyncio.Task[None] | None = None
         self._began = time.perf_counter()
@@ -177,6 +194,10 @@ class Question:
             asked.tree.nodes[event.node.id] = event.node
         elif isinstance(event, NodeGrown):
             asked.tree.nodes.append(event.node)
+        elif isinstance(event, Searching):
+            asked.doing = f"searching “{event.query}”"
+        elif isinstance(event, CallBegun):
+            asked.doing = doing(event.signature)
         elif isinstance(event, CallEnded):
             asked.spent = total([asked.spent, event.spent])
         elif isinstance(event, Waiting):
@@ -194,6 +215,7 @@ class Question:
         """Note what the program returned."""
         asked = self.asked
         asked.answer, asked.final_content, asked.references = said.answer, said.final_content, said.references
+        asked.rests_on = said.get("rests_on")
         asked.failure, asked.spent, asked.tree = said.failure, total([self._restating, said.spent]), said.tree
         self.end("answered" if said.failure is None else "failed")
 
@@ -226,6 +248,7 @@ class Service:
         kept: where questions are kept.
         limits: how much is taken on at a time.
         lm: that the programs ask; None for DSPy's own setting.
+        examples: questions that can be answered, for the Ask page.
     """
 
     def __init__(
@@ -234,10 +257,12 @@ class Service:
         kept: KeptQuestions,
         limits: ServiceLimits | None = None,
         lm: dspy.BaseLM | None = None,
+        examples: Sequence[str] = (),
     ):
         if not programs:
             raise QuestreeError("Name at least one program to serve.")
         self.programs, self.kept, self.limits = dict(programs), kept, limits or ServiceLimits()
+        self.examples = examples
         self._lm: dspy.BaseLM = lm or dspy.settings.lm
         self._queue = Queue(self.limits)
         self._questions: dict[str, Question] = {}
@@ -252,10 +277,29 @@ class Service:
         """Return whether the LM is a simulated one."""
         return is_simulated(self._lm)
 
-    @property
-    def known(self) -> str:
-        """Return what a simulated LM can be asked; empty of any other."""
-        return not_known(self._lm, "")
+    @cached_property
+    def offered(self) -> Offered:
+        """Return what the Ask page says of the service."""
+        lines = {name: described(type(one).__doc__)[0] for name, one in self.programs.items()}
+        indexes = {facts["Index"] for name in self.names if (facts := self.about(name)).get("Index")}
+        searched = f"Searches {' and '.join(sorted(indexes))} and asks" if indexes else "Asks"
+        about = f"{searched} {self._lm.model}."
+        return Offered(lines, about, self.examples, self.simulated, not_known(self._lm, ""))
+
+    def about(self, name: str) -> dict[str, str]:
+        """Return what a program is made of: LM, index, program and settings."""
+        program = self.programs[name]
+        told = {"LM": str(self._lm.model)}
+        if isinstance(program, Program):
+            retriever = program.retriever
+            told |= {"Index": f"{retriever.name} ({retriever.fingerprint})"} if retriever else {}
+            demos = sum(len(predictor.demos) for predictor in program.predictors())
+            told["Program"] = f"{program.name}, {demos} demonstrations" if demos else program.name
+            changed = program.settings.model_dump(exclude_defaults=True)
+            told["Settings"] = (
+                ", ".join(f"{what}={value}" for what, value in changed.items()) or "as they are by default"
+            )
+        return told
 
     def ask(
         self,
@@ -293,6 +337,7 @@ class Service:
             tree=ReasoningTree(question=question.strip()),
             simulated=self.simulated,
             not_known=not_known(self._lm, question),
+            about=self.about(name),
         )
         taken = Question(asked, client, patience)
         self._questions[asked.id] = taken
@@ -349,12 +394,13 @@ class Service:
     async def _run(self, question: Question, conversation: Sequence[str]) -> None:
         question.begin()
         asked = question.asked
-        with dspy.context(lm=self._lm), counting_failures(), telling(question):
+        with dspy.context(lm=self._lm), counting_failures(), telling(question), episode() as kept:
             if conversation:
                 restate = partial(self._restate, asked.tree.question, conversation)
                 question.hear(Restated(question=await run(restate)))
             program = self.programs[asked.program]
             prediction = await program.acall(question=asked.tree.question, answer_style=asked.answer_style)
+            question.steps = kept.ordered
         question.done(prediction)
 
     def _restate(self, question: str, conversation: Sequence[str]) -> str:
@@ -365,7 +411,7 @@ class Service:
 
     async def _keep(self, question: Question) -> None:
         try:
-            await anyio.to_thread.run_sync(self.kept.keep, question.asked)
+            await anyio.to_thread.run_sync(self.kept.keep, question.asked, question.steps)
         except QuestreeError as error:
             logger.warning("%s Its page is in memory until the server ends.", error)
             self.kept.hold(question.asked)

@@ -1,73 +1,150 @@
-"""The routes of the pages of runs: which there are, and each page when it is looked at."""
+"""The routes of the pages of runs: which there are, any of them compared, and each page when it is looked at."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from functools import lru_cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, TypeVar
 
+from anyio import CapacityLimiter, move_on_after
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
 from ..evaluation.comparison.plots import STYLE
+from ..evaluation.run_file import find, reading
+from ..evaluation.stored_runs import StoredRun, runs_in
+from ..evaluation.tracked_runs import ListedRun, fetch_kept, tracked_run, tracked_runs
+from ..evaluation.tracking_store import without_password
 from ..pages import as_html
 from ..pages.shown_runs import ShownRuns
 from ..pages.study import Study
 from ..retrieval.serving.server_limits import Refused
-from .tracked_store import TrackedStore
+
+T = TypeVar("T")
+
+_PATIENCE = 30.0
+"""Seconds for a tracking server to answer: MLflow itself tries for minutes."""
 
 
-def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow: str = "") -> APIRouter:
-    """Return the routes.
+class Runs:
+    """The runs that a server shows: of files, and of an MLflow store. One thing is read of each at a time.
 
     Args:
-        sources: folders of runs, and capsules. Each is read when one of its pages is first asked for; nothing else is.
+        sources: folders of runs, and capsules.
         tracking: where the runs are tracked that are listed beside them; None lists none.
         mlflow: the address of MLflow's pages, for links to runs and traces; empty if it is not known.
     """
-    routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-    store = TrackedStore(tracking, mlflow) if tracking else None
-    reading = asyncio.Lock()
 
-    @lru_cache(maxsize=4)
-    def study(number: int) -> Study:
-        source = sources[number - 1]
-        return Study(source.resolve().stem, ShownRuns([source]), root="/", mlflow=mlflow)
+    def __init__(self, sources: Sequence[Path], tracking: Tracking | None, mlflow: str):
+        self.sources, self._tracking, self._mlflow = sources, tracking, mlflow
+        self._turns = {"files": CapacityLimiter(1), "store": CapacityLimiter(1)}  # of no thread that answers questions
+        self._study = lru_cache(maxsize=4)(self._read)
+        self._in_file = lru_cache(maxsize=64)(_in_file)
+
+    async def listed(self) -> tuple[list[ListedRun], list[str]]:
+        """Return the runs, the newest first, and why some cannot be read."""
+        found, problems = list[ListedRun](), list[str]()
+        store = partial(tracked_runs, self._tracking) if self._tracking else list[ListedRun]
+        for whose, read in (("files", self._of_files), ("store", store)):
+            try:
+                found += await self._ask(whose, read)
+            except QuestreeError as error:
+                problems.append(str(error))
+        return sorted(found, key=lambda run: run.began, reverse=True), problems
+
+    async def page(self, keys: tuple[str, ...], name: str) -> str | None:
+        """Return a page of some runs; None if there is none of this name.
+
+        Raises:
+            QuestreeError: there is no such run, or it cannot be read.
+        """
+        whose = "files" if all(map(_is_of_file, keys)) else "store"
+        return await self._ask(whose, partial(self._drawn, keys, name))
+
+    async def _ask(self, whose: str, task: Callable[[], T]) -> T:
+        with move_on_after(_PATIENCE):
+            return await run_sync(task, abandon_on_cancel=True, limiter=self._turns[whose])
+        raise QuestreeError(f"The runs have not been read within {_PATIENCE:g} seconds.")
+
+    def _of_files(self) -> list[ListedRun]:
+        found = list[ListedRun]()
+        for number, source in enumerate(self.sources, start=1):
+            with suppress(QuestreeError):  # its own page tells what is wrong
+                for path, wanted in find(source):
+                    found += self._in_file(path, wanted, number, path.stat().st_mtime)
+        return found
+
+    def _drawn(self, keys: tuple[str, ...], name: str) -> str | None:
+        if len(keys) == 1 and not _is_of_file(keys[0]) and self._tracking:
+            run = tracked_run(self._tracking, keys[0])
+            if not run.kept:
+                return as_html("tracked_run.html", run=run, mlflow=self._mlflow) if name == "index.html" else None
+        return self._study(keys).page(name)
+
+    def _read(self, keys: tuple[str, ...]) -> Study:
+        """Return the pages of runs; of one number without a point, of all runs of that source."""
+        if len(keys) == 1 and keys[0].isdigit():
+            source = next(iter(self.sources[int(keys[0]) - 1 :]), None) if keys[0] != "0" else None
+            if source is None:
+                raise QuestreeError("There is no such run.")
+            return Study(source.resolve().stem, ShownRuns([source]), root="/", mlflow=self._mlflow)
+        places = dict[str, Path]()
+        files = {run.id: run for run in self._of_files()}
+        with TemporaryDirectory(prefix="questree-") as folder:  # what is open stays readable
+            for number, key in enumerate(keys):
+                if key in files:
+                    places[_unused(files[key].name, key, places)] = Path(files[key].place)
+                elif self._tracking and not _is_of_file(key):
+                    inside = Path(folder) / str(number)
+                    inside.mkdir()
+                    kept = fetch_kept(self._tracking, tracked_run(self._tracking, key).kept, inside)
+                    places |= {_unused(name, key, places): place for name, place in kept.items()}
+            if not places:
+                raise QuestreeError("There is no such run, or it holds no questions.")
+            return Study(", ".join(places), ShownRuns(list(places.values()), list(places)), "/", self._mlflow)
+
+
+def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow: str = "") -> APIRouter:
+    """Return the routes; for the arguments see `Runs`. A file is read when one of its pages is asked for."""
+    routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+    runs = Runs(sources, tracking, mlflow)
 
     @routes.get("/runs")
-    async def runs() -> str:
-        named = [str(source) for source in sources]
-        return as_html("runs.html", sources=named, tracked=await store.runs() if store else None, mlflow=mlflow)
+    async def listed(find: str = "", task: str = "", program: str = "", lm: str = "", sort: str = "began") -> str:
+        every, problems = await runs.listed()
+        wanted = {"task": task, "program": program, "lm": lm}
+        offered = {name: sorted({getattr(run, name) for run in every} - {""}) for name in wanted}
+        shown = [run for run in every if all(one in ("", getattr(run, name)) for name, one in wanted.items())]
+        shown = [run for run in shown if find.casefold() in f"{run.name} {run.program} {run.part_of}".casefold()]
+        if sort != "began":
+            shown.sort(key=lambda run: run.figures.get(sort, -1), reverse=True)
+        about: dict[str, Any] = {"sources": sources, "problems": problems, "offered": offered, "mlflow": mlflow}
+        about |= {"store": without_password(tracking.uri) if tracking else "", "wanted": {**wanted, "find": find}}
+        return as_html("runs.html", runs=shown, every=len(every), sort=sort, **about)
 
-    @routes.get("/runs/mlflow/{id}")
-    @routes.get("/runs/{number:int}")
+    @routes.get("/runs/compare")
+    async def compare(run: Annotated[list[str], Query()] = []) -> Response:  # noqa: B006
+        if not run:
+            raise Refused(400, "tick two runs or more", "invalid_request")
+        return RedirectResponse(f"/runs/{'+'.join(run)}/index.html", 303)
+
+    @routes.get("/runs/{keys}")
     async def first_page(request: Request) -> Response:
         return RedirectResponse(f"{request.url.path}/index.html", 307)
 
-    @routes.get("/runs/mlflow/{id}/{name}")
-    async def tracked_page(id: str, name: str) -> str:
+    @routes.get("/runs/{keys}/{name}")
+    async def page(keys: str, name: str) -> str:
         try:
-            content = await store.page(id, name) if store else None
+            content = await runs.page(tuple(keys.split("+")), name)
         except QuestreeError as error:
             raise Refused(404, str(error), "unreadable") from None
-        return found(content)
-
-    @routes.get("/runs/{number}/{name}")
-    async def page(number: int, name: str) -> str:
-        if not 1 <= number <= len(sources):
-            return found(None)
-        try:
-            async with reading:  # who waits for another to read them holds no thread: questions search on these
-                whole = await run_sync(study, number)
-            return found(await run_sync(whole.page, name))
-        except QuestreeError as error:
-            raise Refused(404, str(error), "unreadable") from None
-
-    def found(content: str | None) -> str:
         if content is None:
             raise Refused(404, "there is no such page", "not_found")
         return content
@@ -77,3 +154,42 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
         return Response(STYLE, media_type="text/css")
 
     return routes
+
+
+def _is_of_file(key: str) -> bool:
+    return key.replace(".", "").isdigit()
+
+
+def _unused(name: str, key: str, taken: dict[str, Path]) -> str:
+    return f"{name} {key}" if name in taken else name
+
+
+def _in_file(path: Path, wanted: str, source: int, changed: float) -> list[ListedRun]:
+    """Return a file's runs as the list shows them; the time when it changed tells one state of it from another."""
+    found = list[ListedRun]()
+    with reading(path) as file:
+        for (name,) in file.rows("SELECT name FROM run WHERE ? IN ('', name) ORDER BY place IS NULL, place", wanted):
+            with suppress(QuestreeError):
+                found += (_listed(run, source, changed) for run in runs_in(file, name, whole=False))
+    return found
+
+
+def _listed(run: StoredRun, source: int, changed: float) -> ListedRun:
+    facts = {"task": run.identity.get("task"), "lm": run.part("lm").get("name"), "program": run.identity.get("program")}
+    figures, state = dict[str, float](), "not scored"
+    with suppress(QuestreeError):
+        one = run.evaluation
+        shares = {"score": one.score.mean, "score_low": one.score.low, "score_high": one.score.high}
+        figures = {**shares, "grounded": one.grounded.mean, "questions": one.n, "cost": one.spent.cost}
+        figures["lm_calls_a_question"], state = one.spent.calls / one.n, "finished"
+    return ListedRun(
+        id=f"{source}.{run.number}",
+        name=run.name,
+        place=str(run.place),
+        part_of="",
+        simulated=run.simulated,
+        began=datetime.fromtimestamp(changed, timezone.utc),
+        state=state,
+        figures=figures,
+        **{name: str(fact or "") for name, fact in facts.items()},
+    )

@@ -41,7 +41,7 @@ def test_many_clients_read_their_questions_as_streams(program, _task):  # noqa: 
     for question, events in zip(asked, told, strict=True):
         kinds = [event["kind"] for event in events]
         assert kinds[-1] == "done"
-        assert kinds.index("node grown") < len(kinds) - 1
+        assert kinds.index("node_grown") < len(kinds) - 1
         assert events[-1]["prediction"]["tree"]["question"] == question
 
 

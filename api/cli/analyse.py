@@ -9,7 +9,7 @@ import typer
 
 from ..common.errors import QuestreeError
 from . import options
-from .screen import echo, print_figures, print_json
+from .screen import print_figures, print_json
 
 if TYPE_CHECKING:
     from ..evaluation.stored_runs import StoredRun
@@ -98,32 +98,6 @@ def alpha(
     stored = _stored(runs)
     alphas = value or [n / 20 for n in range(2, 13)]
     _print(_lines(stored, lambda run: alpha_sweep(run.records, alphas)), as_json)
-
-
-@app.command()
-def cases(
-    runs: Runs,
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("cases.html"),
-    id: Annotated[
-        list[str] | None,
-        typer.Option(help="Id of a question; repeat it. Default: the questions that the runs differ most on."),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many questions. Default: 5.")] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show the answers, references and trees of several runs side by side, on one page."""
-    from ..common.files import write_atomically
-    from ..pages.answer_pages import case_studies, telling_questions
-
-    options.refuse((id and limit, "--limit is of the questions that differ most: leave it out, or --id"))
-    stored = _stored(runs)
-    ids = id or telling_questions(stored, limit or 5)
-    write_atomically(out, case_studies(stored, ids))
-    if as_json:
-        simulated = any(run.simulated for run in stored)
-        print_json({"page": str(out), "questions": ids, "simulated": simulated})
-        return
-    echo(f"page: {out}")
 
 
 def _stored(folders: Sequence[Path]) -> "list[StoredRun]":

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -12,6 +12,9 @@ from ..service.service_limits import ServiceLimits
 from ..settings import RunSettings
 from . import options
 from .screen import echo
+
+if TYPE_CHECKING:
+    from ..experiment import Experiment
 
 SERVED = "task seed LM LIMITS PARTS CODE TRACKING"
 """The settings of a server of programs."""
@@ -64,7 +67,8 @@ def serve(
     mlflow, experiment = _address(mlflow_ui, settings.tracking_uri), Experiment(settings)
     experiment.use_lm()
     served = {name: experiment.program(program) for name, program in named_programs(programs).items()}
-    service = Service(served, KeptQuestions(questions), within_deadline(limits, settings))
+    examples = example_questions(experiment) if settings.retriever is None or settings.lm == "simulated" else ()
+    service = Service(served, KeptQuestions(questions), within_deadline(limits, settings), examples=examples)
 
     def ready(address: str) -> None:
         names, lm = ", ".join(service.names), " (the LM is simulated)" if service.simulated else ""
@@ -73,6 +77,12 @@ def serve(
     tracking = experiment.tracking if len(shown) < len(runs or []) else None
     app = create_app(service, token, shown, tracking, mlflow)
     serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
+
+
+def example_questions(experiment: "Experiment") -> list[str]:
+    """Return a question of the task for each number of hops, and a claim."""
+    found = {(one.get("hops"), one.question.endswith("?")): one.question for one in experiment.examples("dev", None)}
+    return list(found.values())[:5]
 
 
 _TRACKED = Path("mlflow")

@@ -10,10 +10,10 @@ from itertools import count
 from ...common.text import in_page
 from ...metrics import Interval
 
-_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 60, 30, 20, 50
+_WIDTH, _LEFT, _RIGHT, _TOP, _BOTTOM = 540, 56, 20, 14, 46
 _CHARACTER = 7.0  # pixels of a character at 12 px, about
-_LONGEST_NAME = 60  # characters, at the side of rows
-_SHADES = ("#9ecae1", "#4292c6", "#08519c", "#062a52", "#000000")
+_LONGEST_NAME = 24  # characters, at the side of rows
+_SHADES = 5  # of the dots of groups
 
 
 _MOST_NAMES = 60
@@ -30,13 +30,13 @@ class Point:
 
 
 def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
-    """Draw scores against their cost on a logarithmic axis; the first point is filled, and names do not overlap.
+    """Draw scores against their cost on a logarithmic axis; the first point is hollow, and names do not overlap.
 
     Args:
         points: one or more.
         x, y: the labels of the axes.
     """
-    height = 440
+    height = 300
     low, high = min(p.x for p in points) / 1.3, max(p.x for p in points) * 1.6
     ticks = _ticks([p.y for p in points])
 
@@ -49,7 +49,7 @@ def scatter(points: Sequence[Point], *, x: str, y: str) -> str:
     parts = [_across_line(up(tick), _number(tick)) for tick in ticks]
     parts += [_up_line(across(tick), height, f"{tick:g}") for tick in _powers(low, high)]
     places = [(across(p.x), up(p.y.mean)) for p in points]
-    taken = [(cx - 6, cy - 6, cx + 6, cy + 6) for cx, cy in places]
+    taken = [(cx - 6, up(p.y.high) - 4, cx + 6, up(p.y.low) + 4) for p, (cx, _) in zip(points, places, strict=True)]
     for number, (point, (cx, cy)) in enumerate(zip(points, places, strict=True)):
         kind = "dot first" if number == 0 else "dot"
         label = in_page(f"{point.name}: {point.y}, {x} {point.x:.4g}")
@@ -72,7 +72,7 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
     """
     sizes = {group: interval.n for row in rows.values() for group, interval in row.items()}
     names = {group: f"{group} {unit}{'' if group == 1 else 's'}" for group in sorted(sizes)}
-    shades = {group: _SHADES[min(place, len(_SHADES) - 1)] for place, group in enumerate(names)}
+    shades = {group: f"group g{min(place, _SHADES - 1)}" for place, group in enumerate(names)}
     left = 24 + _CHARACTER * max(len(_shortened(name)) for name in rows)
     step = 12 + 7 * len(names)
     height = 40 + step * len(rows) + _BOTTOM
@@ -83,8 +83,8 @@ def dot_rows(rows: Mapping[str, Mapping[int, Interval]], *, x: str, unit: str) -
 
     parts = [_up_line(across(tick), height, _number(tick), top=36) for tick in ticks]
     for place, (group, label) in enumerate(names.items()):
-        cx = 24 + 140 * place
-        parts.append(f'<circle class="group" cx="{cx}" cy="14" r="5" fill="{shades[group]}"/>')
+        cx = 8 + 116 * place
+        parts.append(f'<circle class="{shades[group]}" cx="{cx}" cy="14" r="5"/>')
         parts.append(f'<text x="{cx + 10}" y="18">{in_page(label)} (n={sizes[group]})</text>')
     for line, (name, row) in enumerate(rows.items()):
         middle = 40 + step * (line + 0.5)
@@ -107,8 +107,8 @@ def _shortened(name: str) -> str:
 def _dot(score: Interval, across: Callable[[float], float], cy: float, shade: str, label: str) -> str:
     ends = f"M{across(score.low):.1f} {cy:.1f}H{across(score.high):.1f}"
     return (
-        f'<path class="whisker" d="{ends}"/><circle class="group" cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4" '
-        f'fill="{shade}"><title>{in_page(label)}</title></circle>'
+        f'<path class="whisker" d="{ends}"/><circle class="{shade}" cx="{across(score.mean):.1f}" cy="{cy:.1f}" r="4">'
+        f"<title>{in_page(label)}</title></circle>"
     )
 
 
@@ -151,7 +151,8 @@ def _up_line(x: float, height: int, label: str, top: int = _TOP) -> str:
 
 
 def _svg(name: str, height: int, parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{in_page(name)}">{"".join(parts)}</svg>'
+    size = f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}"'
+    return f'<svg class="plot" {size} role="img" aria-label="{in_page(name)}">{"".join(parts)}</svg>'
 
 
 def _ticks(scores: Sequence[Interval], least: float = 0.1) -> list[float]:
@@ -177,10 +178,11 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 STYLE = """
-svg{width:100%;min-width:46rem;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}
-svg .grid{stroke:var(--line);fill:none} svg .whisker{stroke:#1d6fb8;stroke-opacity:.6;stroke-width:2;fill:none}
-svg .lead{stroke:#bbb;fill:none}
-svg .dot{fill:var(--page);stroke:#1d6fb8;stroke-width:2} svg .dot.first{fill:#1d6fb8}
-svg .group{stroke:var(--ink)}
-svg .end{text-anchor:end} svg .middle{text-anchor:middle}
+.plot{max-width:none;font:12px system-ui,sans-serif;fill:var(--ink);--dot:var(--accent,#1d6fb8)}
+.plot .grid{stroke:var(--line);fill:none} .plot .whisker{stroke:var(--quiet);stroke-width:2;fill:none}
+.plot .lead{stroke:var(--quiet);fill:none} .plot .dot{fill:var(--dot);stroke:var(--dot);stroke-width:2}
+.plot .dot.first{fill:var(--page)} .plot .group{stroke:var(--dot);stroke-width:2;fill:var(--page)}
+.plot .g1{fill:color-mix(in srgb,var(--dot) 35%,var(--page))}
+.plot .g2{fill:color-mix(in srgb,var(--dot) 70%,var(--page))} .plot .g3{fill:var(--dot)} .plot .g4{fill:var(--ink)}
+.plot .end{text-anchor:end} .plot .middle{text-anchor:middle}
 """

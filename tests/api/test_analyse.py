@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from run_files import change, rows
+from run_files import change
 
 from questree.evaluation import analyses
 
@@ -76,17 +76,6 @@ def test_intervals_are_of_the_seed_of_the_run(questree, runs, monkeypatch):
     for words in (("steps", one), ("helped", one, other), ("misled", one, other, "--right", "0")):
         assert questree("analyse", *words).code == 0
     assert seeds == {7}
-
-
-def test_cases_are_a_page_of_the_questions_that_are_named(questree, runs, workplace):
-    [(id,), *_] = rows(runs, "SELECT id FROM questions")
-    ran = questree("analyse", "cases", runs, "--id", id, "--out", "cases.html")
-    assert ran.code == 0, ran.err
-    page = (workplace / "cases.html").read_text()
-    assert page.count("<h2>") == 1  # the question
-    assert page.count("<h3>") == 2  # its answers
-    said = json.loads(questree("analyse", "cases", runs, "--limit", "2", "--json").out)
-    assert (said["page"], len(said["questions"]), said["simulated"]) == ("cases.html", 2, True)
 
 
 def test_theta_is_swept_for_the_reader_that_is_named(questree, workplace):

@@ -63,7 +63,6 @@ def test_a_result_of_several_lines_as_json_is_a_list(words, names, questree, mad
     ("show compiled/program q", "is no evaluation"),
     ("prompts oner --out text --page page", "leave one of them out"),
     ("prompts compiled/program --set k=2", "--set is for uncompiled programs"),
-    ("analyse cases both --id q --limit 2", "leave it out, or --id"),
     ("mcp direct --port 8000", "add --http"),
     ("serve direct --mlflow-ui http://127.0.0.1:5000", "name them with --runs"),
 ])  # fmt: skip

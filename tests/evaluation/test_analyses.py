@@ -22,7 +22,6 @@ from questree.evaluation.records import Record, record_answer
 from questree.evaluation.stored_runs import StoredRun, stored_runs
 from questree.lm.failure import Failure
 from questree.lm.spent import Spent
-from questree.pages.answer_pages import case_studies, telling_questions
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage
 
@@ -193,31 +192,6 @@ def test_a_comparisons_folder_stands_for_its_runs(tmp_path, monkeypatch):
     assert all(one.simulated and one.metric == METRIC for one in runs)
     with pytest.raises(QuestreeError, match="holds no run"):
         stored_runs([tmp_path / "d" / "nothing"])
-
-
-def test_the_questions_on_which_runs_differ_are_told_first():
-    one = run("one", answered("1", 1, "lm"), answered("2", 1, "lm"), answered("3", 1, "lm"))
-    other = run("other", answered("1", 1, "lm"), answered("2", 0, "lm"))
-    assert telling_questions([one, other], limit=5) == ["2", "1"]
-    assert telling_questions([one, other], limit=1) == ["2"]
-
-
-def test_case_studies_stand_side_by_side_and_run_nothing():
-    hostile = "<script>alert(1)</script>"
-    passage = Passage(id="p", title=hostile, text=hostile)
-    tree = ReasoningTree(question=hostile)
-    tree.grow(None, query=hostile, answer=hostile, source="lm", passage=passage)
-    bad = answered("1", 1, "lm", tree=tree, answer=hostile, final_content=hostile, references=(passage,))
-    failed = answered("1", 0, failed=True, tree=None)
-    page = case_studies([run(hostile, bad, simulated=True), run("second", failed)], ["1"])
-    assert "<script" not in page
-    assert "The LM is simulated" in page
-    assert page.count("<h3>") == 2
-    assert "timeout: late" in page
-    assert "no tree" in page
-    assert page.count('<ul class="tree"') == 1
-    with pytest.raises(QuestreeError, match="no question '7'"):
-        case_studies([run("one", bad)], ["7"])
 
 
 def long(id, score, *nodes, replaced=()):

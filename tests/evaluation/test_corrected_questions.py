@@ -11,9 +11,8 @@ from questree.data.task import Paragraph
 from questree.evaluation.analyses import misled_by_retrieval
 from questree.evaluation.records import Record
 from questree.evaluation.run import evaluate
-from questree.evaluation.stored_runs import StoredRun, read_records
+from questree.evaluation.stored_runs import read_records
 from questree.metrics import metric
-from questree.pages.answer_pages import case_studies
 from questree.programs.program import answered
 
 
@@ -88,8 +87,6 @@ def test_runs_of_different_questions_under_one_id_are_not_paired():
     for second in (first.model_copy(update={"question": "p"}), first.model_copy(update={"answers": ("y",)})):
         with pytest.raises(QuestreeError, match="Question 'a' was changed between these runs"):
             misled_by_retrieval([first], [second], "f1")
-        with pytest.raises(QuestreeError, match="Question 'a' was changed between these runs"):
-            case_studies([StoredRun("one", (first,), {}), StoredRun("other", (second,), {})], ["a"])
 
 
 def test_a_compilation_does_not_go_on_with_other_training_questions(mini, tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +16,6 @@ from questree.evaluation.evaluation import Evaluation
 from questree.evaluation.records import Record
 from questree.lm.failure import Failure
 from questree.metrics import Interval
-from questree.pages.answer_pages import case_studies
 from questree.programs.tree_views import as_mermaid, as_text
 from questree.retrieval import Passage
 
@@ -65,12 +63,11 @@ def record(text: str, failed: bool = False) -> Record:
 
 
 @pytest.mark.parametrize("failed", [False, True])
-def test_case_studies_and_comparisons_have_the_same_elements_whatever_stands_in_them(failed):
+def test_comparisons_have_the_same_elements_whatever_stands_in_them(failed):
     def pages(text: str) -> list[list]:
-        run = SimpleNamespace(name=text, records=[record(text, failed)], simulated=True, metric="em")
         evaluation = Evaluation("em", (record(text, failed),), simulated=True)
         compared = Comparison({text: evaluation}, title=text, task=text, lm=text, retriever=text, stopped=text)
-        return [shape_of(case_studies([run], [text])), shape_of(without_plots(as_page(compared)))]
+        return [shape_of(without_plots(as_page(compared)))]
 
     for evil in ["".join(EVILS), *EVILS]:
         assert pages(evil) == pages("a river"), evil

@@ -41,7 +41,7 @@ COMMANDS = [
     "show RUN/searchain nothing",
     *(f"analyse {kind} RUN" for kind in ("sources", "steps", "efficiency", "alpha")),
     *(f"analyse {kind} RUN/searchain RUN/searchain-without-retrieval" for kind in ("helped", "misled")),
-    "analyse sources RUN --json", "analyse cases ID0 RUN --out RUN.html", "export RUN --out RUN-site",
+    "analyse sources RUN --json", "export RUN --out RUN-site",
     "pack RUN --out RUN.capsule", "replay RUN.capsule", "replay RUN.capsule --question ID0",
 ]  # fmt: skip
 

@@ -65,6 +65,6 @@ def test_the_time_of_a_question_is_that_of_all_members_together(monkeypatch):
 
 def test_a_stream_of_a_majority_tells_one_tree_that_of_its_prediction():
     *events, done = questree.stream(Majority([Says("Bonn"), Says("Prague"), Says("Prague")]), "?")
-    grown = [event.node for event in events if event.kind == "node grown"]
+    grown = [event.node for event in events if event.kind == "node_grown"]
     assert grown == done.prediction.tree.nodes
     assert [node.query for node in grown] == ["Prague"]

@@ -42,13 +42,13 @@ def test_the_events_of_a_question_are_its_tree_its_calls_and_its_prediction(name
     assert done.prediction.answer == alone.answer
     tree = ReasoningTree(question=RIVER.question)
     for event in events:
-        if event.kind == "node grown":
+        if event.kind == "node_grown":
             assert event.node.id == len(tree.nodes)
             tree.nodes.append(event.node)
-        elif event.kind == "node changed":
+        elif event.kind == "node_changed":
             tree.nodes[event.node.id] = event.node
     assert tree == done.prediction.tree
-    begun, ended = of("call begun", events), of("call ended", events)
+    begun, ended = of("call_begun", events), of("call_ended", events)
     assert sorted(one.call for one in begun) == sorted(one.call for one in ended)
     assert sum(one.spent.tokens_in for one in ended) == done.prediction.spent.tokens_in > 0
     assert len(ended) == done.prediction.spent.calls
@@ -81,7 +81,7 @@ def test_a_question_that_nobody_follows_any_more_asks_nothing_more(lm, monkeypat
     monkeypatch.setattr(lm.engine, "reply_to", reply_later)
     stream = questree.stream(build("searchain", {}, retriever=TitleRetriever()), RIVER.question)
     followed = iter(stream)
-    assert next(followed).kind == "call begun"
+    assert next(followed).kind == "call_begun"
     followed.close()
     may_reply.set()
     assert list(stream)[-1].prediction.failure.message == "nobody reads the stream any more"
@@ -106,7 +106,7 @@ def test_dspy_s_streams_carry_the_events_as_status_messages():
         return [value async for value in program(question=RIVER.question)]
 
     told = [value for value in asyncio.run(read()) if isinstance(value, Progress)]
-    assert {one.event.kind for one in told} == {"node grown", "node changed", "call begun", "call ended"}
+    assert {one.event.kind for one in told} == {"node_grown", "node_changed", "call_begun", "call_ended"}
     assert any("Franz Kafka" in one.message for one in told)
 
 
@@ -114,7 +114,7 @@ def test_a_call_that_failed_has_ended_as_well():
     with dspy.context(lm=None), counting_failures():
         *_, done = events = list(questree.stream(build("direct", {}), "Why?"))
     assert done.prediction.failure.cause == "auth"
-    assert len(of("call begun", events)) == len(of("call ended", events))
+    assert len(of("call_begun", events)) == len(of("call_ended", events))
     assert done.prediction.spent.calls == 0
 
 
@@ -122,5 +122,5 @@ def test_a_request_that_failed_is_told_with_its_call(scripted):
     scripted(LMAuthError("no key"))
     with counting_failures():
         *events, done = questree.stream(build("direct", {}), "Why?")
-    (ended,) = of("call ended", events)
+    (ended,) = of("call_ended", events)
     assert ended.spent.failed == done.prediction.spent.failed == 1

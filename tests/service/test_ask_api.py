@@ -48,7 +48,7 @@ def test_events_are_the_tree_as_it_grows(client):
     assert last == "done"
     assert list(nodes.values()) == done["tree"]["nodes"]
     assert done["answer"] == "Vltava"
-    assert {kind for kind, _ in told} == {"node grown", "node changed", "call begun", "call ended"}
+    assert {kind for kind, _ in told} == {"node_grown", "node_changed", "call_begun", "call_ended"}
 
 
 def test_an_event_is_one_line_to_any_client(client):
