@@ -63,21 +63,6 @@ class CallEnded(Event):
         return f"{self.signature}: {self.spent.tokens_in} tokens in, {self.spent.tokens_out} out"
 
 
-class Searching(Event):
-    """A search begins.
-
-    Attributes:
-        query: what is searched for.
-    """
-
-    kind: Literal["searching"] = "searching"
-    query: str
-
-    def __str__(self) -> str:
-        """Return a line for a person to read."""
-        return f"searching “{self.query}” …"
-
-
 class Progress(StatusMessage):
     """An event as ``dspy.streamify`` passes it on: ``message`` is a line to show, ``event`` the event itself."""
 

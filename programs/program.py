@@ -21,7 +21,7 @@ from ..common.text import neutralise, stated, text_or_none
 from ..lm.episode import episode, next_place, step
 from ..lm.failure import CallFailedError, CannotAskError, Failure, are_counted, raised_in
 from ..lm.limits import deadline, run_before_deadline
-from ..lm.progress import Searching, is_told, tell
+from ..lm.progress import is_told, tell
 from ..lm.spent import Spent
 from ..metrics import normalise, ranked
 from ..retrieval import Passage, Retriever, as_retriever, asking
@@ -29,7 +29,7 @@ from ..retrieval.contracts import check_found
 from ..signatures import AnswerStyle
 from .basis import basis
 from .references import distinct, settle_marks, supported_by, without_loose_marks
-from .streams import told_growth
+from .streams import Searching, told_growth
 from .tree import ReasoningTree
 
 T = TypeVar("T")
@@ -81,6 +81,8 @@ class Program(dspy.Module):
         super().__init__()
         self.retriever = None if retriever is None or not self.searches else as_retriever(retriever)
         self.settings = settings or self.Settings()
+        index = f", from the index {self.retriever.name}" if self.retriever else ""
+        self.__doc__ = f"Answer a question that needs several facts{index}, with citations."  # for `dspy.Tool`
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Answer a question, as `forward` says. `dspy.Tool` offers an LM the two arguments that are named below."""

@@ -45,6 +45,21 @@ class NodeChanged(NodeGrown):
     kind: Literal["node_changed"] = "node_changed"  # type: ignore[assignment]
 
 
+class Searching(Event):
+    """A search begins.
+
+    Attributes:
+        query: what is searched for.
+    """
+
+    kind: Literal["searching"] = "searching"
+    query: str
+
+    def __str__(self) -> str:
+        """Return a line for a person to read."""
+        return f"searching “{self.query}” …"
+
+
 class NodeNews:
     """The lines of a stream's nodes, each told once: two paths may find the same passage."""
 

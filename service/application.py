@@ -21,6 +21,7 @@ from .chat_api import chat_routes
 from .door import PageAuth, door_limits
 from .prompt_pages import prompt_routes
 from .questions import Service
+from .responses_api import responses_routes
 from .run_pages import run_routes
 
 
@@ -57,6 +58,7 @@ def create_app(
     app.mount("/static", StaticFiles(directory=STATIC, follow_symlink=True))
     app.include_router(ask_routes(service))
     app.include_router(chat_routes(service))
+    app.include_router(responses_routes(service))
     app.include_router(page_routes(service, shows_recent=token is None))
     app.include_router(login_routes(token))
     return app

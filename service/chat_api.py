@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any, Literal
@@ -111,6 +112,18 @@ class ChatRequest(BaseModel):
         said = [one for one in self.messages[:last] if one.role in ("user", "assistant") and one.text.strip()]
         return [f"{one.role}: {one.text.strip()}" for one in said] if any(one.role == "user" for one in said) else []
 
+    def ask(self, service: Service, client: str) -> Question:
+        """Ask the question.
+
+        Raises:
+            Refused: there is none, or no room, or follow-ups are not taken.
+        """
+        text, conversation = self.question(), self.conversation()
+        if conversation and not service.limits.follow_ups:
+            raise Refused(400, "messages: one question at a time, complete in itself", "invalid_request")
+        how: dict[str, Any] = {"answer_style": self.answer_style, "conversation": conversation}
+        return service.ask(text, client=client, program=self.model, **how)
+
 
 def chat_routes(service: Service) -> APIRouter:
     """Return the routes that OpenAI's clients know."""
@@ -131,27 +144,23 @@ def chat_routes(service: Service) -> APIRouter:
     async def complete(asked: ChatRequest, request: Request) -> Response:
         """Answer the last question of the user.
 
-        The reply is the final content with its marks; each mark is an annotation (`url_citation`) whose address is
+        The reply is the final content with its marks, and `answer` the short answer; each mark is an annotation
+        (`url_citation`) whose address is
         that of the passage on the question's page. In a stream `reasoning_content` tells each node as a line.
         """
         service.check_name(asked.model)  # an empty one is none; elsewhere it stands for the first program
-        text, conversation = asked.question(), asked.conversation()
-        if conversation and not service.limits.follow_ups:
-            raise Refused(400, "messages: one question at a time, complete in itself", "invalid_request")
-        question = service.ask(
-            text,
-            client=client_of(request),
-            program=asked.model,
-            answer_style=asked.answer_style,
-            conversation=conversation,
-        )
+        question = asked.ask(service, client_of(request))
         if asked.stream:
             with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
             return event_stream(_chunks(question, request, with_usage=with_usage))
         await finished(question, request)
-        if (refused := _refusal(question.asked)) is not None:
+        if (refused := refusal_of(question.asked)) is not None:
             raise refused
-        reply = {"content": question.asked.told, "annotations": _annotations(question.asked, request)}
+        reply = {
+            "content": question.asked.told,
+            "answer": question.asked.answer,
+            "annotations": citations_of(question.asked, request),
+        }
         message = {"role": "assistant", "refusal": None} | reply
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         whole = _head(question.asked, "chat.completion") | {"choices": [choice], "usage": _usage(question.asked)}
@@ -160,8 +169,11 @@ def chat_routes(service: Service) -> APIRouter:
     return routes
 
 
+_BEGAN = int(time.time())
+
+
 def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "questree"}
+    return {"id": name, "object": "model", "created": _BEGAN, "owned_by": "questree"}
 
 
 async def _chunks(question: Question, request: Request, *, with_usage: bool) -> AsyncIterator[bytes]:
@@ -177,10 +189,12 @@ async def _chunks(question: Question, request: Request, *, with_usage: bool) -> 
                 yield _chunk(asked, {"reasoning_content": f"{printable(line)}\n"})
             if not lines:
                 yield sign_of_life()
-    if (refused := _refusal(asked)) is not None:
+    if (refused := refusal_of(asked)) is not None:
         yield sent(json.dumps(refused.body()))
     else:
-        yield _chunk(asked, {"content": asked.told, "annotations": _annotations(asked, request)})
+        yield _chunk(
+            asked, {"content": asked.told, "answer": asked.answer, "annotations": citations_of(asked, request)}
+        )
         yield _chunk(asked, {}, finish_reason="stop")
         if with_usage:
             last = _head(asked, "chat.completion.chunk") | {"choices": [], "usage": _usage(asked)}
@@ -204,7 +218,12 @@ def _usage(asked: AskedQuestion) -> dict[str, int]:
     return {"prompt_tokens": spent.tokens_in, "completion_tokens": spent.tokens_out, "total_tokens": total}
 
 
-def _annotations(asked: AskedQuestion, request: Request) -> list[dict[str, Any]]:
+def _said(asked: AskedQuestion, request: Request) -> dict[str, Any]:
+    return {"content": asked.told, "answer": asked.answer, "annotations": citations_of(asked, request)}
+
+
+def citations_of(asked: AskedQuestion, request: Request) -> list[dict[str, Any]]:
+    """Return what each mark of an answer cites, as OpenAI's annotations."""
     address = permalink(asked, request)
     return [
         {
@@ -213,14 +232,14 @@ def _annotations(asked: AskedQuestion, request: Request) -> list[dict[str, Any]]
                 "start_index": one.start,
                 "end_index": one.end,
                 "title": one.title,
-                "url": f"{address}#cited-{place}",
+                "url": f"{address}#cited-{one.number}",
             },
         }
-        for place, one in enumerate(asked.citations(), start=1)
+        for one in asked.citations()
     ]
 
 
-def _refusal(asked: AskedQuestion) -> Refused | None:
+def refusal_of(asked: AskedQuestion) -> Refused | None:
     """Return the error of a question without an answer; None if there is one."""
     if asked.state == "answered":
         return None

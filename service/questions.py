@@ -21,12 +21,12 @@ from ..common.registry import described
 from ..lm.call import call
 from ..lm.episode import EpisodeStep, episode
 from ..lm.failure import CallFailedError, Failure, counting_failures, first_line
-from ..lm.progress import CallBegun, CallEnded, Event, Searching, telling
+from ..lm.progress import CallBegun, CallEnded, Event, telling
 from ..lm.spent import Spent, total
 from ..pages.asked_question import AskedQuestion
 from ..pages.question_page import Offered
 from ..programs import Program, ReasoningTree
-from ..programs.streams import NodeChanged, NodeGrown
+from ..programs.streams import NodeChanged, NodeGrown, Searching
 from ..retrieval.serving.server_limits import Refused
 from ..signatures import AnswerStyle
 from ..signatures.subquestions import RestateQuestion

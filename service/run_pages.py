@@ -17,7 +17,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..common.errors import QuestreeError
 from ..evaluation import Tracking
-from ..evaluation.comparison.plots import STYLE
 from ..evaluation.run_file import find, reading
 from ..evaluation.stored_runs import StoredRun, runs_in
 from ..evaluation.tracked_runs import ListedRun, fetch_kept, tracked_run, tracked_runs
@@ -148,10 +147,6 @@ def run_routes(sources: Sequence[Path], tracking: Tracking | None = None, mlflow
         if content is None:
             raise Refused(404, "there is no such page", "not_found")
         return content
-
-    @routes.get("/static/plots.css")
-    async def plots() -> Response:
-        return Response(STYLE, media_type="text/css")
 
     return routes
 

@@ -21,7 +21,6 @@ def export(
     """
     from shutil import copy
 
-    from ..evaluation.comparison.plots import STYLE
     from ..pages import STATIC
     from ..pages.shown_runs import ShownRuns
     from ..pages.study import Study
@@ -33,7 +32,6 @@ def export(
     try:
         (out / "static").mkdir(parents=True, exist_ok=True)
         copy(STATIC / "questree.css", out / "static")
-        (out / "static" / "plots.css").write_text(STYLE, encoding="utf-8")
         for name in study.names():
             (out / name).write_text(study.page(name) or "", encoding="utf-8")
             pages += 1

@@ -17,11 +17,11 @@ def test_the_page_is_one_file_whose_marks_lead_to_their_passages():
     said = {"answer": "Vltava", "final_content": "Prague lies on the Vltava [1].", "references": (passage,)}
     page = answer_page(Record(id="1", question=HOSTILE, tree=tree, **said), simulated=True)
     assert not re.search(r"<(script|img|iframe|link rel=.stylesheet)", page)
-    assert re.findall(r'(?:src|href)="([^"]*)"', page) == ["data:,", "#main", "#cited-1", "#mark-1"]
+    assert {*re.findall(r'(?:src|href)="([^"]*)"', page)} == {"data:,", "#main", "#cited-1", "#closed", "#step-0"}
     assert "<mark>Prague lies on the Vltava." in page
-    assert "The LM is simulated." in page
+    assert "The LM is simulated:" in page
 
 
 def test_a_record_without_a_tree_or_an_answer_says_why():
     record = Record(id="1", question="Which river?", failure={"cause": "error", "message": "late"})
-    assert "No answer (error): late" in answer_page(record, simulated=False)
+    assert "No answer: late" in answer_page(record, simulated=False)

@@ -13,14 +13,16 @@ def test_the_page_folds_demonstrations_and_escapes_everything():
     page = prompts_page("A & B", rendered_prompts(program))
     assert "<b id" not in page
     assert all(text in page for text in ("&lt;b id=x&gt;who", "A &amp; B"))
-    assert page.count("<details>") == 1
+    assert page.count('<details class="demo">') == 1
 
 
 def test_the_page_of_two_programs_marks_what_differs():
     before, after = rendered_prompts(build("direct", {})), rendered_prompts(build("cot", {}))
     page = prompts_page("both", after, before=before)
-    assert all(mark in page for mark in ("<del>", "<ins>"))
-    assert "<del>" not in prompts_page("same", before, before=before)
+    assert all(mark in page for mark in ("<del>", "<ins>", "1 of 1 prompts changed: instructions of 1.", "equal lines"))
+    same = prompts_page("same", before, before=before)
+    assert "<del>" not in same
+    assert "No prompt differs." in same
 
 
 def test_one_file_asks_for_nothing_else_and_a_served_page_links_to_the_others():

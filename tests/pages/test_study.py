@@ -65,7 +65,7 @@ def test_the_lists_hold_the_questions_that_they_name(study):
 
 def test_an_answer_shows_its_tree_its_prompts_and_the_sentence_behind_a_mark(study):
     pages = [page for name, page in pages_of(study / "pages").items() if re.fullmatch(r"question-\d-1.html", name)]
-    assert all('class="tree"' in page and "PlanChain" in page for page in pages)
+    assert all('class="steps"' in page and "PlanChain" in page for page in pages)
     assert all("[[ ## question ## ]]" in page for page in pages)
     assert any("<mark>" in page and 'href="#cited-1"' in page for page in pages)
 
@@ -106,8 +106,7 @@ def test_a_deep_tree_is_drawn(tmp_path):
     study = Study("deep", ShownRuns([keep(tmp_path, [record])]))
     for name in ("question-1.html", "question-1-1.html"):
         page = study.page(name) or ""
-        assert page.count('class="node ') == 2000
-        assert page.count("<ul") == page.count("</ul>")
+        assert page.count('class="step ') == 2000
 
 
 def test_pages_that_cannot_be_written_are_an_error_that_says_so(study, questree):

@@ -1,66 +1,72 @@
-"""A tree as cards: nested as it grew, its passages with the sentence behind each answer."""
+"""A tree as it is read: the path behind the answer, what was given up, and two trees side by side."""
 
 import re
-from html.parser import HTMLParser
 
 from hostile_text import HOSTILE
 
-from questree.pages import cards, marked
 from questree.pages import html as rendering
+from questree.pages import passage_marked, reasoning
+from questree.pages.trees import aligned
 from questree.programs import ReasoningTree
 from questree.retrieval import Passage, Span
 
 
-def drawn(tree: ReasoningTree) -> str:
+def drawn(tree: ReasoningTree, macro: str = "steps") -> str:
     template = rendering._templates().get_template("tree.html")
-    return str(template.module.tree(cards(tree)))
+    return str(getattr(template.module, macro)(reasoning(tree)))
 
 
-class Shape(HTMLParser):
-    """The ids of a tree's nodes, each with those of the nodes that it stands under; every list must end."""
-
-    def __init__(self, html: str):
-        super().__init__()
-        self.open, self.under = list[str](), dict[str, list[str]]()
-        self.feed(html)
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        id = dict(attrs).get("id") or ""
-        if tag == "li":
-            self.under[id] = [one for one in self.open if one.startswith("node-")]
-        self.open.append(id)
-
-    def handle_endtag(self, tag: str) -> None:
-        self.open.pop()
-
-
-def test_cards_stand_under_their_parents():
+def corrected() -> ReasoningTree:
+    """Return a tree whose first step was corrected, with what followed from the wrong one."""
     tree = ReasoningTree(question="?")
-    first = tree.grow(None, query="a")
-    second = tree.grow(first, query="b")
-    tree.grow(second, query="c")
-    tree.grow(None, query="d")
-    tree.grow(first, query="e")
-    tree.grow(second, query="f")
-    assert list(Shape(drawn(tree)).under.items()) == [
-        ("node-0", []),
-        ("node-1", ["node-0"]),
-        ("node-2", ["node-0", "node-1"]),
-        ("node-5", ["node-0", "node-1"]),
-        ("node-4", ["node-0"]),
-        ("node-3", []),
+    wrong = tree.grow(None, query="who", answer="Verne", source="lm")
+    tree.grow(wrong, query="where", answer="Nantes", source="lm")
+    passage = Passage(id="p", title="Flute", text="Mozart wrote it. It is long.")
+    fields = {"passage": passage, "support": "Mozart wrote it.", "replaces": wrong.id}
+    right = tree.grow(None, query="who", answer="Mozart", source="corrected", **fields)
+    tree.grow(right, query="where", answer="Salzburg", source="lm")
+    return tree
+
+
+def test_the_path_behind_the_answer_stands_out_and_what_was_given_up_is_one_line():
+    shown = reasoning(corrected(), [Passage(id="p", title="Flute", text="")])
+    assert [(step.view.answer, step.mark, step.tone, step.source) for step in shown.steps] == [
+        ("Mozart", "full", "warn", 1),
+        ("Salzburg", "half", "warn", None),
     ]
-    assert drawn(ReasoningTree(question="?")).count("<li") == 0
+    assert [step.forgone for step in shown.steps] == ["Verne → Nantes", ""]
+    assert shown.is_path
+    html = drawn(corrected())
+    assert "<summary>given up: Verne → Nantes</summary>" in html
+    assert "<mark>Mozart wrote it.</mark>" in html
+    assert "<b>corrected by Flute</b>: the model recalled Verne" in html
+    assert "<b>recalled, not checked</b>" in html
+    assert drawn(corrected(), "map").count('class="node') == 5
 
 
-def test_the_sentence_behind_the_answer_is_marked():
-    assert marked("One. Two. Three.", "Two.") == ("One. ", "Two.", " Three.")
-    assert marked("One.", None) == marked("One.", "Two.") == ("One.", "", "")
-    passage = Passage(id="p", title="Elbe", text="It is long. It is in Europe.")
+def test_paths_that_led_nowhere_are_told():
     tree = ReasoningTree(question="?")
-    tree.grow(None, query="a", answer="Europe", source="completed", passage=passage, support="It is in Europe.")
-    assert "It is long. <mark>It is in Europe.</mark>" in drawn(tree)
+    for title in ("Elbe", "Rhine"):
+        passage = Passage(id=title, title=title, text="")
+        tree.grow(None, query="?", source="passage", passage=passage, ended="rejected")
+    assert reasoning(tree).steps == []
+    assert reasoning(tree).forgone == "Elbe; Rhine"
+    assert "No path was taken to the end." in drawn(tree)
+    assert drawn(tree).count("read, does not help") == 2
+
+
+def test_two_trees_part_where_the_same_query_has_another_answer():
+    other = corrected()
+    other.update(other.nodes[3], answer="Vienna")
+    rows = aligned(reasoning(corrected()), reasoning(other))
+    assert [row.how for row in rows] == ["same", "differs"]
+    other.grow(other.nodes[3], query="river", answer="Danube", source="lm")
+    assert [row.how for row in aligned(reasoning(corrected()), reasoning(other))] == ["same", "differs", "only"]
+
+
+def test_sentences_are_marked():
+    assert passage_marked("One. Two. Three.", ["Two."]) == [("One. ", False), ("Two.", True), (" Three.", False)]
+    assert passage_marked("One.", [None, "Two."]) == [("One.", False)]
 
 
 def test_every_text_of_a_node_is_escaped():
@@ -70,6 +76,7 @@ def test_every_text_of_a_node_is_escaped():
     fields = {"query": HOSTILE, "answer": HOSTILE, "passage": passage, "support": HOSTILE, "span": span}
     for source in ("lm", "corrected", "passage", "query"):
         tree.grow(None, source=source, **fields)
-    html = drawn(tree)
-    assert set(re.findall(r"<(\w+)", html)) <= {"ul", "li", "div", "small", "p", "b", "details", "summary", "mark"}
+    html = drawn(tree) + drawn(tree, "map")
+    known = {"ol", "ul", "li", "div", "span", "small", "p", "b", "a", "details", "summary", "mark", "blockquote"}
+    assert set(re.findall(r"<(\w+)", html)) <= known
     assert not re.search("[\u202e\x1b]", html)

@@ -17,11 +17,10 @@ from questree.common.errors import QuestreeError
 from questree.evaluation import tracked_runs as tracked
 from questree.evaluation.records import Record
 from questree.evaluation.tracking import Tracking
-from questree.pages import study as study_pages
 from questree.pages.shown_runs import ShownRuns
 from questree.pages.study import ROWS, Study
 from questree.programs import ReasoningTree
-from questree.service import create_app, run_pages, tracked_store
+from questree.service import create_app, run_pages
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +35,9 @@ def test_every_page_is_there_and_nothing_else(make_service, runs):
         study = Study("compared", ShownRuns([runs]), root="/")
         for name in study.names():
             assert client.get(f"/runs/1/{name}").text == study.page(name)
-        for path in ("1/nowhere.html", "0/index.html", "1/runs.db", "1/..%2f..%2findex.html", "2", "mlflow"):
+        for path in ("1/nowhere.html", "0/index.html", "1/runs.db", "1/..%2f..%2findex.html", "2", "1.9", "mlflow"):
             assert client.get(f"/runs/{path}").status_code == 404
         assert client.get("/runs/1").text == study.page("index.html")
-        assert client.get("/static/plots.css").headers["content-type"].startswith("text/css")
 
 
 def test_runs_are_read_once_for_visitors_who_come_together(make_service, runs, monkeypatch):
@@ -86,7 +84,7 @@ TRACE = "experiments/1/traces/tr-0123abcd"
 def test_an_answer_leads_to_its_trace_in_mlflow():
     ours, links = study_of({"q": "right"}), study_of({"q": "right"}, mlflow="http://127.0.0.1:5000")
     for name in ("question-1.html", "question-1-1.html"):
-        assert "<code>tr-0123abcd</code>; <code>questree ui</code> shows it." in (ours.page(name) or "")
+        assert "<code>tr-0123abcd</code>; <code>questree ui</code> shows it" in (ours.page(name) or "")
         assert f'href="http://127.0.0.1:5000/#/{TRACE}"' in (links.page(name) or "")
 
 
@@ -110,15 +108,16 @@ def runs_page(make_service, tracking: Tracking, mlflow: str = "") -> str:
 
 def test_tracked_runs_are_listed_and_none_of_them_is_markup(make_service, tmp_path, tracking_store):
     tracking = Tracking(uri=tracking_store(tmp_path))
-    assert "No run is in this experiment yet." in runs_page(make_service, tracking)
+    assert "No run is here yet." in runs_page(make_service, tracking)
     with tracking.run("<img src=x>", {"task": "<b>", "lm": {"name": "theirs"}}, simulated=True) as run:
         run.figures({"score": 0.25})
         run.candidate(0, {"score": 1.0}, {"plan": {"demos": []}})
     page = runs_page(make_service, tracking, "http://127.0.0.1:5000")
     assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
-    assert f'href="/runs/mlflow/{run.id}/index.html">&lt;img src=x&gt;</a>' in page
+    assert f'href="/runs/{run.id}/index.html">&lt;img src=x&gt;</a>' in page
     assert all(told in page for told in ("&lt;b&gt;", "theirs", "0.250", "simulated", "finished"))
     assert page.count('<th scope="row">') == 1
+    assert page.count('type="checkbox" name="run"') == 1
     assert "127.0.0.1:5000" not in runs_page(make_service, tracking)
 
 
@@ -132,13 +131,13 @@ def test_a_tracked_run_without_questions_shows_scores_and_parameters_and_leads_t
         pass
     app = create_app(make_service(), tracking=tracking, mlflow="http://127.0.0.1:5000")
     with TestClient(app, base_url="http://localhost") as client:
-        page = client.get(f"/runs/mlflow/{run.id}/index.html").text
+        page = client.get(f"/runs/{run.id}/index.html").text
         assert "This run holds no questions to look at" in page
         assert f'href="http://127.0.0.1:5000/#/experiments/{run.experiment}/runs/{run.id}"' in page
         told = ("&lt;img src=x&gt;", "&lt;b&gt;", "0.25", "The LM is simulated")
         assert all(one in page for one in told)
         for absent in (f"{run.id}/questions.html", f"{foreign.id}/index.html", f"{'0' * 32}/index.html"):
-            assert client.get(f"/runs/mlflow/{absent}").status_code == 404
+            assert client.get(f"/runs/{absent}").status_code == 404
 
 
 @pytest.fixture(scope="module")
@@ -155,20 +154,20 @@ def test_a_tracked_run_has_the_pages_of_a_folder_and_leads_to_its_traces(make_se
     assert direct.part_of == both.name
     app = create_app(make_service(), runs=[folder], tracking=tracking, mlflow="http://127.0.0.1:5000")
     with TestClient(app, base_url="http://localhost") as client:
-        ours, theirs = f"/runs/mlflow/{both.id}", "/runs/1"
+        ours, theirs = f"/runs/{both.id}", "/runs/1"
         listed = client.get(f"{ours}/questions.html").text
         assert set(re.findall(r'href="(question-\d+\.html)"', listed)) == {"question-1.html", "question-2.html"}
 
         def trees(run: str) -> list[str]:
             texts = [client.get(f"{run}/{page}").text for page in ("question-1-1.html", "question-2-1.html")]
-            return [text.partition("<h2>Reasoning</h2>")[2].partition("<h2>Prompts")[0] for text in texts]
+            return [text.partition("<h2>How it got there</h2>")[2].partition("<h2>Details")[0] for text in texts]
 
         shown = trees(ours)
         assert shown == trees(theirs)
         assert shown[0] != shown[1]
-        begin = client.get(f"/runs/mlflow/{direct.id}/index.html").text
-        assert '<th scope="row">lm.simulated</th><td>True</td>' in begin
-        answer = client.get(f"/runs/mlflow/{direct.id}/question-1-1.html").text
+        begin = client.get(f"/runs/{direct.id}/index.html").text
+        assert "<dt>lm.simulated</dt><dd>True</dd>" in begin
+        answer = client.get(f"/runs/{direct.id}/question-1-1.html").text
         assert 'href="http://127.0.0.1:5000/#/experiments/1/traces/' in answer
         assert "its trace in MLflow holds them" in answer
 
@@ -198,43 +197,10 @@ def test_a_store_that_cannot_be_listed_says_why(make_service, tmp_path):
 
 def test_a_silent_store_is_waited_for_no_longer_than_a_visitor_does(make_service, monkeypatch):
     ended = Event()
-    monkeypatch.setattr(tracked_store, "tracked_runs", lambda tracking: ended.wait(60))
-    monkeypatch.setattr(tracked_store, "_PATIENCE", 0.01)
-    assert "It has not answered" in runs_page(make_service, Tracking(uri="http://u:secret@localhost"))
+    monkeypatch.setattr(run_pages, "tracked_runs", lambda tracking: ended.wait(60))
+    monkeypatch.setattr(run_pages, "_PATIENCE", 0.01)
+    assert "have not been read within" in runs_page(make_service, Tracking(uri="http://u:secret@localhost"))
     ended.set()
-
-
-def test_a_comparison_of_many_runs_stands_on_several_pages(monkeypatch):
-    monkeypatch.setattr(study_pages, "ROWS", 2)
-    study = study_of(*({"q1": "right"} for _ in range(5)))
-    names = ["index.html", "index-part-2.html", "index-part-3.html"]
-    assert list(study.names())[:3] == names
-    pages = [study.page(name) for name in names]
-    for number in range(5):
-        rows = [f'<th scope="row">run{number}</th>' in page for page in pages]  # of scores, and of details
-        told = [f"<b>run{number}</b>" in page for page in pages]
-        assert rows == told == [place == number // 2 for place in range(3)]
-    assert all(f'href="{name}"' in page for name in names for page in pages)
-
-
-def test_a_question_of_many_runs_stands_on_several_pages(monkeypatch):
-    monkeypatch.setattr(study_pages, "ROWS", 2)
-    study = study_of({"q1": "right"}, *({"q1": "wrong"} for _ in range(4)))
-    names = [name for name in study.names() if name.startswith("question-1")]
-    parts, answers = names[:3], names[3:]
-    assert parts == ["question-1.html", "question-1-part-2.html", "question-1-part-3.html"]
-    assert answers == [f"question-1-{number}.html" for number in range(1, 6)]
-    pages = [study.page(name) or "" for name in parts]
-    for number, answer in enumerate(answers):
-        assert [f'href="{answer}"' in page for page in pages] == [place == number // 2 for place in range(3)]
-        alone = study.page(answer) or ""
-        assert f'<a href="{parts[number // 2]}">all programs</a>' in alone
-        assert [f'href="{other}"' in alone for other in answers] == [n // 2 == number // 2 for n in range(5)]
-    assert all(f'href="{name}"' in page for name in parts for page in pages)
-    assert [page.count("; differs</small>") for page in pages] == [2, 2, 1]  # each from the first run's tree
-    assert study.page("question-1-part-4.html") is None
-    assert study.page("question-1-6.html") is None
-    assert study.page("question-1-1.html.html") is None
 
 
 def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
@@ -264,9 +230,19 @@ def test_a_long_list_has_parts():
     assert study.page("questions-part-4.html") is None
 
 
-def test_nodes_that_differ_between_two_runs_are_marked():
-    study = study_of({"q": "right"}, {"q": "wrong"})
+def test_each_run_stands_beside_the_first_and_steps_that_differ_are_told():
+    study = study_of({"q": "right"}, {"q": "wrong"}, {"q": "right"})
+    names = [name for name in study.names() if name.startswith("question-1")]
+    assert names == [
+        "question-1.html",
+        *(f"question-1-{n}.html" for n in (1, 2)),
+        "question-1-with-3.html",
+        "question-1-3.html",
+    ]
     page = study.page("question-1.html") or ""
-    assert page.count("; differs</small>") == 2
-    assert page.count("the same") == 4
+    assert "They part at" in page
+    assert page.count("<b>differs</b>") == 1
+    assert page.count("the same in both") == 1
+    assert "<b>differs</b>" not in (study.page("question-1-with-3.html") or "")
     assert "differs" not in (study_of({"q": "right"}).page("question-1.html") or "")
+    assert study.page("question-1-4.html") is None
