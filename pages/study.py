@@ -121,7 +121,7 @@ class Study:
 
     def _pair(self, number: int, pair: Sequence[Answer]) -> str:
         records = [self._shown.record(answer.run, self.ids[number - 1]) for answer in pair]
-        trees = [reasoning(one.tree, one.references) for one in records if one.tree]
+        trees = [reasoning(one.tree) for one in records if one.tree]
         rows = aligned(trees[0], trees[1]) if len(trees) == 2 else []
         shown: dict[str, Any] = {"pair": list(zip(pair, records, strict=True)), "rows": rows, "trees": trees}
         others = [one for one in self.answers(number) if one not in pair]

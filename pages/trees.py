@@ -119,7 +119,8 @@ class Row(NamedTuple):
 
     Attributes:
         left, right: the step in each; None where it is not asked.
-        how: same, differs, follows (the query differs because an earlier answer does), or only.
+        how: same, differs, follows (the query differs because an earlier answer does), both (asked by two methods, of
+            which one judges passages), or only.
     """
 
     left: Step | None
@@ -142,10 +143,12 @@ def aligned(left: Reasoning, right: Reasoning) -> list[Row]:
 
 def _planned(step: Step) -> str:
     """Return a step's query as it was planned."""
-    return " ".join((step.node.template or step.view.asked).casefold().split())
+    return " ".join((step.node.template or step.node.query).casefold().split())
 
 
 def _difference(left: Step, right: Step, *, parted: bool) -> str:
+    if is_judged(left.node) != is_judged(right.node):
+        return "both"
     if left.view == right.view:
         return "same"
     return "follows" if parted and left.view.asked != right.view.asked else "differs"

@@ -12,9 +12,9 @@ from .tree import Node, ReasoningTree, without_repeats
 SOURCES = ("lm", "corrected", "completed", "unsolved")
 """Where the answer of a step comes from (SearChain, table 2)."""
 _FATES = {
-    "query": "query",
+    "query": "searched",
     "open": "found",
-    "search": "searched on",
+    "search": "read, led to the next search",
     "accept": "accepted",
     "kept": "kept",
 }

@@ -109,7 +109,8 @@ def ask_routes(service: Service) -> APIRouter:
 
         With `Accept: text/event-stream` the events come as they happen: `waiting` (with the place in the queue),
         `node_grown`, `node_changed`, `searching`, `call_begun`, `call_ended`, and `done` with the whole
-        reply. A client that leaves ends its question. A question without an answer is answered as well: `failure` says why.
+        reply. A client that leaves ends its question. A question without an answer is answered as well: `failure`
+        says why.
         """
         question = service.ask(
             asked.question,

@@ -222,7 +222,7 @@ class Question:
     def end(self, state: Literal["answered", "failed", "stopped"]) -> None:
         """Note how it ended."""
         self.now()
-        self.asked.state, self.asked.place = state, None
+        self.asked.state, self.asked.place, self.asked.doing = state, None, ""
 
     def tell_end(self) -> None:
         """Tell the followers that nothing more comes."""

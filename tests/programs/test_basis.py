@@ -36,8 +36,8 @@ GUESSED = {"answer": "Sweden", "source": "completed", "found": (SWEDEN,)}
         (READ | {"source": "corrected"}, "corrected by IKEA"),
         ({"found": (IKEA, SWEDEN)}, "not found: 2 passages read"),
         ({}, "not looked up"),
-        ({"source": "passage", "ended": "enough agreement"}, "not read: other paths agree already"),
-        ({"source": "passage", "ended": "accepted"}, "accepted"),
+        ({"source": "passage", "ended": "enough agreement"}, "not read: one path already answered"),
+        ({"source": "passage", "ended": "accepted"}, "read, answers the question"),
     ],
 )
 def test_a_step(step: dict[str, Any], state: str):
@@ -54,6 +54,7 @@ def test_a_correction_tells_what_was_recalled():
     ("steps", "answer", "references", "rests_on", "words"),
     [
         ([READ, CONFIRMED], "Sweden", [IKEA], "passages", "Supported by passages"),
+        ([READ, CONFIRMED], "Sweden", [], "passages", "No source cited"),
         ([READ, RECALLED], "Sweden", [IKEA], "memory", "Partly from the model’s memory"),
         ([READ, GUESSED], "Sweden", [IKEA], "guess", "A guess"),
         ([RECALLED], "Sweden", [], "memory", "From the model’s memory alone"),

@@ -16,6 +16,7 @@ def test_a_compiled_program_shows_its_prompts_before_and_after(make_service):
         assert "The prompts of" in client.get("/prompts").text
         assert "<ins>" not in client.get("/prompts/plain").text
         page = client.get("/prompts/first/compiled").text
-        assert "before and after compilation" in page
-        assert "&lt;b id=x&gt;who" in page[page.index("<ins>") :]
+        assert "1 of 1 prompts changed: 1 demonstrations in 1." in page
+        assert "equal lines</summary>" in page
+        assert "&lt;b id=x&gt;who" in page[page.index("1 demonstration added") :]
         assert client.get("/prompts/nobody").status_code == 404
