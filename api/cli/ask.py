@@ -66,20 +66,33 @@ def ask_live(program: Any, question: str, style: str) -> Any:
     from rich.live import Live
     from rich.text import Text
 
-    from ..programs.tree_views import as_text
-
     console = Screen()
 
     def show(tree: "ReasoningTree") -> None:
-        text = Text(as_text(tree), no_wrap=True, overflow="ellipsis")
-        live.update(text, refresh=console.is_terminal)
+        live.update(coloured(tree, no_wrap=True, overflow="ellipsis"), refresh=console.is_terminal)
 
     with Live(console=console, auto_refresh=False, transient=True) as live:
         prediction = program(question=question, answer_style=style, watch=show)
-    console.print(Text(as_text(prediction.tree)), soft_wrap=True)
+    console.print(coloured(prediction.tree), soft_wrap=True)
     if prediction.failure is None:
         console.print(Text(f"\n{_answer(prediction)}"), soft_wrap=True)
     return prediction
+
+
+def coloured(tree: "ReasoningTree", **how: Any) -> Any:
+    """Return the tree as text: what a passage says in green, the rest in yellow, and what was given up dim."""
+    from rich.text import Text
+
+    from ..programs.tree_views import as_text
+
+    text = Text(as_text(tree), **how)
+    for states, style in (
+        (r"(?m)\((found in|recalled, confirmed|read, answers).*\)$", "green"),
+        (r"(?m)\((corrected|recalled, not|a guess).*\)$", "yellow"),
+        (r"(?m)^.*○.*$", "dim"),
+    ):
+        text.highlight_regex(states, style)
+    return text
 
 
 def _written(prediction: Any, form: Form) -> str:

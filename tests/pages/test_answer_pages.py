@@ -18,7 +18,13 @@ def test_the_page_is_one_file_whose_marks_lead_to_their_passages():
     page = answer_page(Record(id="1", question=HOSTILE, tree=tree, **said), simulated=True)
     assert not re.search(r"<(script|img|iframe|link rel=.stylesheet)", page)
     body = page.partition("</style>")[2]
-    assert {"data:,", *re.findall(r'(?:src|href)="([^"]*)"', body)} == {"data:,", "#main", "#cited-1", "#closed", "#step-0"}
+    assert {"data:,", *re.findall(r'(?:src|href)="([^"]*)"', body)} == {
+        "data:,",
+        "#main",
+        "#cited-1",
+        "#closed",
+        "#step-0",
+    }
     assert "<mark>Prague lies on the Vltava." in page
     assert "The LM is simulated:" in page
 
