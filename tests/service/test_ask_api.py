@@ -162,8 +162,8 @@ def test_a_page_drawn_before_its_question_ended_gets_the_whole_tree(make_service
             client.get(asked)  # until it is kept, and its events are gone
         (address,) = re.findall(r'data-events="(.*?)"', page)
         told = client.get(address).text
-    assert (page.count('class="node'), "Answered." in told) == (0, True)
-    assert told.count('class="node') == client.get(asked).text.count('class="node') > 0
+    assert (page.count('class="step '), "Supported by passages" in told) == (0, True)
+    assert told.count('class="step ') == client.get(asked).text.count('class="step ') > 0
 
 
 def test_the_openapi_description_is_a_page_that_needs_no_script(client):
