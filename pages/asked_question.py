@@ -11,10 +11,9 @@ from ..lm.failure import Failure
 from ..lm.spent import Spent
 from ..metrics.citations import Mark, reference_marks, supporting_sentence, supports_fragment
 from ..programs import ReasoningTree
-from ..programs.basis import Standing, basis, standing_of
+from ..programs.basis import Basis, Standing, basis, standing_of
 from ..retrieval import Passage
 from ..signatures import AnswerStyle
-from ..signatures.evidence import Basis
 from .trees import Marked, Reasoning, passage_marked, reasoning
 
 State = Literal["waiting", "running", "answered", "failed", "stopped"]
