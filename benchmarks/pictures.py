@@ -65,7 +65,7 @@ def take(browser: Browser, address: str, size: str, scheme: str) -> None:
     """Take a picture of a question that is being answered, and of its answer with a citation opened."""
     page = browser.new_page(viewport=SIZES[size], color_scheme=scheme)
     page.goto(address)
-    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_label("Question", exact=True).fill(QUESTION)
     page.get_by_role("button", name="Ask").click()
     page.locator(".step").first.wait_for()
     save(page, f"ask-growing-{size}")

@@ -78,7 +78,7 @@ def address(make_service) -> Iterator[str]:
 
 def ask(page, address: str, question: str = RIVER.question, program: str = "searchain") -> None:
     page.goto(address)
-    page.get_by_label("Question").fill(question)
+    page.get_by_label("Question", exact=True).fill(question)
     page.locator(f'input[name="program"][value="{program}"]').check()
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_url("**/questions/*")
@@ -153,7 +153,7 @@ def test_a_question_is_asked_and_read_with_the_keyboard(page, address, tap):
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    expect(page.get_by_label("Question")).to_be_focused()
+    expect(page.get_by_label("Question", exact=True)).to_be_focused()
     page.keyboard.type(RIVER.question)
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Supported")
