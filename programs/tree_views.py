@@ -108,14 +108,11 @@ _MOST = 6
 
 
 def _chain(branch: Sequence[Node]) -> str:
-    if len(branch) == 1 and branch[0].source == "unsolved":
+    came_to = [_short(_asked(node) if is_judged(node) else node.answer or "") for node in branch]
+    named = [name for name in came_to if name]
+    if not named:
         return "a search that found nothing"
-    return " → ".join(map(_concluded, branch[:_MOST])) + " …" * (len(branch) > _MOST)
-
-
-def _concluded(node: Node) -> str:
-    """Return what a node came to, in few words."""
-    return _short(_asked(node) if is_judged(node) else node.answer or "not found")
+    return " → ".join(named[:_MOST]) + " …" * (len(named) > _MOST)
 
 
 def _asked(node: Node) -> str:

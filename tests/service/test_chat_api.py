@@ -65,6 +65,20 @@ def test_a_client_is_told_where_no_answer_was_found(make_service):
     assert whole.choices[0].message.content == "No answer was found."
 
 
+def test_responses_tell_the_same_as_chat_completions(client):
+    said = client.chat.completions.create(model="searchain", messages=ASKED).choices[0].message
+    assert said.answer == "Vltava"
+    whole = client.responses.create(model="searchain", input=RIVER.question)
+    assert (whole.status, whole.output_text, whole.answer) == ("completed", said.content, "Vltava")
+    [text] = whole.output[0].content
+    assert len(text.annotations) == len(said.annotations) > 0
+    events = list(client.responses.create(model="searchain", input=ASKED, stream=True))
+    assert "".join(one.delta for one in events if one.type == "response.output_text.delta") == said.content
+    assert events[-1].response.usage.total_tokens >= 0
+    with pytest.raises(openai.BadRequestError, match="the user asks nothing"):
+        client.responses.create(model="searchain", input=" ")
+
+
 @pytest.mark.parametrize("model", ["searchain", "tree-of-reviews"])
 def test_a_stream_tells_the_nodes_and_then_the_content(client, model):
     stream = client.chat.completions.create(
@@ -181,7 +195,7 @@ def test_what_cannot_be_asked_is_refused(client):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda client: client.responses.create(model="searchain", input="Who?"),
+        lambda client: client.embeddings.create(model="searchain", input="Who?"),
         lambda client: client.with_options(base_url=str(client.base_url).replace("/v1", "")).models.list(),
     ],
 )
