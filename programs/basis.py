@@ -197,7 +197,7 @@ def standing(
             f"{sum(found)} of {len(found)} steps {'has its' if sum(found) == 1 else 'have their'} answer in a passage."
         )
         if any(found) and not references:
-            return Standing("No source cited", "warn", found, told)
+            return Standing("No source cited", "warn", found, f"{told} The text cites none.")
         if all(found):
             return Standing("Supported by passages", "good", found, told)
         if any(found):
