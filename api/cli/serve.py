@@ -1,7 +1,9 @@
 """questree serve"""
 
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -75,6 +77,8 @@ def serve(
         echo(f"{names} at {address}{lm}; questions are kept in {questions}; Ctrl-C ends it")
 
     tracking = experiment.tracking if len(shown) < len(runs or []) else None
+    if tracking:
+        Thread(target=import_module, args=["mlflow"], daemon=True).start()  # so that the first page of runs waits less
     app = create_app(service, token, shown, tracking, mlflow)
     serve(app, host, port, token=token, ready=ready, ending=service.close, behind_proxy=behind_proxy)
 
