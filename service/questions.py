@@ -121,6 +121,7 @@ class Question:
         self._followers = 0
         self._last_seen = 0.0
         self._restating = Spent()
+        self._sought = ""
 
     def now(self) -> AskedQuestion:
         """Return what is known by now, with the seconds so far."""
@@ -195,9 +196,10 @@ class Question:
         elif isinstance(event, NodeGrown):
             asked.tree.nodes.append(event.node)
         elif isinstance(event, Searching):
-            asked.doing = f"searching “{event.query}”"
+            asked.doing, self._sought = f"searching “{event.query}”", f" for “{event.query}”"
         elif isinstance(event, CallBegun):
-            asked.doing = doing(event.signature)
+            said = doing(event.signature)
+            asked.doing = said + (self._sought if said.startswith("reading") else "")
         elif isinstance(event, CallEnded):
             asked.spent = total([asked.spent, event.spent])
         elif isinstance(event, Waiting):

@@ -266,7 +266,8 @@ def check(page) -> None:
     """Fail if axe finds a fault, folded parts included, or if the page is wider than the screen."""
     page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    assert [(one["id"], one["nodes"]) for one in axe.run(page).response["violations"]] == []
+    faults = [(one["id"], [node["html"] for node in one["nodes"]]) for one in axe.run(page).response["violations"]]
+    assert (page.url, faults) == (page.url, [])
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 

@@ -181,10 +181,10 @@ def test_a_server_that_ends_waits_for_a_question_that_is_being_written(make_serv
         service, loop = make_service(), asyncio.get_running_loop()
         begun, may_end, keep = asyncio.Event(), threading.Event(), service.kept.keep
 
-        def keep_slowly(question: AskedQuestion) -> None:
+        def keep_slowly(question: AskedQuestion, steps: object) -> None:
             loop.call_soon_threadsafe(begun.set)
             may_end.wait(30)
-            keep(question)
+            keep(question, steps)
 
         monkeypatch.setattr(service.kept, "keep", keep_slowly)
         question = service.ask(RIVER.question, client="a")
