@@ -106,7 +106,7 @@ def test_dspy_s_streams_carry_the_events_as_status_messages():
         return [value async for value in program(question=RIVER.question)]
 
     told = [value for value in asyncio.run(read()) if isinstance(value, Progress)]
-    assert {one.event.kind for one in told} == {"node_grown", "node_changed", "call_begun", "call_ended"}
+    assert {one.event.kind for one in told} == {"node_grown", "node_changed", "searching", "call_begun", "call_ended"}
     assert any("Franz Kafka" in one.message for one in told)
 
 
