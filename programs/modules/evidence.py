@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from ..demonstrations import Judgement, note
 from ..references import numbered, numbers_of
 
 MOST_FACTS, MOST_QUERIES = 20, 5  # of one reply
+_TAG = re.compile(r"\s*(\[\d+]|\(recalled\)|\(not in its quote\))\s*$")
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class EvidenceReading(dspy.Module):
             searches_left=searches_left,
         )
         shown = shown_of(passages, reply)
-        given = [fact for fact in reply.evidence if fact.fact.strip()][:MOST_FACTS]
+        given = [fact for fact in map(untagged, reply.evidence) if fact.fact][:MOST_FACTS]
         proven = {normalise(fact.fact): fact for fact in known if fact.proven}
         facts = [proven.get(normalise(fact.fact)) or prove(fact, shown, question) for fact in given]
         unproven = [fact for fact in facts if fact.passage and not fact.proven]
@@ -111,14 +113,19 @@ class EvidenceReading(dspy.Module):
         return Reading(facts, missing, settled(reply.answer, reply.comparison, facts), reply.sure)
 
 
+def untagged(fact: Fact) -> Fact:
+    """Return a fact without the tag that known facts are shown with: a word-for-word copy may have it."""
+    return fact.model_copy(update={"fact": _TAG.sub("", fact.fact).strip()})
+
+
 def prove(fact: Fact, passages: Sequence[Passage], question: str) -> ReadFact:
     """Return a fact with the passage that its quote proves it by: the one that it names, or else another one."""
     named = _named(fact, passages)
     for passage in [*([named] if named else []), *passages] if fact.quote else []:
         support = proving_sentences(fact.fact, fact.quote, passage.title, passage.text, question)
         if support:
-            return ReadFact(fact.fact.strip(), passage, support)
-    return ReadFact(fact.fact.strip(), named)
+            return ReadFact(fact.fact, passage, support)
+    return ReadFact(fact.fact, named)
 
 
 def _named(fact: Fact, passages: Sequence[Passage]) -> Passage | None:

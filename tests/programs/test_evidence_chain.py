@@ -81,7 +81,7 @@ def test_what_is_missing_is_searched_for_and_the_next_call_sees_facts_and_proofs
 
 
 def test_a_fact_that_was_proven_before_needs_no_quote_again(scripted):
-    again = {"fact": PAINTED["fact"], "passage": 0, "quote": ""}
+    again = {"fact": f"{PAINTED['fact']} [1]", "passage": 0, "quote": ""}  # copied with its tag
     unproven = {**DIED, "passage": 1, "quote": "The Red Barge is a painting"}
     engine = scripted(reply(PAINTED, unproven, missing=["Brenka Ostal death"]), reply(again, DIED))
     prediction = ask()
