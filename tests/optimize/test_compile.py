@@ -110,7 +110,7 @@ def test_a_registered_name_needs_a_store(mini):
         ("labeled-few-shot", {}, "nothing"),
         ("bootstrap-few-shot", {}, "demonstrations"),
         ("copro", {"breadth": 2, "depth": 1}, "instructions of 1 of 4 prompts"),
-        ("ensemble", {}, "programs that vote"),
+        ("ensemble", {"candidates": 1, "size": 2}, "programs that vote"),
     ],
 )
 def test_what_was_changed_is_said_whatever_the_optimizer(mini, name, settings, said):

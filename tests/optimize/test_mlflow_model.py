@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,14 +28,15 @@ QUESTION = "On which river does the city lie in which the author of The Trial wa
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory, tracking_store):
-    """The tracking store, the address and the folder of a model that was compiled with an LM and over an index."""
+    """The store, address and folder of a model that was compiled with an LM over an index, and what it warned of."""
     folder = tmp_path_factory.mktemp("served")
     tracking = Tracking(uri=tracking_store(folder))
-    with tracking.run("model", {}) as run:
+    with tracking.run("model", {}) as run, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
         with dspy.context(lm=dspy.LM("openai/gpt-4.1-mini", api_key="none")):
             saved = save(SearChain(ListRetriever({})), folder / "program")
         assert log_model(saved).startswith("models:/")
-        return tracking, f"runs:/{run.id}/model", folder
+    return tracking, f"runs:/{run.id}/model", folder, warned
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def opened(served, index, monkeypatch):
     """Open the model where the environment, or Python, says this of its surroundings."""
     import mlflow
 
-    tracking, address, _ = served
+    tracking, address, *_ = served
     mlflow.set_tracking_uri(tracking.uri)
 
     def opened(config=None, **environment):
@@ -78,10 +80,8 @@ def test_a_served_model_answers_one_question_and_several(loaded, mini):
     assert (reply["tree"]["question"], reply["failure"]) == (mini.dev[0].question, None)
 
 
-def test_a_model_is_logged_without_a_warning(tmp_path, tracking_store, recwarn):
-    with Tracking(uri=tracking_store(tmp_path)).run("model", {}):
-        log_model(save(SearChain(ListRetriever({})), tmp_path / "program"))
-    assert [str(warned.message) for warned in recwarn if warned.category is UserWarning] == []
+def test_a_model_is_logged_without_a_warning(served):
+    assert [str(warned.message) for warned in served[3] if warned.category is UserWarning] == []
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_what_came_from_an_index_is_named_by_its_version(monkeypatch):
 def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, mini):
     import mlflow
 
-    tracking, address, folder = served
+    tracking, address, folder, _ = served
     files = [file for file in (folder / "mlartifacts").rglob("*") if file.is_file()]
     assert files
     assert not [file for file in files if file.suffix in {".pkl", ".cloudpickle"}]
@@ -185,7 +185,7 @@ def test_a_served_model_holds_no_pickle_and_can_be_loaded_as_a_program(served, m
 
 @pytest.mark.slow
 def test_mlflow_models_serve_answers_over_http(served, index, tmp_path):
-    tracking, address, _ = served
+    tracking, address, *_ = served
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

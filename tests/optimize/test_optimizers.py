@@ -56,6 +56,8 @@ def test_every_optimizer_keeps_its_candidates_and_gives_a_program_that_answers_t
     on_disk = []
     compiled = mini.compiled(
         optimizer(name, **SMALL[name]),
+        train=8,
+        dev=3,
         out=tmp_path,
         on_progress=lambda p: p.candidate and on_disk.append(len(rows(tmp_path, "SELECT 1 FROM candidates"))),
     )

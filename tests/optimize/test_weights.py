@@ -79,7 +79,7 @@ class Seen(dspy.utils.BaseCallback):
 
 def trained(mini, out=None, name="bootstrap-finetune", policy=None, train=8, **settings):
     named = optimizer(name, **settings)
-    return mini.compiled(named, train=train, dev=4, out=out, policy=policy)
+    return mini.compiled(named, train=train, dev=2, out=out, policy=policy)
 
 
 def test_the_lm_is_trained_on_good_steps_as_they_were_asked_and_scored_before_and_after(mini, trainer, tmp_path):
@@ -167,7 +167,7 @@ def test_an_lm_that_was_trained_is_not_trained_again_if_the_run_ends_before_its_
         if progress.stage == "after":
             raise KeyboardInterrupt
 
-    finetune, examples = optimizer("bootstrap-finetune"), mini.examples(8, 4)
+    finetune, examples = optimizer("bootstrap-finetune"), mini.examples(8, 2)
     with pytest.raises(KeyboardInterrupt):
         compile(mini.program(), examples, mini.metric, optimizer=finetune, out=tmp_path, on_progress=stop)
     first = trained(mini, tmp_path)

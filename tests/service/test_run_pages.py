@@ -18,7 +18,7 @@ from questree.evaluation import tracked_runs as tracked
 from questree.evaluation.records import Record
 from questree.evaluation.tracking import Tracking
 from questree.pages.shown_runs import ShownRuns
-from questree.pages.study import ROWS, Study
+from questree.pages.study import Study
 from questree.programs import ReasoningTree
 from questree.service import create_app, run_pages
 
@@ -221,12 +221,13 @@ def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
     return study
 
 
-def test_a_long_list_has_parts():
-    study = study_of({f"q{number:05}": "right" for number in range(2 * ROWS + 1)})
+def test_a_long_list_has_parts(monkeypatch):
+    monkeypatch.setattr(study_pages, "ROWS", 9)
+    study = study_of({f"q{number:05}": "right" for number in range(2 * 9 + 1)})
     parts = ["questions.html", "questions-part-2.html", "questions-part-3.html"]
     assert [name for name in study.names() if name.startswith("questions")] == parts
     rows = [(study.page(name) or "").count('<th scope="row">') for name in parts]
-    assert rows == [ROWS, ROWS, 1]
+    assert rows == [9, 9, 1]
     assert study.page("questions-part-4.html") is None
 
 
