@@ -222,7 +222,7 @@ def study_of(*answers: dict[str, str], mlflow: str = "") -> Study:
 
 
 def test_a_long_list_has_parts(monkeypatch):
-    monkeypatch.setattr(study_pages, "ROWS", 9)
+    monkeypatch.setattr("questree.pages.study.ROWS", 9)
     study = study_of({f"q{number:05}": "right" for number in range(2 * 9 + 1)})
     parts = ["questions.html", "questions-part-2.html", "questions-part-3.html"]
     assert [name for name in study.names() if name.startswith("questions")] == parts
