@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import distribution
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +103,27 @@ def test_every_exported_name_is_there(package):
     assert all(getattr(module, name).__class__ for name in exported(module.__name__))
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = module.nothing
+
+
+PRIVATE = {  # what the package uses of others that they promise to nobody
+    ("dspy", "dspy/clients/lm.py"): ["_engine_store", "_engine_lock", "_async_engine_spec"],
+    ("dspy", "dspy/clients/execution.py"): ["def _delay(", '"_fn_identifier"'],
+    ("dspy", "dspy/adapters/xml_adapter.py"): ["def _elements_to_value(", "def _group_children("],
+    ("dspy", "dspy/teleprompt/bootstrap.py"): ["def _prepare_predictor_mappings("],
+    ("dspy", "dspy/_vendor/lm15/transports/_sync.py"): ["def _send_request(", "self._pool ="],
+    ("dspy", "dspy/_vendor/lm15/transports/_async.py"): ["def _send_request(", "def _do_stream("],
+    ("dspy", "dspy/_vendor/lm15/transports/_types.py"): ["self._chunks ="],
+    ("qdrant-client", "qdrant_client/qdrant_client.py"): ["self._client"],
+    ("scikit-learn", "sklearn/ensemble/_hist_gradient_boosting/gradient_boosting.py"): [
+        "self._baseline_prediction =",
+        "self._predictors =",
+    ],
+}
+
+
+@pytest.mark.parametrize(("library", "file"), PRIVATE, ids=lambda one: one.rpartition("/")[2])
+def test_what_is_private_to_a_library_is_still_there(library, file):
+    installed = distribution(library)
+    source = Path(installed.locate_file(file)).read_text(encoding="utf-8")
+    gone = [name for name in PRIVATE[library, file] if name not in source]
+    assert not gone, f"{library} {installed.version} has no {', '.join(gone)} in {file}"

@@ -26,8 +26,8 @@ def at_tiny_size(command: str) -> list[str]:
 def test_a_table_is_made(command, questree, index):
     if "runs/compared" in command:
         programs = ["searchain", "searchain-without-retrieval", "direct"]
-        compared = [*programs, "--retriever", index, "--limit", "3", "--tracking-uri", "none", "--out", "runs/compared"]
-        assert questree("compare", *compared).code == 0
+        scored = ["--metric", "cover-em", "--metric", "rouge-l", "--limit", "3", "--tracking-uri", "none"]
+        assert questree("compare", *programs, "--retriever", index, *scored, "--out", "runs/compared").code == 0
     with_index = ["--retriever", index] if command.startswith("compare") else []
     ran = questree(*at_tiny_size(command), *with_index)
     assert ran.code == 0 or "none of the questions" in ran.err, ran.err
