@@ -22,7 +22,7 @@ LOCKED := --no-deps --require-hashes --requirement requirements.lock
 # out of date, each process of the tests compiles torch, dspy and MLflow again, ten seconds and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-slow test-lowest test-newest reliability study check site release lock clean
+.PHONY: help setup demo test test-slow test-lowest test-newest reliability study check stale site release lock clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/'
@@ -81,6 +81,9 @@ test-lowest test-newest: test-%: $(LINKED)  ## the tests with the lowest, or the
 	$(VENV)-$*/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --deselect tests/test_setup.py
 
 SITE := mkdocs "mkdocs-material>=9.6,<10" "mkdocstrings-python>=2,<3" "mike>=2.1,<3"
+
+stale:  ## name the tables of the guides that were made with other prompts
+	@grep -EHn "^.questree (compare|attack|compile searchain) " docs/*.md | grep -v "prompts $$(git rev-parse --short HEAD:signatures)" || true
 
 site: $(LINKED)  ## build the site of docs/ into build/site; a broken link is an error
 	$(PYTHON) -m venv $(VENV)-site

@@ -26,7 +26,7 @@ ABLATIONS = [
     "tree-of-reviews --over enough_agreement --value 1 --value 2 --value 3",
     "tree-of-reviews --over max_calls --value null --value 6 --value 12 --value 18",
     "blendfilter --over filter",
-    "blendfilter --over topic",
+    "blendfilter --set judgements=false --over topic",
     """blendfilter --over queries --value '["original", "external", "internal"]' --value '["original"]'
     --value '["original", "external"]' --value '["original", "internal"]'""",
     "blendfilter --over k --value 5 --value 3 --value 10",
@@ -50,11 +50,14 @@ def main() -> None:
     questions = write_questions(given.data, given.out)
     common = f"--task {questions} --lm recorded:{questions} --split dev,test --limit {given.limit} --tracking-uri none "
     common += f"--retriever {given.retriever} --metric cover-em --metric em --metric f1"
+    # `make stale` names the tables that were made with other prompts
+    prompts = run_command(["git", "rev-parse", "--short", "HEAD:signatures"])[1].strip()
     questree = str(Path(sys.executable).with_name("questree"))
     for number, arguments in enumerate([SEMANTIC] if given.semantic else ABLATIONS):
         words, folder = shlex.split(arguments), given.out / f"{number}{'-semantic' * given.semantic}"
         run_command([questree, "compare", *words, *shlex.split(common), "--out", str(folder)])
-        print(f"`{shlex.join(['questree', 'compare', *words])}`\n\n{(folder / 'table.md').read_text()}", flush=True)
+        command = f"`{shlex.join(['questree', 'compare', *words])}`"
+        print(f"{command} <!-- prompts {prompts} -->\n\n{(folder / 'table.md').read_text()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,11 +20,12 @@ from .records import Record
 
 @dataclass(frozen=True)
 class SourceShare:
-    """The nodes whose answer comes from one source of knowledge."""
+    """The nodes whose answer comes from one source: their share of all nodes, and of those with an answer (paper)."""
 
     source: str
     nodes: int
     share: float
+    share_of_solved: float | None
 
 
 def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
@@ -36,7 +37,9 @@ def knowledge_sources(records: Sequence[Record]) -> list[SourceShare]:
     counts = Counter(source for record in records for source in record.sources if source in SOURCES)
     if not counts:
         raise QuestreeError("No node of this run has an answer of its own; knowledge sources are SearChain's.")
-    return [SourceShare(source, counts[source], counts[source] / counts.total()) for source in SOURCES]
+    solved = Counter({source: counts[source] for source in SOURCES if source != "unsolved"})
+    shares = {source: count / solved.total() for source, count in solved.items() if solved.total()}
+    return [SourceShare(one, counts[one], counts[one] / counts.total(), shares.get(one)) for one in SOURCES]
 
 
 @dataclass(frozen=True)
@@ -268,7 +271,7 @@ def alpha_sweep(records: Sequence[Record], alphas: Sequence[float]) -> list[Alph
 
     It also tells whether the answers that it leaves alone are the better ones. It looks at the answers that the LM
     gave before it saw a passage. To see what another alpha leads to, run it:
-    ``questree compare searchain --over alpha --value 0.3 --value 0.4``.
+    ``questree compare searchain --set check=reader --over alpha --value 0.3 --value 0.4``.
 
     Raises:
         QuestreeError: if no record has a score by rouge-l and a node with an answer and a passage.

@@ -22,6 +22,7 @@ _SOURCE = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"\s+[a-z]")
+_CONCLUDES = re.compile(r"(?:so|thus|hence|therefore|that is|(?:the|its|my) (?:final )?answer)\b", re.IGNORECASE)
 _OPENING = re.compile(
     r"^(?:(?:a|an|the|this|that|these|those|it|its|he|she|his|her|they|their|there|we|i|in|on|at|of|for|from|by|to|with|as|"
     r"and|or|but|so|thus|hence|then|therefore|since|because|while|when|where|who|which|what|how|according|both|one|"
@@ -124,13 +125,14 @@ def best_sentence(fragment: str, told: Sequence[str]) -> int | None:
 def telling_sentence(query: str, answer: str, title: str, text: str) -> str | None:
     """Return the sentence of a passage that tells the answer to a query; None if none holds the answer.
 
-    It is the one with most names, and then most words, of the query among those that hold the answer. If the title
-    holds it, the others are looked at after those: a passage calls its subject "she" or "the river".
+    It is the one with most names, and then words, of the query among those that hold the answer, or a name's last word.
+    If the title holds it, the others are looked at after those: a passage calls its subject "she" or "the river".
     """
-    told = sentences(text)
+    told, parts = sentences(text), answer.split()
     holding = [one for one in told if stands_in(one, answer)]
-    if stands_in(title, answer):
-        holding += [one for one in told if one not in holding]
+    is_name = holding and len(parts) > 1 and all(part[0].isupper() for part in parts)
+    anywhere = stands_in(title, answer)
+    holding += [one for one in told if one not in holding and (anywhere or (is_name and stands_in(one, parts[-1])))]
     return holding[best_sentence(query, holding) or 0] if holding else None
 
 
@@ -166,10 +168,10 @@ def citation_precision(content: str, references: Sequence[str], question: str) -
 def citation_recall(content: str, references: Sequence[str], question: str) -> float | None:
     """Return the share of sentences with names or numbers that carry a mark which supports them; None without such.
 
-    After ALCE's citation recall (section 4.2), with the same rule as `citation_precision`.
+    After ALCE's citation recall (section 4.2), by the rule of `citation_precision`; conclusions are not counted.
     """
     told = map(without_item_mark, sentences(marks_before_stops(content)))
-    telling = [one for one in told if claim_terms(_MARKS.sub("", one).strip())]
+    telling = [one for one in told if not _CONCLUDES.match(one) and claim_terms(_MARKS.sub("", one).strip())]
     return _share(any(_judged(one, references, question)) for one in telling)
 
 

@@ -58,6 +58,7 @@ class BlendFilterSettings(MethodSettings):
         "question_first": False,
         "sampled_by": "top_p",
     }
+    IDLE: ClassVar[dict[str, tuple[str, Any]]] = {"topic": ("judgements", True), "sampled_by": ("samples", 1)}
 
     queries: tuple[Query, ...] = Field(default=get_args(Query), min_length=1)
     k: int = Field(default=5, ge=1)

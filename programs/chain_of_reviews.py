@@ -16,7 +16,8 @@ class ChainOfReviewsSettings(ReviewingSettings):
     """How Chain of Reviews searches; the defaults are those of sections 4.3 and 4.4, and table 13.
 
     Attributes:
-        expansion: as for Tree of Reviews; table 13 reviews with thoughts.
+        expansion: as for Tree of Reviews; table 13 reviews with thoughts. "review" asks what the last paragraph adds,
+            and a turn brings several: most chains are then rejected.
         k: how many paragraphs are retrieved in a turn.
         max_turns: how many turns of retrieval and review a question takes at most.
     """

@@ -106,7 +106,7 @@ class ChainSearch(ABC):
             asked = (node.query, node.answer, *(passage.id for passage in found))
             if asked not in self.verdicts:
                 check = self.program.step_check
-                self.verdicts[asked] = check(query=node.query, proposed=node.answer, passages=found)
+                self.verdicts[asked] = check(self.tree.question, node.query, node.answer, found)
             return self.verdicts[asked]
         try:
             return check_by_reader(

@@ -19,7 +19,7 @@ class Evidence(BaseModel):
     """An accepted path: the brief analysis, its answer, and its paragraphs from the root on.
 
     Attributes:
-        analysis: the facts that the review found on the path; the answer if it wrote none.
+        analysis: the facts that the review found on the path, or its thoughts; the answer if it wrote none.
         answer: what the path's paragraphs answer.
         passages: the paragraphs.
     """

@@ -8,6 +8,7 @@ from ..common.placeholders import fill_in, unanswered
 from .tree import Node, ReasoningTree
 
 _LONGEST_NAME = 6  # words
+_YEARS = re.compile(r"(?<=\w) ?\((?:r|b|d|reigned|born|died)\b[.\s\d–-]+\)$")  # in "King Dikkha (r. 1554–56)"
 _NAME = re.compile(r"(?<!\w)[A-Z0-9][\w'’-]*(?:[,:]? [A-Z0-9][\w'’-]*)*")
 
 
@@ -22,11 +23,12 @@ def filled_in(tree: ReasoningTree, parent: Node | None, template: str) -> str:
 
 
 def _name(node: Node) -> str | None:
-    """Return the node's answer, in its fuller form; none if it is a guess that is too long for a name."""
-    if node.fuller and len(node.fuller.split()) <= _LONGEST_NAME:
-        return node.fuller
-    guess = node.answer is not None and not (node.sure or node.support)
-    return None if guess and len(str(node.answer).split()) > _LONGEST_NAME else node.answer
+    """Return the node's answer in its fuller form, without the years of a reign; none for a long guess."""
+    if node.answer is None:
+        return None
+    name = node.fuller if node.fuller and len(node.fuller.split()) <= _LONGEST_NAME else node.answer
+    guess = not (node.sure or node.support)
+    return None if guess and len(name.split()) > _LONGEST_NAME else _YEARS.sub("", name)
 
 
 def replaced(tree: ReasoningTree, template: str, old: str | None, new: str | None) -> str:

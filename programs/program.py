@@ -51,6 +51,8 @@ class MethodSettings(ProgramSettings):
     """
 
     PAPER: ClassVar[dict[str, Any]] = {}
+    IDLE: ClassVar[dict[str, tuple[str, Any]]] = {}
+    """Settings without effect where another one has this value; an ablation over them would have equal rows."""
 
     preset: Literal["best", "paper"] = "best"
 

@@ -186,12 +186,13 @@ def variants(
     Args:
         name: of the program.
         over: its settings to vary; for several, every combination. ``preset`` alone also varies each setting in which
-            the paper differs, by itself.
+            the paper differs, by itself, but those that have no effect by themselves.
         values: of the one setting, if its type does not list them all (a number, say).
         given: the other settings, which all of them have: with ``preset=paper`` the defaults are the paper's.
 
     Raises:
-        QuestreeError: if there is no such program or setting, or the type of one does not list its values.
+        QuestreeError: if there is no such program or setting, the type of one does not list its values, or one has no
+            effect beside the other settings.
     """
     fields = kind_named(name).Settings.model_fields
     unknown = [setting for setting in over if setting not in fields]
@@ -200,14 +201,26 @@ def variants(
         raise QuestreeError(f"{name} has no setting {', '.join(unknown) or 'named'}; vary one of: {known}.")
     if values and len(over) > 1:
         raise QuestreeError("Values can be given for one setting at a time.")
-    if list(over) == ["preset"]:
-        paper = getattr(kind_named(name).Settings, "PAPER", {})
-        singly = {f"{key}={_label(value)}": {key: value} for key, value in paper.items()}
-        return {"preset=best": {"preset": "best"}, **singly, "preset=paper": {"preset": "paper"}}
     base = check_settings(name, given or {})
+    if list(over) == ["preset"]:
+        paper = getattr(base, "PAPER", {})
+        singly = {f"{key}={_label(value)}": {key: value} for key, value in paper.items() if not _idle_by(base, key)}
+        return {"preset=best": {"preset": "best"}, **singly, "preset=paper": {"preset": "paper"}}
+    for setting in over:
+        if (by := _idle_by(base, setting)) and by not in over:
+            raise QuestreeError(
+                f"{setting} has no effect with {by}={_label(getattr(base, by))}: all rows would be equal. Give {by} "
+                f"another value (--set), or vary it as well (--over {by})."
+            )
     choices = [_choices(setting, fields[setting], values, getattr(base, setting)) for setting in over]
     combinations = [dict(zip(over, combination, strict=True)) for combination in product(*choices)]
     return {", ".join(f"{key}={_label(value)}" for key, value in one.items()): one for one in combinations}
+
+
+def _idle_by(settings: Any, setting: str) -> str | None:
+    """Return the other setting whose value leaves this one without effect; None if it has one."""
+    other, value = getattr(settings, "IDLE", {}).get(setting, (None, None))
+    return other if other and getattr(settings, other) == value else None
 
 
 def _choices(setting: str, field: Any, values: Sequence[Any] | None, first: Any) -> list[Any]:

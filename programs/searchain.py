@@ -59,6 +59,7 @@ class SearChainSettings(MethodSettings):
         "agreement": "string",
         "min_independent_passages": 0,
     }
+    IDLE: ClassVar[dict[str, tuple[str, Any]]] = dict.fromkeys(("agreement", "theta", "alpha"), ("check", "verdict"))
 
     max_rounds: int = Field(default=5, ge=1)
     k: int = Field(default=3, ge=1)

@@ -14,14 +14,16 @@ from .tree import Node
 class PublishedSearChain(ChainSearch):
     """Algorithm 1: after each correction or completion, the LM answers the query again and plans the rest anew.
 
-    The queries looked up, the feedback and the stops are those of the authors' client, given the same replies, except
-    for three things:
+    The queries looked up, the feedback and the stops are those of the authors' client, given the same replies, but:
 
     - If the LM leaves a query unsolved after feedback on it, the chain goes on after it. The client repeats its
       feedback until no round is left, although by algorithm 1 the query has been processed.
     - An answer that says that there is none ("Unknown") leaves its query unsolved; the client checks it.
     - An empty span is no evidence. For a short answer the client takes it for agreement, which comes to the same; a
       long answer is compared with the passage even then.
+    - A span is compared with the answer. The client looks for it in the whole line "[Answer 2]: …", so "2" is there.
+    - A query without an answer is unsolved. The client gives it the next answer in the reply.
+    - A mark such as [5] that the LM copied from a passage is taken out of the final content; the client leaves it.
 
     Its prompts show the path and the plan so far; the client shows the whole conversation. The algorithm's loop runs
     r_max + 1 times, the text says r_max: ``max_rounds`` is the number of chains that the LM is asked for, and the

@@ -73,7 +73,7 @@ class TreeOfReviews(Reviewing):
       search ends with the first evidence, and begins once more where nothing led on. ``preset=paper`` has a call for
       each, searches on, and gives up.
     - Missing-paragraph completion goes with the review of direct expansion, so that these two differ only in the query;
-      CoT expansion has a review with thoughts. A review without thoughts leaves the answer alone as a path's analysis.
+      CoT expansion has a review with thoughts, which are the analysis of a path; else it is what the review gives.
     - Repetitive pruning compares the paragraphs that a search found with the evidence pool, and also with the path
       itself: a completion often finds the paragraph again that it completes.
     - What the answer is read from if nothing was accepted: see `Reviewing.fuse`.

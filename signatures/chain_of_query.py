@@ -46,8 +46,8 @@ class PlannedStep(BaseModel):
     query: Query = Field(description="one fact to look up; #1 stands for the answer of the first query")
     recalled: OptionalAnswer = Field(
         default=None,
-        description="your best answer from memory to this query, and nothing else of what you remember; null when "
-        "nothing comes to mind",
+        description="your answer to this query from memory, also a guess, and nothing else of what you remember; null "
+        "when nothing comes to mind",
     )
     sure: bool = Field(
         default=False,

@@ -51,6 +51,9 @@ class ReviewParagraphs(QuestionInputs):
     passages: list[str] = passages_field()
     relevant: bool = dspy.OutputField(desc="true as soon as one useful fact is there")
     supported: bool = dspy.OutputField(desc="true only when no needed fact is missing")
+    analysis: str = dspy.OutputField(
+        desc="the facts that lead to the answer, each with the number of its passage: [1]; empty unless supported"
+    )
     answer: str | None = dspy.OutputField(desc="null unless supported; in the form that it should have")
     next_query: str | None = dspy.OutputField(desc="null when supported; complete in itself")
 

@@ -72,9 +72,10 @@ class RegenerateSentence(QuestionInputs):
 
 
 class WriteSearchQuery(dspy.Signature):
-    """Write the search query for a fact that the answer of the question needs and the passages lack."""
+    """Write the search query for a fact that the answer of the question needs, and findings and passages lack."""
 
     question: str = question_field()
+    findings: str = dspy.InputField(desc="what earlier searches told; may be empty")
     passages: list[str] = passages_field("found before", "may be empty")
     thoughts: str = dspy.OutputField(desc="what the passages tell, and what is missing")
     query: str = dspy.OutputField(desc="complete in itself")

@@ -6,15 +6,16 @@ from typing import Literal
 
 import dspy
 
-from .answers import passages_field
+from .answers import passages_field, question_field
 
 Stance = Literal["supports", "contradicts", "silent"]
 """What passages say of an answer."""
 
 
 class CheckStep(dspy.Signature):
-    """Look up the query in the passages. Say which passage answers it and what answer stands there, and compare that
-    with the proposed answer, which comes from memory and may be wrong.
+    """Look up the query in the passages; it is one step towards the answer of the question. Say which passage answers
+    the query and what answer stands there, and compare that with the proposed answer, which comes from memory and may
+    be wrong.
     supports: both mean the same, or one is only a longer, shorter or more exact form of the other: 1982 supports June
     1982, and about 4,800 m supports 4,810 m. If one of them names several answers, it is enough that the other is among
     them. When no answer is proposed, a passage that answers the query supports.
@@ -25,11 +26,12 @@ class CheckStep(dspy.Signature):
     several conditions, the passage has to state the main one, which the verb of the query tells, in these or other
     words; it may leave the others out, but must not contradict them. A passage about another person, place or work of
     the same name does not answer, nor does one about a time that the query does not mean; where the query fits several
-    of that name, take the one that the passages are about. Years in brackets after a name, such as (1859 – 1919), are
+    of that name, take the one that the question may mean. Years in brackets after a name, such as (1859 – 1919), are
     those of birth and death.
     """
 
-    query: str = dspy.InputField(desc="one step on the way to the answer of a larger question")
+    question: str = question_field()
+    query: str = dspy.InputField(desc="what to look up, and nothing else")
     proposed_answer: str = dspy.InputField(desc="an answer from memory; empty when none is proposed")
     passages: list[str] = passages_field("found for the query")
     passage_number: int = dspy.OutputField(
@@ -37,11 +39,10 @@ class CheckStep(dspy.Signature):
     )
     found: str = dspy.OutputField(
         desc="the answer to the query, copied word for word from that passage or its title: the whole name, date or "
-        "phrase, and nothing around it; a list only where the query asks for several; empty when no passage answers"
+        "phrase, and nothing around it; of several forms the one that the question needs; a list only where the query "
+        "asks for several; empty when no passage answers"
     )
-    verdict: Stance = dspy.OutputField(
-        desc="what the passages say of the proposed answer; where none is proposed, of the query"
-    )
+    verdict: Stance = dspy.OutputField(desc="as explained above")
     remembered: str = dspy.OutputField(
-        desc="your own answer, only if no passage answers, no answer is proposed, and you are certain; else empty"
+        desc="your answer from memory, no guess, where no passage answers and none is proposed; else empty"
     )

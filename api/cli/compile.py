@@ -40,7 +40,7 @@ def compile(
             "Default: the program itself.",
         ),
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric to compile for, by name. Default: the task's.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric by name. Default: the task's; F1 for cover-EM.")] = None,
     register: Annotated[
         str | None, typer.Option(metavar="NAME", help="Put the program into MLflow's registry under this name.")
     ] = None,
@@ -64,7 +64,8 @@ def compile(
     experiment, name = Experiment(settings), program or settings.program
     how_to = options.named_values(optimizer_set, "--optimizer-set")
     chosen_one = optimizer_named(optimizer or REGISTRY.named(name).default_optimizer, **how_to)
-    score, task = metric_named(metric or experiment.task.metric), experiment.task.name
+    own, task = experiment.task.metric, experiment.task.name
+    score = metric_named(metric or {"cover-em": "f1"}.get(own, own))  # long answers reach cover-EM as well
     with progress_bars() as bars, experiment.asking() as how:
         student = experiment.program(name, **options.named_values(set_, "--set"))
         out = experiment.folder("compile", student.name, task, chosen_one.name)

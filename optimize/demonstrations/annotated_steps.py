@@ -135,10 +135,17 @@ def _review(lesson: Lesson) -> Shown:
     """Show the same of the reviews that the paper has, and the path of the first fact, which needs the next."""
     facts, relevant = lesson.whole, {"relevant": True}
     passages = numbered([fact.passage for fact in facts])
-    enough = {"supported": True, "next_query": None, "thoughts": _said(facts), "passages": passages}
+    told = {"analysis": facts_told(facts, range(1, len(facts) + 1)), "thoughts": _said(facts)}
+    enough = {"supported": True, "next_query": None, "passages": passages, **told}
     yield "accept", relevant | enough
     if len(facts) > 1:
-        lacking = {"supported": False, "answer": None, "thoughts": _said(facts[:1]), "passages": passages[:1]}
+        lacking = {
+            "supported": False,
+            "analysis": "",
+            "answer": None,
+            "thoughts": _said(facts[:1]),
+            "passages": passages[:1],
+        }
         yield "search", relevant | lacking | {"next_query": facts[1].query}
 
 

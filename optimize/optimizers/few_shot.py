@@ -85,7 +85,7 @@ def _by_length(examples: Sequence[dspy.Example]) -> list[dspy.Example]:
 
 
 class Demonstrating(Optimizer):
-    """Settings that all optimizers of demonstrations share.
+    """Settings that all optimizers of demonstrations share; Tree of Reviews and BlendFilter have three demonstrations.
 
     Attributes:
         max_bootstrapped_demos: demonstrations of each predictor, from training questions that were answered well.
@@ -93,8 +93,8 @@ class Demonstrating(Optimizer):
             they are.
     """
 
-    max_bootstrapped_demos: int = Field(default=4, ge=0)
-    max_labeled_demos: int = Field(default=4, ge=0)
+    max_bootstrapped_demos: int = Field(default=3, ge=0)
+    max_labeled_demos: int = Field(default=3, ge=0)
 
     def counts(self) -> dict[str, int]:
         """Return both numbers under the names that DSPy gives them."""
@@ -126,7 +126,7 @@ class BootstrapRandomSearch(Demonstrating):
     name = "bootstrap-random-search"
     unused = frozenset({"prompt_lm"})
     compares = True
-    max_bootstrapped_demos: int = Field(default=4, ge=1)  # DSPy draws a number from 1 on
+    max_bootstrapped_demos: int = Field(default=3, ge=1)  # DSPy draws a number from 1 on
     max_rounds: int = Field(default=1, ge=1)
     candidates: int = Field(default=8, ge=1)
     stop_at_score: float | None = Field(default=None, ge=0, le=1)

@@ -48,8 +48,9 @@ class DSP(Program):
     Demonstrate is compilation, which annotates training questions with the program's own steps. Search samples
     queries from the question and what the hop before found, and fuses what they and the question itself retrieve; this
     takes the place of what the hop before found. Predict reasons over what the last hop found, and over the thoughts
-    that led to its first query, with self-consistency. This is the authors' second program for multi-hop questions (in
-    their introductory notebook); it samples 10 queries and 20 answers, the defaults here are fewer.
+    that led to the first query of each hop, with self-consistency; later queries see these thoughts as well. This is
+    the authors' second program for multi-hop questions (in their introductory notebook); it samples 10 queries and 20
+    answers, the defaults here are fewer.
     """
 
     name = "dsp"
@@ -65,9 +66,9 @@ class DSP(Program):
         """Search hop by hop, and predict."""
         context, findings, last = list[Passage](), "", None
         for hop in range(1, self.settings.hops + 1):
-            context, thoughts, last = self.search(tree, last, context, hop)
-            # before the first hop nothing was known, and marks number what the hop before found
-            findings = without_marks(thoughts) if hop > 1 else ""
+            context, thoughts, last = self.search(tree, last, context, findings, hop)
+            if hop > 1:  # before the first hop nothing was known; marks number what the hop before found
+                findings = f"{findings} {without_marks(thoughts)}".strip()
         drop_replaced(tree, context)
         samples = self.predict(tree.question, answer_style, context, findings)
         answer, content, references = majority(samples, answer_of, answer_style)
@@ -76,7 +77,7 @@ class DSP(Program):
         )
 
     def search(
-        self, tree: ReasoningTree, last: Node | None, context: list[Passage], hop: int
+        self, tree: ReasoningTree, last: Node | None, context: list[Passage], findings: str, hop: int
     ) -> tuple[list[Passage], str, Node]:
         """Make one hop.
 
@@ -85,7 +86,7 @@ class DSP(Program):
             that query's node in the tree.
         """
         drawn: list[tuple[str, str]] = sample(
-            lambda: self.search_query(question=tree.question, passages=context),
+            lambda: self.search_query(question=tree.question, findings=findings, passages=context),
             self.settings.queries,
             self.settings.temperature,
         )

@@ -6,11 +6,10 @@ import dspy
 from pydantic import Field
 
 from ...metrics import without_marks
-from ...retrieval import Passage, Retriever
+from ...retrieval import Retriever
 from ...signatures import AnswerStyle
 from ..modules.knowledge import KnowledgeAnswer
 from ..program import Program, ProgramSettings, answered
-from ..references import distinct
 from ..tree import ReasoningTree, Source
 
 
@@ -42,14 +41,14 @@ class IterRetgen(Program):
         self.knowledge_answer = KnowledgeAnswer()
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Retrieve and generate in turns; ``passages`` begins with those of the last turn."""
-        query, last, turns = tree.question, None, list[list[Passage]]()
+        """Retrieve and generate in turns; ``passages`` are those of the last turn."""
+        query, last = tree.question, None
         for turn in range(1, self.settings.turns + 1):
-            turns.insert(0, self.retrieve(query, self.settings.k))
+            found = self.retrieve(query, self.settings.k)
             answer, content, references = self.knowledge_answer(
-                question=tree.question, answer_style=answer_style, passages=turns[0]
+                question=tree.question, answer_style=answer_style, passages=found
             )
-            source: Source = "completed" if turns[0] else "lm"
-            last = tree.add_search(last, query, turns[0], answer=answer, source=source, round=turn)
+            source: Source = "completed" if found else "lm"
+            last = tree.add_search(last, query, found, answer=answer, source=source, round=turn)
             query = f"{without_marks(content)} {answer} {tree.question}".strip()
-        return answered(tree, answer, content, references, passages=distinct(turns))
+        return answered(tree, answer, content, references, passages=found)

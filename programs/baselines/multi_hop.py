@@ -51,7 +51,7 @@ class MultiHop(Program):
         self.notes_answer = dspy.Predict(AnswerFromNotes)
 
     def reason(self, tree: ReasoningTree, answer_style: AnswerStyle) -> dspy.Prediction:
-        """Search and take notes until nothing is missing, then answer; ``passages`` begins with those noted."""
+        """Search and take notes until nothing is missing, then answer; ``passages`` are those noted."""
         question, notes, passages, last = tree.question, list[str](), list[Passage](), None
         queries: dict[str, int] = {}
         for hop in range(1, self.settings.hops + 1):
@@ -69,7 +69,7 @@ class MultiHop(Program):
         )
         answer, content, references = with_references(reply, passages, question)
         noted = [passages[number - 1] for number in sorted(marks_in(notes)) if 1 <= number <= len(passages)]
-        return answered(tree, answer, content, references, passages=distinct([noted, passages]), notes=tuple(notes))
+        return answered(tree, answer, content, references, passages=noted, notes=tuple(notes))
 
     def next_query(self, question: str, notes: list[str], queries: dict[str, int]) -> str:
         """Return the query of the next hop, or nothing when no fact is missing or the LM repeats itself.

@@ -114,7 +114,8 @@ class ParagraphReview(dspy.Module):
         """Reject what is irrelevant, accept what is enough and answers, search on from the rest."""
         shown = numbered(passages)
         reply = call(self.review, drop="first", question=question, answer_style=answer_style, passages=shown)
-        review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=reply.get("thoughts"))
+        thoughts = text_or_none(reply.get("thoughts") or reply.get("analysis"))
+        review = Review(relevant=reply.relevant, supported=reply.supported, thoughts=thoughts)
         answer = supported_answer(reply.answer, answer_style)
         action = action_of(review.relevant, review.supported, answer)
         note(reply, action, [_judgement(review, passages, reply, last=self.judges_last)])

@@ -64,9 +64,9 @@ class SearchQuery(dspy.Module):
         super().__init__()
         self.write = dspy.Predict(WriteSearchQuery)
 
-    def forward(self, question: str, passages: list[Passage]) -> tuple[str, str]:
+    def forward(self, question: str, findings: str, passages: list[Passage]) -> tuple[str, str]:
         """Return the query, or an empty text, and the thoughts before it: what passages tell, and what is missing."""
-        reply = call(self.write, question=question, passages=numbered(passages))
+        reply = call(self.write, question=question, findings=findings, passages=numbered(passages))
         return query_or_none(reply.query) or "", str(reply.thoughts)
 
 

@@ -26,6 +26,7 @@ from .reader import LMReader
 Agreement = Literal["words", "string"]
 
 _COMMA = re.compile(r"\s*(?:[,;]\s*(?:and\b|&)?|\band\b|&)\s*")
+_PHRASE = 12  # words; a longer answer is no name, date or number
 _NAME = re.compile(r"[^\W\d_a-z][^\d]*")  # begins with a capital letter, and is no date
 
 
@@ -68,11 +69,12 @@ class StepCheck(dspy.Module):
         super().__init__()
         self.check = dspy.Predict(CheckStep)
 
-    def forward(self, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
+    def forward(self, question: str, query: str, proposed: str | None, passages: list[Passage]) -> Verdict:
         """Return the verdict; an answer that does not stand in the passage that it is said to be from is none."""
         if not passages:
             return Verdict("silent", query)
-        reply = call(self.check, query=query, proposed_answer=proposed or "", passages=numbered(passages))
+        given = {"question": question, "query": query, "proposed_answer": proposed or ""}
+        reply = call(self.check, **given, passages=numbered(passages))
         shown, found = shown_of(passages, reply), text_or_none(without_marks(reply.found))
         note(reply, kind="supports, none proposed" if reply.verdict == "supports" and not proposed else reply.verdict)
         passage = shown[reply.passage_number - 1] if 1 <= reply.passage_number <= len(shown) else None
@@ -122,7 +124,9 @@ def check_by_reader(
         alpha: the ROUGE-L above which a long answer agrees with a passage.
         agreement: "words", one of answer and span stands in the other as whole words; or "string", the span stands in
             the answer as characters, which is then kept as it is (SearChain, section 3.2).
-        answer_style: long answers are compared by ROUGE-L, and kept as they are; all others by their words.
+        answer_style: the long steps of a long answer are compared by ROUGE-L, and kept as they are; all others by
+            their words. A few words have hardly any ROUGE-L with a passage: by "string", as in the paper, they are
+            compared so nevertheless, and nearly all of them are corrected.
     """
     spans = [(_read(reader, query, passage), passage) for passage in passages]
     if not spans:
@@ -133,7 +137,7 @@ def check_by_reader(
     if proposed is None:
         return Verdict("supports", query, passage, span.text, span)
     answer, evidence = proposed, None
-    if answer_style == "long":
+    if answer_style == "long" and (agreement == "string" or len(proposed.split()) > _PHRASE):
         supports, evidence = agree_at_length(proposed, passage, alpha), span.text
     elif agreement == "string":
         supports = normalise(span.text) in normalise(proposed)

@@ -44,6 +44,7 @@ def review_paragraphs(asked: Asked) -> Values:
         "thoughts": tell(asked, steps, marks=False) if read else _NOTHING,
         "relevant": bool(read),
         "supported": supported,
+        "analysis": tell(asked, steps) if supported else "",
         "answer": answer if supported else None,
         "next_query": None if supported else query,
     }

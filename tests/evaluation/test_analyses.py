@@ -79,9 +79,12 @@ def test_the_sources_are_those_of_the_path_that_was_accepted():
 
 
 def test_knowledge_sources_are_counted_by_node():
-    records = [answered("1", 1, "lm", "lm", "corrected"), answered("2", 0, "completed")]
-    shares = {share.source: (share.nodes, share.share) for share in knowledge_sources(records)}
-    assert shares == {"lm": (2, 0.5), "corrected": (1, 0.25), "completed": (1, 0.25), "unsolved": (0, 0.0)}
+    records = [answered("1", 1, "lm", "lm", "corrected"), answered("2", 0, "completed", "unsolved")]
+    shares = {share.source: (share.nodes, share.share, share.share_of_solved) for share in knowledge_sources(records)}
+    assert shares == {
+        **{"lm": (2, 0.4, 0.5), "corrected": (1, 0.2, 0.25)},
+        **{"completed": (1, 0.2, 0.25), "unsolved": (1, 0.2, None)},
+    }
     with pytest.raises(QuestreeError, match="SearChain"):
         knowledge_sources([answered("1", 1, "passage")])
 

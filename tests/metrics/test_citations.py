@@ -200,6 +200,11 @@ def test_recall_is_the_share_of_telling_sentences_with_a_mark_that_supports_them
     assert citation_recall("So it is [1].", REFERENCES, "") is None
 
 
+@pytest.mark.parametrize("end", ["So the answer is Warsaw.", "Thus, it was Warsaw.", "The final answer is Warsaw."])
+def test_recall_does_not_count_conclusions(end: str) -> None:
+    assert citation_recall(f"Warsaw it was [1]. {end}", REFERENCES, "") == 1
+
+
 @pytest.mark.parametrize(
     ("fragment", "sentence"),
     [

@@ -15,6 +15,7 @@ def review(relevant: bool, supported: bool, answer: str = "null", query: str = "
         "thoughts": "hm",
         "relevant": str(relevant),
         "supported": str(supported),
+        "analysis": "",
         "answer": answer,
         "next_query": query,
     }

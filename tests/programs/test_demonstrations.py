@@ -50,7 +50,7 @@ def reply_of(action: str, program: Any) -> dict[str, Any]:
         reply = {"facts": "Hm [1].", "last_adds": action != "reject", "missing": "" if accepts else "a fact"}
         query = "" if accepts else "What is it?"
         return {**reply, "supported_answer": "a" if accepts else "", "next_query": query, "guess": ""}
-    reply = {"relevant": action != "reject", "supported": accepts, "answer": "a" if accepts else None}
+    reply = {"relevant": action != "reject", "supported": accepts, "analysis": "", "answer": "a" if accepts else None}
     thoughts = {"thoughts": "Hm."} if program is CHAIN else {}
     return {**thoughts, **reply, "next_query": None}
 

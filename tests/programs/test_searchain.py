@@ -134,6 +134,14 @@ def test_a_long_answer_is_compared_with_the_passage_by_rouge(scripted, alpha, ca
     assert len(engine.prompts) == calls
 
 
+@pytest.mark.parametrize(("agreement", "calls"), [("words", 2), ("string", 3)])
+def test_a_short_step_of_a_long_answer_is_compared_by_its_words_and_in_the_paper_by_rouge(scripted, agreement, calls):
+    chain = {"chain": [step(BIRTH, "Prague")]}
+    engine = scripted(*[chain, {"new_answer": "Prague", "new_steps": []}, TOLD][: calls - 1], TOLD)
+    searchain(agreement=agreement)(question=QUESTION, answer_style="long")
+    assert len(engine.prompts) == calls
+
+
 @pytest.mark.parametrize(("alpha", "cited"), [(0.2, True), (0.9, False)])
 def test_a_long_answer_after_help_is_cited_where_it_agrees_with_the_passage(scripted, alpha, cited):
     told = "The author was born in Prague in 1883"

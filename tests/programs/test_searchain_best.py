@@ -517,6 +517,17 @@ def test_the_sentence_that_is_shown_for_a_step_tells_its_answer():
     novel = Passage(id="n", title="Vito", text="Vito is a figure of Mario Puzo's novel.")
     assert sentence_with("Mario Puzo", novel, "Who wrote it?") == novel.text
     assert sentence_with("1943", dated, "When did it end?") is None
+    film = Passage(id="f", title="Blonde", text="Blonde is by Raoul Walsh. Walsh remade it in 1948 as Sunday.")
+    assert sentence_with("Raoul Walsh", film, "Who directed Sunday (1948)?") == "Walsh remade it in 1948 as Sunday."
+
+
+def test_later_queries_have_a_king_without_the_years_of_his_reign_and_a_check_sees_the_question(scripted):
+    chain = {"planned_chain": [planned(AUTHOR), planned("Where was #1 born?")]}
+    engine = scripted(chain, verdict("supports", "Min Dikkha (r. 1554–56)"), verdict("supports", "Prague"), TOLD)
+    program = searchain({AUTHOR: "By Min Dikkha (r. 1554–56).", "Where was Min Dikkha born?": "In Prague."})
+    program(question=QUESTION)
+    assert program.retriever.queries == [AUTHOR, "Where was Min Dikkha born?"]
+    assert QUESTION in engine.prompts[1]
 
 
 def test_what_the_lm_knows_once_it_is_asked_the_right_query_is_its_own_knowledge(scripted):

@@ -18,12 +18,17 @@ def test_between_the_presets_each_setting_of_the_paper_is_varied_by_itself():
         "k=1",
         "check=reader",
         "continuation=ask",
-        "agreement=string",
         "min_independent_passages=0",
         "preset=paper",
     ]
     assert varied["k=1"] == {"k": 1}
     assert varied["preset=paper"] == {"preset": "paper"}
+
+
+def test_a_setting_without_effect_is_varied_with_the_one_that_gives_it_some():
+    assert len(variants("blendfilter", ["topic", "judgements"])) == 4
+    assert len(variants("blendfilter", ["topic"], given={"judgements": False})) == 2
+    assert "topic=True" not in variants("blendfilter", ["preset"])
 
 
 def test_of_several_settings_every_combination():
@@ -50,7 +55,9 @@ def test_the_first_is_what_the_program_has_beside_the_settings_given():
         (["topik"], None, "topic"),
         ([], None, "vary one of"),
         (["k"], None, "--value 1"),
-        (["k", "topic"], [1], "one setting at a time"),
+        (["k", "filter"], [1], "one setting at a time"),
+        (["topic"], None, "topic has no effect with judgements=True"),
+        (["sampled_by"], None, "no effect with samples=1"),
     ],
 )
 def test_what_cannot_be_varied_is_named(over, values, said):

@@ -59,7 +59,8 @@ def test_a_path_is_rejected_searched_on_or_accepted_by_what_it_holds() -> None:
 def test_traits_are_rates_of_mistakes_and_demonstrations_of_several_kinds_lower_them() -> None:
     def demo(titles: list[str], relevant: bool, supported: bool) -> dict[str, Any]:
         given = {"question": RIVER.question, "answer_style": "short", "passages": [PASSAGES[t].shown() for t in titles]}
-        return {**given, "relevant": relevant, "supported": supported, "answer": "x", "next_query": "y"}
+        judged = {"relevant": relevant, "supported": supported, "analysis": ""}
+        return {**given, **judged, "answer": "x", "next_query": "y"}
 
     def mistakes(demos: list[dict[str, Any]], overlooks: float = 0.5) -> int:
         traits = [fair(seed=seed, overlooks=overlooks, misjudges=0.5) for seed in SEEDS]

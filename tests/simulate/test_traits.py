@@ -67,7 +67,8 @@ def test_a_verdict_is_on_what_is_read_and_names_its_passage() -> None:
     given = [f"[{n}] {PASSAGES[title].shown()}" for n, title in enumerate(["Prague", "Franz Kafka"], start=1)]
 
     def verdict(proposed: str, traits: Traits = BLANK, passages: list[str] = given) -> tuple[Any, ...]:
-        reply = ask(CheckStep, traits, query=CHAIN[1].query, proposed_answer=proposed, passages=passages)
+        given = {"query": CHAIN[1].query, "proposed_answer": proposed, "passages": passages}
+        reply = ask(CheckStep, traits, question="", **given)
         return reply.passage_number, reply.found, reply.verdict, reply.remembered
 
     assert verdict("") == verdict("Prague, Bohemia") == (2, "Prague", "supports", "")

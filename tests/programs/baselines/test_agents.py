@@ -43,14 +43,14 @@ def test_multi_hop_takes_notes_hop_by_hop_and_answers_from_them(scripted):
     assert [node.query for node in prediction.tree.nodes if node.source == "query"] == [BORN, RIVER]
 
 
-def test_multi_hop_puts_noted_passages_first(scripted):
+def test_multi_hop_rests_on_the_passages_it_noted(scripted):
     scripted(
         {"thoughts": "Nothing yet.", "query": Q},
         {"new_notes": ["It is B or C [2, 3].", "It is none [9]."]},
         {"final_content": "So.", "answer": "B"},
     )
     prediction = program("multi-hop", retriever=TableRetriever({Q: "ABC"}), hops=1)(question=Q)
-    assert [one.id for one in prediction.passages] == ["B", "C", "A"]
+    assert [one.id for one in prediction.passages] == ["B", "C"]
     assert prediction.notes == ("It is B or C [2][3].", "It is none.")
 
 

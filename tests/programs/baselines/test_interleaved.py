@@ -28,7 +28,7 @@ def test_iter_retgen_retrieves_with_its_last_answer_and_answers_from_that_turn_a
     assert [repr(asked) for asked in calls(engine)] == ["final_content(A+B)", "final_content(B+C)"]
     assert prediction.answer == "Vltava"
     assert [passage.id for passage in prediction.references] == ["C"]
-    assert [passage.id for passage in prediction.passages] == ["B", "C", "A"]
+    assert [passage.id for passage in prediction.passages] == ["B", "C"]
     assert [node.answer for node in prediction.tree.nodes if node.source == "completed"] == ["Elbe", "Vltava"]
 
 
