@@ -167,6 +167,15 @@ def test_a_sample_that_cannot_be_read_has_no_vote(name, scripted):
     assert prediction.spent.calls == ATTEMPTS + 2  # the lost sample is paid for
 
 
+def test_dsp_tells_later_hops_and_the_answer_what_earlier_ones_found(scripted):
+    thoughts = ["Nothing yet.", "A is told [1].", "B is told."]
+    hops = [{"thoughts": said, "query": f"q{number}"} for number, said in enumerate(thoughts)]
+    engine = scripted(*hops, {"final_content": "So.", "answer": "x"})
+    program("dsp", retriever=ListRetriever({}), hops=3, queries=1, samples=1)(question=Q)
+    assert ["A is told." in prompt for prompt in engine.prompts] == [False, False, True, True]
+    assert "A is told. B is told." in engine.prompts[-1]
+
+
 def test_dsp_goes_on_without_the_samples_that_cannot_be_read(scripted):
     query, good = {"thoughts": "Missing.", "query": "x"}, {"final_content": "So.", "answer": "Vltava"}
     scripted(*["no reply"] * ATTEMPTS, query, good, *["no reply"] * ATTEMPTS)
