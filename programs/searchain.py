@@ -76,7 +76,7 @@ class SearChainSettings(MethodSettings):
 
 
 class SearChain(Program):
-    """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732, algorithm 1): retrieval checks a chain of query.
+    """Search-in-the-Chain (Xu et al., WWW 2024, arXiv 2304.14732v7, algorithm 1): retrieval checks a chain of query.
 
     The LM plans a whole chain of query; retrieval walks it node by node; the first node that needs help ends the
     round, and the chain goes on from that node, which opens a new branch of the tree. `PublishedSearChain` does this

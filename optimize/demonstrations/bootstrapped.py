@@ -19,7 +19,7 @@ from .lessons import DISTRACTORS, states
 
 _ROW = re.compile(r"\[(\d+)\] (?:(.*?) \| )?(.*)", re.DOTALL)
 _MARK = re.compile(r"\[(\d+)\]")
-_PROSE = ("final_content", "facts", "analysis", "guess", "passage", "information")
+_PROSE = ("final_content", "facts", "analysis", "passage", "information")
 _NOTE = re.compile(r"(?:^|[.!?\]] )(?!So the answer)[^.:!?]+: [^.:!?]{1,60}\.(?:\s|$)")  # "British general: Sunday."
 _NUMBERS = {"passage_number", "number", "passage", "kept", "references"}
 _MARKED_INPUTS = ("assertions", "known_facts")
@@ -38,8 +38,7 @@ def is_sound(step: TraceStep, example: Any) -> bool:
     A query that is said to have found nothing has no annotated answer in its passages.
     """
     _, inputs, reply = step
-    said = [str(dict(one)["says"]) for one in reply.get("judgements") or []]
-    if any(_NOTE.search(text) for text in [*said, *(str(reply.get(name) or "") for name in _PROSE)]):
+    if any(_NOTE.search(str(reply.get(name) or "")) for name in _PROSE):
         return False
     rows = _rows(inputs)
     found, number = reply.get("found", reply.get("span")), reply.get("passage_number", 1)
